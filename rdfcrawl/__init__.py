@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.scheme_fetcher import SchemeRequest as SchemeRequest
     from rdfcrawl.downloader.scheme_fetcher import SchemeResponse as SchemeResponse
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments as CrawlArguments
+    from rdfcrawl.middlewares.normalization import UriFingerprinter as UriFingerprinter
+    from rdfcrawl.middlewares.normalization import (
+        UriNormalizationMiddleware as UriNormalizationMiddleware,
+    )
+    from rdfcrawl.middlewares.robots import RobotsMiddleware as RobotsMiddleware
     from rdfcrawl.pipelines.callbacks.extract_response import (
         ExtractedRdf as ExtractedRdf,
     )
@@ -72,6 +77,7 @@ _HOMES = {
     "RdfSpider": "spiders.base",
     "Reason": "core.errors",
     "ResourceSyncSpider": "spiders.resourcesync",
+    "RobotsMiddleware": "middlewares.robots",
     "SchemeFetcher": "downloader.scheme_fetcher",
     "SchemeRequest": "downloader.scheme_fetcher",
     "SchemeResponse": "downloader.scheme_fetcher",
@@ -80,6 +86,8 @@ _HOMES = {
     "SparqlSpider": "spiders.sparql",
     "Store": "stores.protocol",
     "StoreFault": "core.errors",
+    "UriFingerprinter": "middlewares.normalization",
+    "UriNormalizationMiddleware": "middlewares.normalization",
     "extract": "pipelines.callbacks.extract_response",
     "iri": "rdf.terms",
     "literal": "rdf.terms",

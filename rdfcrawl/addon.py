@@ -17,8 +17,8 @@ class Addon:
 
     Nothing that the project sets is changed, and nothing is set for its other spiders:
     the defaults of our settings, our scheduler, pipelines and middlewares come with the
-    spider class (`RdfSpider.update_settings`), and our commands with the installation
-    (entry points `scrapy.commands`).
+    spider class (`RdfSpider.update_settings`). Scrapy loads commands before add-ons, so
+    a project names ours itself: `COMMANDS_MODULE = "rdfcrawl.commands"`.
     """
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Views of a crawl that is kept: URL database, measures, ranking, report, refresh."""
+"""Offline analysis of a crawl: URL database, measures, ranks, report and refresh."""

@@ -1,7 +1,6 @@
 """Commands of `scrapy` and of `rdfcrawl`.
 
-`scrapy` finds them where rdfcrawl is installed (entry points `scrapy.commands`), and in
-a clone by `COMMANDS_MODULE`. It imports them for its command line alone, before
-anything slow. Commands that replace those of Scrapy do the same in projects without
-spiders of ours.
+`scrapy` finds them in a project that sets `COMMANDS_MODULE`, as our own does. It
+imports all of them before it runs one, so no command imports anything slow at its top.
+Commands that replace those of Scrapy run spiders that are not ours as Scrapy does.
 """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.console import QuietCommand, fail, program
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.processes import module_command
 
 if TYPE_CHECKING:
     import argparse
@@ -105,7 +106,7 @@ def _check_spider(settings: BaseSettings | None) -> None:
 def _serve_page(words: list[str]) -> None:
     """Show the crawl that has ended until Ctrl-C, which the page gets, too."""
     with suppress(KeyboardInterrupt):
-        subprocess.run([sys.executable, "-m", program(), *words], check=False)
+        subprocess.run(module_command(program(), *words), check=False)
 
 
 def _crawl(folder: Path, overrides: list[str], *, has_page: bool) -> int:
@@ -117,7 +118,7 @@ def _crawl(folder: Path, overrides: list[str], *, has_page: bool) -> int:
     settings += ["-s", f"GUARD_ALLOW_NETS={NETWORK}", *overrides]
     settings += ["--page"] if has_page else []
     _say("$ " + " ".join([*command, *given, *settings]) + "\n")
-    line = [sys.executable, "-m", *command, *given, *settings]
+    line = module_command(*command, *given, *settings)
     return subprocess.run(line, check=False).returncode
 
 

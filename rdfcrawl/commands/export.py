@@ -242,8 +242,8 @@ def _tell(report: ExportReport, plan: ExportPlan) -> None:
     if report.n_left_out:
         name = plan.format.name
         sys.stderr.write(
-            f"{program()}: export: {counted(report.n_left_out, 'statement')} left out,"
-            f" which {name} cannot say\n"
+            f"{program()}: export: {counted(report.n_left_out, 'statement')} left out"
+            f" that {name} cannot express\n"
         )
     if plan.target is None:
         sys.stderr.write(f"{what}, {counted(report.n_bytes, 'byte')}\n")

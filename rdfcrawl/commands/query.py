@@ -144,7 +144,7 @@ def _answer(
 ) -> None:
     from rdfcrawl.stores.followers.following import LogFollowing
     from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
-    from rdfcrawl.stores.followers.query import answer
+    from rdfcrawl.stores.followers.query import write_result
     from rdfcrawl.stores.followers.stored_once import StoredOnce
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
@@ -162,7 +162,7 @@ def _answer(
         following.catch_up()
         if query is not None:
             os.write(writing, _BEGUN)
-            answer(
+            write_result(
                 follower.store,
                 query,
                 sys.stdout,

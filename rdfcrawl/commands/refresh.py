@@ -83,7 +83,7 @@ def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:
     options = RefreshOptions.from_settings(settings)
     root = find_crawl(settings)
     crawl = CrawlOptions.from_settings(settings, root.name)
-    KeptTime(root).go_on()
+    KeptTime(root).resume()
     refresh = CrawlRefresh(root, options, crawl)
     if opts.dry_run:
         return _show(refresh, is_json=opts.json)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.processes import finish, module_command
 from rdfcrawl.dataweb.evolution.clock import CLOCK_NAME, WebClock
 from rdfcrawl.dataweb.evolution.truth import HISTORY_NAME
 from rdfcrawl.dataweb.nodes.accesslog import LoggedRequest, WebLog, parse_log
@@ -151,10 +152,9 @@ def run_dataweb(config: WebConfig, directory: Path) -> Iterator[ServedWeb]:
         ConfigError: the web cannot be served, for example because the port is in
             use, or does not accept connections within `START_SECS`.
     """
-    command = [sys.executable, "-m", "rdfcrawl.dataweb", config.to_json()]
     # Unbuffered: what a dead server did not take would be written again at the close.
     with subprocess.Popen(
-        [*command, str(directory)],
+        module_command("rdfcrawl.dataweb", config.to_json(), str(directory)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=0,
@@ -167,10 +167,7 @@ def run_dataweb(config: WebConfig, directory: Path) -> Iterator[ServedWeb]:
         finally:
             if process.poll() is None:
                 process.terminate()
-                try:
-                    process.wait(ANSWER_SECS)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+                finish(process, patience_secs=ANSWER_SECS)
 
 
 def serve_until_stopped(

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.core.options.values import is_on
 from rdfcrawl.core.reservations import Obedience
 from rdfcrawl.downloader.archive_options import archive_of
 from rdfcrawl.downloader.clock import ClockCheck
@@ -150,6 +151,7 @@ class FetchServices:
         )
         self._robots_options = RobotsOptions(
             agent=robots_agent(settings),
+            obeys_delay=is_on(settings, "ROBOTSTXT_CRAWL_DELAY"),
             put_off_secs=self._options.backoff_base_secs,
             max_retry_after_secs=self._options.retry_after_max_secs,
             retry_times=self._options.retry_times,

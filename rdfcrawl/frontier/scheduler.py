@@ -220,6 +220,7 @@ class FrontierScheduler(BaseScheduler):
         )
         spider.join(self.session)
         crawler.signals.connect(self._item_failed, signals.item_error)
+        crawler.signals.connect(self._output_failed, signals.spider_error)
         work = self.session.options.work
         # A request of a visit is one more in Scrapy's downloader.
         weight = work.visit_weight if spider.makes_documents else 2
@@ -445,6 +446,12 @@ class FrontierScheduler(BaseScheduler):
             self._put_back(visit, index, is_at_fault=is_at_fault, why=why)
             if isinstance(error, StoreFault):
                 self._store_failed(error)
+
+    def _output_failed(self, response: Response | None, failure: Failure) -> None:
+        """Put back a document that a spider middleware has failed on."""
+        request = getattr(response, "request", None)
+        if request is not None:
+            self._item_failed(request.meta.get("document"), response, failure)
 
     async def _account_for(self, records: Sequence[Record]) -> None:
         """Send URIs that were given up through the pipelines."""

@@ -1,1 +1,1 @@
-"""Downloader middlewares: thin adapters that see a visit before it is made."""
+"""Middlewares for the spiders of any Scrapy project; visits use them, too."""

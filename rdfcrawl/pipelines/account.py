@@ -84,7 +84,7 @@ class AccountPipeline:
         """Open the segments of provenance and describe this worker."""
         session = self._spider.joined()
         self._time = KeptTime(session.options.paths.root)
-        self._time.go_on()
+        self._time.resume()
         names = session.profiles.names
         self._worker = replace(self._worker, run=session.run, spiders=names)
         self._tell = session.done_documents

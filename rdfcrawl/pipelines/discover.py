@@ -181,7 +181,7 @@ class DiscoverPipeline:
         """Read chunks as they come, or what a child makes of them."""
         if document.response.path is not None and isinstance(chunks, StoreTee):
             follow = scan.follow
-            parts = chunks.parts(follow, wants_telling=follow.wants_datasets)
+            parts = chunks.parts(follow, wants_describing=follow.wants_datasets)
             if parts is not None:
                 return await self._read_parts(document, parts, scan)
         links: set[bytes] = set()
@@ -201,7 +201,7 @@ class DiscoverPipeline:
             async for part in parts:
                 if part.links is not None and document.is_followed:
                     links |= self._links_of_part(document, part.links)
-                    if part.lines and (part.is_telling or scan.has_any):
+                    if part.lines and (part.is_describing or scan.has_any):
                         scan.gather(part.lines)
                 elif document.is_followed:
                     links |= scan.links(part.lines)

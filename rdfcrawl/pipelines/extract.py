@@ -71,7 +71,7 @@ class ExtractPipeline:
             load_context=self._load_context,
             custom=options.custom,
             confinement=options.confinement,
-            tell=self._count_child,
+            on_confined=self._count_child,
         )
         self._environment = ReaderContext(contexts=_NearContexts(self._services))
 

@@ -109,7 +109,11 @@ class DocumentAdapter(AdapterInterface):
         return len(FIELDS) + len(self.item.extra or ())
 
 
-ItemAdapter.ADAPTER_CLASSES = (DocumentAdapter, *ItemAdapter.ADAPTER_CLASSES)
+def adapt_documents() -> None:
+    """Make `ItemAdapter` accept documents, for the crawls of this process."""
+    known = ItemAdapter.ADAPTER_CLASSES
+    if DocumentAdapter not in known:
+        ItemAdapter.ADAPTER_CLASSES = (DocumentAdapter, *known)
 
 
 class HarvestingSpider(VisitingSpider, Protocol):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import CoroutineType
 from typing import Any
 
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.deprecate import argument_is_required
 from scrapy.utils.python import global_object_name
 
 from rdfcrawl.core.records import Document
@@ -20,9 +22,15 @@ class DocumentPipelines(ItemPipelineManager):
     pipelines for a small document.
     """
 
+    @cached_property
+    def _has_old_style(self) -> bool:
+        """Whether a pipeline needs the spider as an argument."""
+        methods: Any = self.methods["process_item"]
+        return any(argument_is_required(method, "spider") for method in methods)
+
     async def process_item_async(self, item: Any) -> Any:
         """See `ItemProcessorProtocol`."""
-        if self._mw_methods_requiring_spider:  # pipelines of an older style
+        if self._has_old_style:
             return await super().process_item_async(item)
         for process in self.methods["process_item"]:
             given, item = item, process(item)  # type: ignore[misc]

@@ -46,7 +46,7 @@ class NQuadsExporter(BaseItemExporter):
         self._file.write(self._serializer.end())
         if n_left_out := self._serializer.n_left_out:
             logger.warning(
-                "feed: %s left out, which %s cannot say",
+                "feed: %s left out that %s cannot express",
                 counted(n_left_out, "statement"),
                 self._serializer.title,
             )

@@ -260,7 +260,7 @@ class StoreTee:
         return statements
 
     def parts(
-        self, follow: LinkPolicy, *, wants_telling: bool
+        self, follow: LinkPolicy, *, wants_describing: bool
     ) -> AsyncGenerator[BulkPart] | None:
         """Return the parts of a document, to be read instead of its quads.
 
@@ -277,7 +277,7 @@ class StoreTee:
             order=order,
             follow=follow,
             wants_links=document.is_followed,
-            wants_telling=wants_telling,
+            wants_describing=wants_describing,
         )
         return self._parts(chunks.parts(bulk))
 

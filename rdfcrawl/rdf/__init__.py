@@ -1,6 +1,6 @@
 """RDF bytes to N-Quads bytes: one `parse.parse()` for all formats.
 
-Pure, but for `rdf.extraction`: no module imports Scrapy or Redis or opens the network.
+Pure, except `rdf.extraction`: no module imports Scrapy or Redis or opens the network.
 `rdf.extraction.sandbox` runs the same parser in a bounded child process, for large
 documents.
 """

@@ -1,8 +1,8 @@
-"""Name blank nodes by the statements around them, whatever their labels.
+"""Name blank nodes by their statements, independent of labels.
 
-RDFC-1.0 does the same for all graphs, but takes more than 8 s for 8 blank nodes that
-all point to each other. Here, nodes that no statement tells apart are marked one by
-one, a bounded number of times.
+RDFC-1.0 also covers all graphs, but takes more than 8 s for 8 blank nodes that all
+point to each other. Here, nodes that no statement distinguishes are marked in turn, a
+bounded number of times.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Final
 Triple = tuple[str, str, str]
 """Subject, predicate and object as in N-Triples."""
 
-MARK: Final = "_:"  # begins blank nodes, and no other term
+MARK: Final = "_:"  # prefix of blank nodes, and of no other term
 _MAX_ROUNDS: Final = 64
-_MAX_NODES: Final = 2_000  # of one component that are told apart
+_MAX_NODES: Final = 2_000  # distinguished in one component
 
 
 def iter_components(triples: Iterable[Triple]) -> Iterator[list[Triple]]:
-    """Yield groups of triples connected by blank nodes; others are alone."""
+    """Yield groups of triples connected by blank nodes; other triples stay single."""
     parents: dict[str, str] = {}
 
     def root(node: str) -> str:
@@ -47,8 +47,9 @@ def stable_names(
 ) -> dict[str, str]:
     """Return a name for each blank node: a hash of the statements around the node.
 
-    Names are refined by those of the neighbours until no more nodes are told apart,
-    beginning with `names`, if given. Nodes of equal components have equal names.
+    Starting from `names`, if given, names are refined by those of the neighbours until
+    the number of distinct names stays constant. Nodes of equal components have equal
+    names.
     """
     if names is None:
         names = dict.fromkeys((x for t in component for x in _blanks(t)), "")
@@ -61,7 +62,7 @@ def stable_names(
                 seen[subject].append(f">{predicate} {mine} {names.get(obj, obj)}")
             if obj in names:
                 seen[obj].append(f"<{predicate} {names.get(subject, subject)}")
-        names = {x: _hash(names[x], *sorted(told)) for x, told in seen.items()}
+        names = {x: _hash(names[x], *sorted(found)) for x, found in seen.items()}
         n_now = len(set(names.values()))
         if n_now in (n_before, len(names)):
             break
@@ -72,7 +73,7 @@ def stable_names(
 def unique_names(component: list[Triple]) -> dict[str, str]:
     """Return a unique name for each blank node, the same in equal components.
 
-    Nodes that stay alike are marked one by one. Beyond the bounds, names depend on the
+    Indistinguishable nodes are marked in turn. Beyond the bounds, names depend on the
     labels.
     """
     nodes = {node for triple in component for node in _blanks(triple)}

@@ -1,7 +1,7 @@
-"""Check the statements of our own readers: only well-formed N-Quads pass.
+"""Check the statements of readers other than the parser: only well-formed N-Quads pass.
 
-Lines that are not canonical go through the strict parser of pyoxigraph. The IRIs of
-refused lines are mended where that is safe; other lines are dropped and counted.
+Lines that are not canonical go through the strict parser of pyoxigraph. IRIs of refused
+lines are mended if that is safe; other refused lines are dropped and counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:
     Dropped lines are logged as `BAD_TERM`; IRIs are mended if `mends` (`REPAIRED`).
 
     Raises:
-        SourceFault: the parser failed in another way than on a line.
+        SourceFault: the parser failed on something other than a line.
     """
     return b"".join(
         run.lines if run.is_canonical else _parse(run.lines, log, mends=mends)
@@ -66,7 +66,7 @@ def iter_checked(
     """Yield checked lines of `terms.statement`, `GATHER_BYTES` at a time; see `check`.
 
     Raises:
-        Exception: from the statements, after those before it; `NeedsSandbox` at once.
+        Exception: from the statements, after those before it; `NeedsSandbox` without.
     """
     lines: list[str] = []
     n_chars = 0
@@ -81,7 +81,7 @@ def iter_checked(
                 n_chars = 0
     except NeedsSandbox:
         raise
-    except Exception as error:  # statements before are kept
+    except Exception as error:  # keep the statements before it
         raised = error
     if lines:
         yield check("".join(lines).encode(), log, mends=mends)

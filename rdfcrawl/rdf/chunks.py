@@ -1,4 +1,4 @@
-"""Chunks of N-Quads: the unit in which statements pass from one step to the next."""
+"""Chunks of N-Quads: the unit of statements in the pipelines."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Final, NewType
 QuadChunk = NewType("QuadChunk", bytes)
 """Complete lines of N-Quads: at least one, and at most `CHUNK_BYTES` or one line.
 
-Only `quad_chunks` makes chunks. All readers yield them, and all consumers may rely on
-them: an empty block of lines is no chunk, and never the end of a document.
+Only `quad_chunks` makes chunks. All readers yield them, and all consumers rely on their
+form: an empty block of lines is not a chunk, and not the end of a document.
 """
 
 CHUNK_BYTES: Final = 256 * 1024
 
 
 def quad_chunks(lines: bytes) -> Iterator[QuadChunk]:
-    r"""Yield complete lines as chunks; a line longer than a chunk is one of its own.
+    r"""Yield complete lines as chunks; a line longer than a chunk is a chunk itself.
 
     >>> list(quad_chunks(b"")), list(quad_chunks(b"<urn:a> <urn:b> <urn:c> .\n"))
     ([], [b'<urn:a> <urn:b> <urn:c> .\n'])

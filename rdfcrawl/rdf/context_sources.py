@@ -1,4 +1,4 @@
-"""Sources of JSON-LD contexts: those in the package, and the seam to the network."""
+"""Sources of JSON-LD contexts: the bundled ones, and the interface to the network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from rdfcrawl.core.errors import NeedsSandbox
 
 MAX_CONTEXT_BYTES: Final = 1024 * 1024
-MAX_CONTEXT_DEPTH: Final = 5  # contexts that name contexts that name …
+MAX_CONTEXT_DEPTH: Final = 5  # of contexts that refer to contexts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +25,16 @@ class ContextSource(Protocol):
     """Source of contexts by URL."""
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return the context at an absolute URL, for the document at another.
+        """Return the context at an absolute URL, for the document at `document_url`.
 
         Raises:
-            SourceFault: `REMOTE_CONTEXT`: not available; the detail says why.
-            NeedsSandbox: not here, but perhaps where the reader may wait.
+            SourceFault: `REMOTE_CONTEXT`: not available; the detail has the reason.
+            NeedsSandbox: not available here, but perhaps where the reader may wait.
         """
 
 
 class NoContexts:
-    """Source without contexts, where reading cannot wait."""
+    """Source without contexts, for readers that cannot wait."""
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Raise `NeedsSandbox`."""
@@ -44,7 +44,7 @@ class NoContexts:
 def bundled_context(url: str) -> tuple[str, Any] | None:
     """Return the URL of a bundled context and its document; else None.
 
-    The document is shared: it must not be changed. `url` has no fragment.
+    The document is shared: do not modify it. `url` has no fragment.
     """
     name = _json("index.json").get(url)
     return None if name is None else (url, _json(name))

@@ -1,7 +1,7 @@
-"""Statements that one process deflates and another one writes, piece by piece.
+"""Statements that one process deflates and another one writes, in pieces.
 
-Each piece ends on a byte, and has the checksum of all content so far: a stream may end
-after any piece.
+Each piece ends on a byte boundary, and has the checksum of all content so far: a stream
+may end after any piece.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
 
 
 class DeflatePiece(NamedTuple):
-    """A part of a deflate stream, with CRC-32 and length of all content to its end."""
+    """A part of a deflate stream, with CRC-32 and length of all content so far."""
 
     packed: bytes
     crc: int
@@ -26,12 +26,11 @@ class DeflatePiece(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceOrder:
-    """How a store wants the pieces of one document."""
+    """Format of the pieces of one document, for a store."""
 
     head: str  # first bytes of the content
-    level: int  # of compression, as isal has them
-    # content that is handed over as it is; the first piece has it once more, if there
-    # is one
+    level: int  # of compression, on the scale of isal
+    # content to pass uncompressed; the first compressed piece, if any, repeats it
     n_plain_bytes: int
 
 
@@ -55,10 +54,10 @@ class PiecePacker:
 
 
 def check_statements(chunk: bytes) -> None:
-    """Raise `ValueError` if a chunk cannot be stored behind others.
+    """Raise `ValueError` if a chunk cannot be stored after others.
 
-    Its last line has no end, or one begins as a document's mark does.
+    Its last line has no end, or a line looks like a mark between documents.
     """
-    # A tab is rare and found at the speed of memory, a comment is not.
+    # Searching for a tab, which is rare, is much faster than searching for a comment.
     if chunk[-1:] != b"\n" or (b"\t" in chunk and _MARK_BEGIN.search(chunk)):
-        raise ValueError("want whole lines of N-Quads without marks")
+        raise ValueError("chunks must be complete lines of N-Quads without marks")

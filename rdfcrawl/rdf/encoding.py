@@ -1,8 +1,8 @@
-"""Convert any charset to UTF-8 without byte order mark, as a whole or as a stream.
+"""Convert any charset to UTF-8 without byte order mark, at once or as a stream.
 
-An invalid byte sequence becomes `MARK`, a noncharacter (Unicode 23.7). So the parser
-stays in step, and statements with a mark are dropped from its output: a literal is
-never changed into another one.
+An invalid byte sequence becomes `MARK`, a noncharacter (Unicode 23.7). This keeps the
+parser in step, and statements with a mark are dropped from its output: literals are
+never altered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLOCK_BYTES = 128 * 1024
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: it begins with its BOM
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, since it begins with its BOM
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -40,7 +40,7 @@ _UTF8_NAMES = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
 _NO_CHARSETS = frozenset(
     {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"}
 )
-_WIDE = ("utf-16", "utf-32")  # Python's codecs of this name want a byte order mark
+_WIDE = ("utf-16", "utf-32")  # Python's codecs of these names expect a byte order mark
 _XML_ENCODING = re.compile(
     rb"(?P<before>\s*<\?xml\b[^>]{0,200}?)\sencoding\s*=\s*[\"'](?P<name>[^\"'>]*)[\"']"
 )
@@ -78,7 +78,7 @@ def detect_encoding(
 
 
 def _wide_encoding(name: str, head: bytes, log: FaultLog) -> str:
-    """Return the byte order of a text without mark, which begins in ASCII."""
+    """Return the byte order of a text without mark that begins in ASCII."""
     if b"\0" not in head:
         log.note(Reason.BAD_CHARSET, f"is not {name}, read as UTF-8")
         return "utf-8"
@@ -86,7 +86,7 @@ def _wide_encoding(name: str, head: bytes, log: FaultLog) -> str:
 
 
 def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
-    """Return a whole document as UTF-8; invalid sequences are marked and logged."""
+    """Return a document as UTF-8; invalid sequences are marked and logged."""
     codec, skip = detect_encoding(data[:512], charset=charset, is_xml=is_xml, log=log)
     if skip:
         data = data[skip:]
@@ -99,7 +99,7 @@ def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
 
 
 def without_xml_encoding(data: bytes) -> bytes:
-    """Remove the encoding from an XML declaration, as the bytes are UTF-8 now."""
+    """Remove the encoding from an XML declaration; the bytes are UTF-8."""
     found = _XML_ENCODING.match(data)
     return found["before"] + data[found.end() :] if found else data
 
@@ -155,9 +155,9 @@ class Utf8Stream(PulledStream):
     Args:
         file: opened for reading in binary mode; closed with this stream.
         charset: of the Content-Type, or empty.
-        is_xml: the XML declaration counts, and loses its encoding.
-        max_bytes: read at most; more is logged as `TOO_LARGE`.
-        screens: see each block, one after the other, and may change the text or raise
+        is_xml: apply the XML declaration and remove its encoding.
+        max_bytes: maximum to read; more is logged as `TOO_LARGE`.
+        screens: applied to each block in order; may change the text or raise
             `SourceFault`.
     """
 

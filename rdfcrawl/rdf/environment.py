@@ -1,4 +1,4 @@
-"""The environment of readers: limits, bounds of the process, scratch, contexts."""
+"""The environment of readers: limits, process bounds, scratch space, contexts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ParseLimits:
 
     doc_bytes: int = 16 * 2**30
     n_quads: int = 1_000_000_000  # statements written
-    literal_bytes: int = 2**20  # length of one statement, in effect of its literal
-    n_errors: int = 10_000  # bad statements skipped before the rest is given up
-    secs: float = 30.0  # CPU seconds of a child process for a document
-    secs_per_mb: float = 1.0  # additional seconds for each megabyte (10^6 bytes)
+    literal_bytes: int = 2**20  # length of one statement, mostly of its literal
+    n_errors: int = 10_000  # bad statements skipped before reading ends
+    secs: float = 30.0  # CPU seconds of a child process per document
+    secs_per_mb: float = 1.0  # additional seconds per megabyte (10^6 bytes)
 
 
 DEFAULT_LIMITS = ParseLimits()
@@ -33,9 +33,9 @@ class ReaderContext:
     """Resources of a reader."""
 
     contexts: ContextSource = field(default_factory=NoContexts)  # of JSON-LD
-    # the process has limits on time and memory: quadratic or recursive parsers may run
+    # the process has time and memory limits: quadratic or recursive parsers may run
     is_bounded: bool = False
-    # for data to be read out of order, if available
+    # for random access, if available
     scratch: ScratchSpace | None = None
     # function that adds bytes of address space, for a mapped file
     lift: Callable[[int], None] = lambda _: None

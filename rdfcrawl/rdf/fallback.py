@@ -4,9 +4,9 @@ A valid document is read once, strictly and as a stream. After the first error i
 read leniently from the beginning: IRIs are mended, and only statements with bad terms
 are left out, where the strict parser would lose the rest of a block or document. In
 Turtle the strict parser recovers by itself once the text is mended. Statements that
-were written before come in the same order, and are skipped. If the parser still fails,
-rdflib may read a small document; as it changes the order, the output of the parser is
-held back.
+were written before are repeated in the same order, and skipped. If the parser still
+fails, rdflib may read a small document; since it changes the order, the output of the
+parser is held back.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _GOOD: Final = (
 )
 _CLEAN_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD)
 _IRI_PART: Final = rb"(?>[^<>\"\s{}|^`\\%#\[\]]++|%[0-9A-Fa-f]{2})*+"
-# Text that needs no mending, in one step. `<=` and `<-` are operators.
+# Text without need for mending, in one step. `<=` and `<-` are operators.
 _CLEAN = re.compile(
     rb"(?>[^\"'#<\\]++|" + _CLEAN_STRINGS + rb"|" + COMMENT + rb"|\\."
     rb"|<" + _IRI_PART + rb"(?:#" + _IRI_PART + rb")?>|<<|<[=-](?=[^=-]))*+",
     re.DOTALL,
 )
 _TOKEN = re.compile(STRINGS + rb"|<([^<>\"\n\r]*+)>", re.DOTALL)
-# Errors that no later block can complete.
+# Errors, even if more text follows.
 _BROKEN = re.compile(
     rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]", re.DOTALL
 )
@@ -58,7 +58,7 @@ class RepairScreen:
     """Screen that mends Turtle, TriG and N3, and logs `REPAIRED` for each IRI.
 
     Invalid characters in IRIs are escaped. A backslash without escape is marked, so
-    that only its statement is left out: else the parser would lose its place within a
+    that only its statement is left out: otherwise the parser would get out of step in a
     long string, and quoted text would become statements.
 
     `on_mark` is called at a bad escape: statements with `MARK` must be left out then.
@@ -69,7 +69,7 @@ class RepairScreen:
         self._open = OpenToken()
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text that may be parsed now (`LITERAL_TOO_LONG` for a token)."""
+        """Return the text ready to parse (`LITERAL_TOO_LONG` for a token)."""
         block = self._open.joined(block, is_last=is_last)
         text = block + PADDING if is_last else block
         parts: list[bytes] = []
@@ -83,7 +83,7 @@ class RepairScreen:
                 parts.append(self._mended(token))
                 at = token.end()
             elif is_last or _BROKEN.match(text, end):
-                parts.append(text[end : end + 1])  # an error that stays one
+                parts.append(text[end : end + 1])  # an error with any further text
                 at = end + 1
             else:
                 self._open.keep(block[end:])
@@ -104,7 +104,7 @@ class RepairScreen:
 
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
 _OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
-# Noted once when a stream is unpacked.
+# Noted once while a stream is unpacked.
 _OF_STREAMS: Final = frozenset(
     {
         *(Reason.TOO_LARGE, Reason.BAD_ARCHIVE, Reason.CHECKSUM),
@@ -116,7 +116,7 @@ _MAX_HELD_BYTES: Final = 32 * 2**20
 
 @dataclass
 class ParserFallback:
-    """Reader of one document by the first parser that can.
+    """Reader of one document by the first parser that succeeds.
 
     `log` takes `REPAIRED` if the strict parser did not suffice.
 
@@ -138,7 +138,7 @@ class ParserFallback:
     needs_context: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Mark the beginning, to go back to."""
+        """Mark the beginning, for a second reading."""
         self._before = self._log.snapshot()
         self._begin = self._output.mark()
 
@@ -185,7 +185,7 @@ class ParserFallback:
             attempt.error, attempt.n_before = self._error, attempt.n_read
             self.is_partial = True
         if marker.has_quantifiers:
-            self._log.note(Reason.N3_FORMULA, "a quantifier ends what can be read")
+            self._log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
             self.is_partial = True
 
     def _reopen(self) -> BinaryIO:
@@ -240,7 +240,7 @@ class ParserFallback:
 
     def _lines_of_rdflib(self) -> list[str] | None:
         """Return the statements after rewinding the output; None if rdflib fails."""
-        document = self._text.whole(FaultLog())
+        document = self._text.load(FaultLog())
         if not is_worth_trying(document, self._format):
             return None
         found = FaultLog()

@@ -1,8 +1,8 @@
-"""Fingerprints of one document: exact hashes, and a sketch that shows near-duplicates.
+"""Fingerprints of one document: exact hashes, and a sketch to find near-duplicates.
 
-The text of a page is cut into shingles of `SHINGLE_WORDS` words, RDF into statements.
-The sketch has the low bits of the least hash of these in each of `BINS` parts of the
-range of hashes, or the sums of all of them if they are few.
+The text of a page is split into shingles of `SHINGLE_WORDS` words, RDF into statements.
+The sketch has the low bits of their least hash in each of `BINS` parts of the range of
+hashes, or all their sums if they are few.
 
 Sources: Broder, "On the resemblance and containment of documents" (1997): shingles;
 Li, Owen and Zhang, "One Permutation Hashing" (2012); Li and König, "b-Bit Minwise
@@ -28,48 +28,48 @@ if TYPE_CHECKING:
 BINS: Final = 64
 SHINGLE_WORDS: Final = 8
 MAX_STATEMENT_BYTES: Final = 1024 * 1024
-MAX_WORDS: Final = 65_536  # of a page, that are cut into shingles
-MAX_SAMPLED: Final = 128  # shingles or statements; of more, a sample counts
+MAX_WORDS: Final = 65_536  # of a page that become shingles
+MAX_SAMPLED: Final = 128  # shingles or statements; beyond, a sample is used
 
 MAX_SPARSE: Final = 20
-"""Parts with a hash of a document so short that its minima are kept whole.
+"""Filled parts of a short document; its minima are kept in full.
 
-Else pages of one short template that differ in a statement would agree by chance.
+Otherwise, pages of a short template that differ in one statement would agree by chance.
 """
 MAX_LISTED: Final = 11
-"""Sums that are a sketch as they are, which is shorter than `BINS` parts."""
+"""Sums that are stored directly, which is shorter than `BINS` parts."""
 MINIMUM_BITS: Final = 6
-"""That are kept of each minimum."""
+"""Kept of each minimum."""
 LOW_BITS: Final = 12
-"""Of a number of `read_sketch`, those that are known of all documents."""
+"""Of a number of `read_sketch`, the bits known for all documents."""
 
 _HASH_DIGITS: Final = 32
 _FACTOR: Final = 2_654_435_761  # prime, 2^32 by the golden ratio (Knuth, TAOCP 6.4)
 _SUM_MASK: Final = 0xFFFF_FFFF
-_BIN_SHIFT: Final = 26  # of a hash of 32 bits, the first 6 bits choose the part
-_LOW_SHIFT: Final = 10  # 6 more are kept
-_HIGH_SHIFT: Final = 16  # and of sparse sketches the 10 between these
+_BIN_SHIFT: Final = 26  # the first 6 bits of a 32-bit hash select the part
+_LOW_SHIFT: Final = 10  # the next 6 are kept
+_HIGH_SHIFT: Final = 16  # sparse sketches also keep the 10 bits in between
 _DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _PAIRS: Final = [a + b for a in _DIGITS[:16] for b in _DIGITS]  # of 10 bits
 _EMPTY: Final = "."  # no hash lies in the part
 _N_DIGITS: Final = 64
 _to_values = bytes(
     (_DIGITS + _EMPTY).find(chr(n)) & 0xFF for n in range(256)
-)  # of what is no digit: 255
+)  # 255 for other characters
 _SEPARATORS_TO_SPACES: Final = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
 # Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
 _of_sums: Final = [Struct(f"<{n}I") for n in range(MAX_LISTED + 1)]
-# `_:` comes first: a look-behind alone would be tried at each byte.
+# `_:` comes first: a lone look-behind would be tried at each byte.
 _blank = re.compile(rb"_:(?:(?<=\n_:)[^ ]++|(?<=> _:)[^ ]++(?= ))").sub
 
 
 class Fingerprint(NamedTuple):
-    """What is compared of the content of two documents.
+    """Values to compare the content of documents.
 
     Attributes:
         text_hash: 32 hexadecimal digits, equal for equal content.
-        sketch: of `read_sketch`; empty if there was nothing to hash.
-        n_shingles: different ones that the sketch is made of.
+        sketch: for `read_sketch`; empty if there was nothing to hash.
+        n_shingles: number of distinct shingles in the sketch.
     """
 
     text_hash: str
@@ -90,31 +90,30 @@ def content_hash_of(file: BufferedReader | BytesIO) -> str:
 def fingerprint_statements(
     chunk: bytes, graph: str, *, has_graphs: bool = True
 ) -> Fingerprint:
-    """Return the fingerprint of a set of statements, in whatever order they come.
+    """Return the fingerprint of a set of statements, in any order.
 
     Args:
-        chunk: canonical N-Quads, whole lines.
-        has_graphs: else the lines are N-Triples, all in the graph of the document.
-        graph: IRI of their document. In statements it is replaced by the empty IRI,
-            and not written as the name of the graph, nor as a subject; blank nodes
-            become `_:`.
+        chunk: canonical N-Quads, complete lines.
+        has_graphs: if not, the lines are N-Triples, all in the graph of the document.
+        graph: IRI of their document. In statements the empty IRI replaces it; it is
+            omitted as graph name and as subject; blank nodes become `_:`.
     """
     if has_graphs:
         chunk = chunk.replace(b" <%b> .\n" % graph.encode(), b" .\n")
     lines = chunk.split(b"\n")
-    lines.pop()  # behind the last line feed
+    lines.pop()  # after the last line feed
     return Fingerprint(*fingerprint_normal(normal_statements(lines, graph)))
 
 
 class NormalStatements(NamedTuple):
-    """Different statements as they are compared.
+    """Distinct statements, normalized for comparison.
 
     Attributes:
-        text: that is hashed, a line feed before each of the lines.
+        text: the hashed text, with a line feed before each line.
         lines: sorted.
         sums: CRC-32 of the lines.
-        is_about_itself: all have the document as their subject, and as nothing else,
-            and no blank node, so that the lines are as they were found.
+        is_about_itself: the document is the subject of all and occurs nowhere else, and
+            there is no blank node, so that normalization changed no line.
     """
 
     text: bytes
@@ -124,11 +123,11 @@ class NormalStatements(NamedTuple):
 
 
 def normal_statements(found: list[bytes], graph: str) -> NormalStatements:
-    """Return different statements as `fingerprint_statements` compares them.
+    """Return distinct statements, normalized as in `fingerprint_statements`.
 
     Args:
-        found: canonical statements without the graph of the document, each without its
-            line feed.
+        found: canonical statements without the graph of the document and without line
+            feeds.
         graph: IRI of the document.
     """
     own = b"<" + graph.encode()
@@ -138,9 +137,9 @@ def normal_statements(found: list[bytes], graph: str) -> NormalStatements:
     is_about_itself = len(lines) == len(found)
     if not is_about_itself:
         lines = [x[n_begin:] if x.startswith(begin) else x for x in found]
-    lines.sort()  # most come sorted
+    lines.sort()  # usually sorted already
     text = b"\n" + b"\n".join(lines)
-    # One byte is found far sooner than two; and other URLs may begin as its own.
+    # One byte is found much faster than two; other URLs may have the same beginning.
     has_blank = b"_" in text and b"_:" in text
     if has_blank or (own in text and (own + b">" in text or own + b"#" in text)):
         is_about_itself = False
@@ -148,7 +147,7 @@ def normal_statements(found: list[bytes], graph: str) -> NormalStatements:
         lines = sorted(_blank(b"_:", text).split(b"\n")[1:])
         text = b"\n" + b"\n".join(lines)
     sums = set(map(crc32, lines))
-    if len(sums) != len(lines):  # else lines differ, too
+    if len(sums) != len(lines):  # equal sums of different lines
         lines = sorted(set(lines))
         text = b"\n" + b"\n".join(lines)
     return NormalStatements(text if lines else b"", lines, sums, is_about_itself)
@@ -162,9 +161,9 @@ def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:
 
 
 def fingerprint_text(text: str) -> Fingerprint:
-    """Return the fingerprint of a text; case and white space make no difference."""
+    """Return the fingerprint of a text; case and white space are ignored."""
     folded = text.lower()
-    if folded.isascii():  # as most texts: half the cost
+    if folded.isascii():  # the usual case, at half the cost
         words = folded.encode().translate(_SEPARATORS_TO_SPACES).split()
     else:
         words = " ".join(folded.split()).encode("utf-8", "replace").split(b" ")
@@ -178,12 +177,12 @@ def fingerprint_text(text: str) -> Fingerprint:
 
 
 def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
-    """Return a sum of 32 bits of each run of `SHINGLE_WORDS` words.
+    """Return a 32-bit sum of each run of `SHINGLE_WORDS` words.
 
-    It is the polynomial with the CRC-32 of each word as a coefficient, the first one of
-    the highest power, and `_FACTOR` for x. Those of all runs are computed at once, as
-    parts of one number, in a quarter of the time that sums of slices take: each step
-    joins runs to runs of twice as many words.
+    It is a polynomial in `_FACTOR` with the CRC-32 of each word as a coefficient, the
+    first word at the highest power. The sums of all runs are computed together, as
+    parts of one number, in a quarter of the time of separate sums: each step joins runs
+    to runs of twice the length.
     """
     n = len(words)
     of_64_bits = Struct(f"<{n}Q")
@@ -191,20 +190,20 @@ def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
     sums = int.from_bytes(of_64_bits.pack(*map(crc32, words)), "little")
     n_joined, power = 1, _FACTOR
     while n_joined < SHINGLE_WORDS:
-        # Neither product nor sum leaves its 64 bits.
+        # Neither product nor sum exceeds its 64 bits.
         sums = (sums * power + (sums >> 64 * n_joined)) & low
         n_joined, power = 2 * n_joined, power * power & _SUM_MASK
     return of_64_bits.unpack(sums.to_bytes(8 * n, "little"))[: 1 - SHINGLE_WORDS]
 
 
 def _sketch(sums: Collection[int]) -> str:
-    """Return the sketch of sums of shingles, a character for each part."""
+    """Return the sketch of sums of shingles, one character per part."""
     if len(sums) <= MAX_LISTED:
         return _listed(set(sums))
     if len(sums) > MAX_SAMPLED:
         sums = _sample(sums)
     hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
-    # The last hash of a part, which is its least, stays; the first part is the last.
+    # The last hash of a part overwrites the others: it is the least.
     least = {each >> _BIN_SHIFT: each for each in hashes}
     digits = [_EMPTY] * BINS
     for part, each in least.items():
@@ -217,16 +216,15 @@ def _sketch(sums: Collection[int]) -> str:
 
 
 def _listed(sums: set[int]) -> str:
-    """Return the sketch of sums that are so few that the sketch is these."""
+    """Return the sketch of a few sums: the sums themselves."""
     packed = _of_sums[len(sums)].pack(*sorted(sums))
     return b2a_base64(packed, newline=False).decode()
 
 
 def _sample(sums: Collection[int]) -> list[int]:
-    """Return the `MAX_SAMPLED` least different sums.
+    """Return the `MAX_SAMPLED` least distinct sums.
 
-    Documents that have most shingles in common have most of these in common, too,
-    whatever their lengths.
+    Documents that share most shingles also share most of these, for any length.
     """
     below = (4 * MAX_SAMPLED << 32) // len(sums)
     found = {each for each in sums if each < below}
@@ -238,17 +236,17 @@ def _sample(sums: Collection[int]) -> list[int]:
 def read_sketch(text: str) -> tuple[int, ...]:
     """Return 64 numbers of 22 bits from a sketch.
 
-    The share of positions at which two sketches agree estimates the share of shingles
-    that two documents have in common, of all that one of them has. Parts without a
-    hash, of which short documents have many, take over the minimum of another part:
-    the same other part in all documents, if it has a hash there, too.
+    The share of positions where two sketches agree estimates the Jaccard similarity of
+    the shingles of two documents. Short documents have many parts without a hash; such
+    a part uses the minimum of another part, the same one in all documents if it has a
+    hash there.
 
-    The low 6 bits of a number are those of its minimum, the next 6 bits are the part
-    that it is from; the others are further 10 bits of the minimum if the document has
-    at most `MAX_SPARSE`, else 0.
+    The low 6 bits of a number are from the minimum, the next 6 bits are its part; the
+    others are further 10 bits of the minimum if the document has at most `MAX_SPARSE`,
+    else 0.
 
     Raises:
-        ValueError: it is no sketch.
+        ValueError: the text is not a sketch.
     """
     if len(text) < BINS:
         return _filled(_minima_of_sums(text))
@@ -256,9 +254,9 @@ def read_sketch(text: str) -> tuple[int, ...]:
     low = {n: x for n, x in enumerate(values[:BINS]) if x < _N_DIGITS}
     high = values[BINS:]
     n_high = 2 * len(low) if len(low) <= MAX_SPARSE else 0
-    is_whole = len(values) == BINS + n_high and max(values) <= _N_DIGITS
-    if not low or not is_whole or _N_DIGITS in high:
-        raise ValueError(f"want {BINS} parts of a sketch, or sums: {text!a}")
+    is_complete = len(values) == BINS + n_high and max(values) <= _N_DIGITS
+    if not low or not is_complete or _N_DIGITS in high:
+        raise ValueError(f"not {BINS} parts of a sketch or sums: {text!a}")
     minima = {n: n << 6 | x for n, x in low.items()}
     for n, first, second in zip(low, high[::2], high[1::2], strict=False):
         minima[n] |= (first << 6 | second) << LOW_BITS
@@ -271,9 +269,9 @@ def _minima_of_sums(text: str) -> dict[int, int]:
         packed = a2b_base64(text, strict_mode=True)
         sums = _of_sums[len(packed) // 4].unpack(packed)
     except (ValueError, error) as fault:
-        raise ValueError(f"want {BINS} parts of a sketch, or sums: {text!a}") from fault
+        raise ValueError(f"not {BINS} parts of a sketch or sums: {text!a}") from fault
     if not sums:
-        raise ValueError(f"want {BINS} parts of a sketch, or sums: {text!a}")
+        raise ValueError(f"not {BINS} parts of a sketch or sums: {text!a}")
     return {
         each >> _BIN_SHIFT: each >> _BIN_SHIFT << 6
         | each >> _LOW_SHIFT & 0x3F
@@ -283,7 +281,7 @@ def _minima_of_sums(text: str) -> dict[int, int]:
 
 
 def _filled(minima: dict[int, int]) -> tuple[int, ...]:
-    """Return a minimum for each part, of another one where there is none."""
+    """Return a minimum for each part; an empty part uses that of another one."""
     if len(minima) == BINS:
         return tuple(minima.values())
     return tuple(
@@ -296,7 +294,7 @@ def _filled(minima: dict[int, int]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1)
 def _donors() -> tuple[tuple[int, ...], ...]:
-    """Return in which order each part looks for a minimum, itself first."""
+    """Return the order in which each part searches for a minimum, itself first."""
     found = []
     for n in range(BINS):
         others = [k for k in range(BINS) if k != n]

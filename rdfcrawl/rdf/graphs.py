@@ -1,8 +1,8 @@
-"""Decide the graph of each statement: no document may write into those of other sites.
+"""Select the graph of each statement: no document may write to graphs of other sites.
 
 Statements go to the graph named by the URL of their document; graph names in the
-document are kept only if of the same origin. `GraphRule` decides for all kinds of
-sources.
+document are only kept if they have the same origin. `GraphRule` decides for all kinds
+of sources.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Trust = Literal["same-origin", "named", "all"] | tuple[str, ...]
 
-CRAWL_NAMES: Final = "urn:rdfcrawl:"  # the crawl's own: provenance and the like
+CRAWL_NAMES: Final = "urn:rdfcrawl:"  # reserved for the crawl, for example provenance
 
-_MAX_KNOWN = 4096  # graph names remembered
+_MAX_KNOWN = 4096  # graph names cached
 
-# Canonical N-Quads without a graph; a literal in it has no line feed.
+# Canonical N-Quads without a graph; literals contain no line feed.
 _has_no_graph = re.compile(
     rb"(?:(?:<[^>\n]*+>|_:[^ \n]++) <[^>\n]*+> "
     rb"(?:<[^>\n]*+>|_:[^ \n]++"
@@ -50,11 +50,11 @@ def check_iri(url: str) -> str:
     return iri
 
 
-@lru_cache(maxsize=1024)  # each URL is named in several statements at once
+@lru_cache(maxsize=1024)  # a URL is often repeated in several statements
 def graph_iri(url: str) -> str:
     """Return the IRI of the graph of the document at `url`, without `<>`.
 
-    This is `url`, percent-encoded if need be, or a hash if that is no IRI.
+    This is `url`, percent-encoded if necessary, or a hash if that is not an IRI.
 
     >>> graph_iri("http://example.org/a|b")
     'http://example.org/a%7Cb'
@@ -73,9 +73,9 @@ def is_crawls(name: str) -> bool:
 class GraphRule:
     """Policy of the graphs that the response of a URL may write.
 
-    `same-origin` admits graphs of the origin of the response; `named` all graphs but
+    `same-origin` admits graphs of the origin of the response; `named` all graphs except
     those of the crawl, for sources that the operator has named; `all` is for documents
-    that are not crawled. Prefixes of graph names are admitted beside the origin.
+    that are not crawled. Prefixes of graph names are admitted in addition.
     """
 
     def __init__(self, url: str, trust: Trust = "same-origin") -> None:
@@ -98,13 +98,13 @@ class GraphRule:
 
 
 class GraphNames:
-    """Assigner of graphs to the statements of one document.
+    """Assigns a graph to each statement of one document.
 
     Args:
-        graph: of the document; None is the default graph.
+        graph: of the document; None: the default graph.
         url: of the document.
         trust: see `GraphRule`.
-        has_graphs: the format can name graphs.
+        has_graphs: the format supports graph names.
         log: takes `FOREIGN_GRAPH` for statements moved out of foreign graphs.
     """
 
@@ -126,11 +126,11 @@ class GraphNames:
     def place(self, lines: bytes) -> tuple[bytes, int]:
         """Return canonical N-Quads, each in its graph, and their number."""
         if not self._has_graphs:
-            # Lines contain no line feed: all matches are ends.
+            # Lines contain no line feed: all matches are line ends.
             if self._tail == b" .\n":
                 return lines, lines.count(b"\n")
             return self._in_one_graph(lines)
-        if _has_no_graph(lines):  # formats that can have graphs mostly have none
+        if _has_no_graph(lines):  # the usual case, even in formats with graphs
             return self._in_one_graph(lines)
         placed = list(map(self._place_line, lines.splitlines(keepends=True)))
         return b"".join(placed), len(placed)
@@ -141,8 +141,8 @@ class GraphNames:
 
     def _place_line(self, line: bytes) -> bytes:
         statement, _, last = line[:-3].rpartition(b" ")
-        # The last term is the graph if it is the fourth. A literal with spaces ends
-        # with a quote, or has one in the last word.
+        # The last term is the graph if there are four. A literal with spaces ends with
+        # a quote, or contains one in its last word.
         if last[:1] not in b"<_" or b'"' in last or statement.count(b" ") < 2:
             return line[:-3] + self._tail
         if self._trust == "all":
@@ -155,7 +155,7 @@ class GraphNames:
         return statement + tail
 
     def _judge(self, name: bytes) -> bytes:
-        """Return the end of lines in the graph of this name."""
+        """Return the end of lines in a named graph."""
         if self._rule is None:
             self._rule = GraphRule(self._url, self._trust)
         is_own = name.startswith(b"<") and self._rule.admits(name[1:-1].decode())
@@ -166,9 +166,9 @@ class GraphNames:
 
 
 def without_graph_names(block: bytes) -> tuple[bytes, int]:
-    r"""Return the statements as canonical N-Triples, and how many named a graph.
+    r"""Return the statements as canonical N-Triples, and the number with a graph name.
 
-    `block` is whole lines of canonical N-Quads.
+    `block` has complete lines of canonical N-Quads.
 
     >>> without_graph_names(b'<urn:s> <urn:p> "a <urn:b> ." <urn:g> .\n')
     (b'<urn:s> <urn:p> "a <urn:b> ." .\n', 1)

@@ -1,8 +1,8 @@
-"""Mend IRIs with invalid characters, where their meaning is certain.
+"""Mend IRIs with invalid characters if their meaning is certain.
 
-Many publishers write URLs as typed by people, with blanks, brackets or bars. Such a URL
-is escaped as browsers do. Other text is unchanged: text with a colon, two URLs in one,
-a host with a blank.
+Many publishers write URLs as typed by people, with spaces, brackets or bars. Such a URL
+is escaped as in browsers. Other text stays unchanged: text with a colon, two joined
+URLs, a host with a space.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 MAX_CHARS: Final = 8192
 
-# Characters of URLs (WHATWG) that no part of an IRI after the host has (RFC 3987
-# section 2.2), and percent signs without escape.
+# Characters that WHATWG URLs allow after the host and IRIs do not (RFC 3987 section
+# 2.2), and percent signs without escape.
 _IN_ASCII = r"%(?![0-9A-Fa-f]{2})|[\x00-\x20<>\"{}|\\^`\x7f\[\]"
 _FORBIDDEN = re.compile(_IN_ASCII + "]")
 _UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#]*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# A scheme that is more likely an IRI than a text with a colon, and a host
+# A scheme that suggests an IRI, not a text with a colon; and a host
 _BEGIN = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#\\]+(?=[/?#]|\Z)"
     r"|(?i:urn|doi|info|tag|ark|mailto):(?=[^\s:]))"
@@ -56,7 +56,7 @@ def escape(text: str) -> str:
     return forbidden.sub(_percent, before + number_sign + fragment)
 
 
-@cache  # compiled only where it is needed
+@cache  # compiled on first use
 def _forbidden_anywhere() -> re.Pattern[str]:
     no_characters = "".join(
         rf"\U{plane:04x}fffe\U{plane:04x}ffff" for plane in range(1, 15)
@@ -72,9 +72,9 @@ def _percent(found: re.Match[str]) -> str:
     return quote(found[0], safe="", errors="replace")
 
 
-@lru_cache(maxsize=1024)  # a document asks for the same several times
+@lru_cache(maxsize=1024)  # requested several times per document
 def iri_of_url(url: str) -> str:
-    """Return a URL as an absolute IRI, escaped if need be; else an empty text.
+    """Return a URL as an absolute IRI, escaped if necessary; empty if impossible.
 
     >>> iri_of_url("http://e.example/a|b")
     'http://e.example/a%7Cb'
@@ -91,10 +91,10 @@ def iri_of_url(url: str) -> str:
 
 
 def mended_iri(iri: str) -> str:
-    """Return the absolute IRI that is meant, unchanged if valid.
+    """Return the intended absolute IRI; a valid one stays unchanged.
 
     Raises:
-        ValueError: the meaning is uncertain; says why.
+        ValueError: the meaning is uncertain; the message has the reason.
 
     >>> mended_iri("http://e.example/a b ")
     'http://e.example/a%20b'
@@ -111,7 +111,7 @@ def mended_iri(iri: str) -> str:
 
 
 def mended_reference(reference: str) -> str:
-    """Return the same for an IRI that may be relative."""
+    """Return the intended IRI of a reference that may be relative."""
     if _SCHEME.match(reference.lstrip()):
         return mended_iri(reference)
     text = reference.strip(" \t\n\r\f")
@@ -121,7 +121,7 @@ def mended_reference(reference: str) -> str:
 
 
 def mended_line(line: bytes, log: FaultLog) -> bytes:
-    """Return a refused line of N-Quads with IRIs mended if possible (`REPAIRED`)."""
+    """Return a refused N-Quads line with its IRIs mended if possible (`REPAIRED`)."""
 
     def mended(match: re.Match[bytes]) -> bytes:
         return match[0] if match[1] is None else mended_token(match, mended_iri, log)
@@ -144,12 +144,12 @@ def mended_token(
 
 
 def note_mended(log: FaultLog, iri: str) -> None:
-    """Log an IRI that was mended."""
+    """Log a mended IRI."""
     log.note(Reason.REPAIRED, f"IRI with forbidden characters: {iri[:200]}")
 
 
 def _unescaped(text: str) -> str:
-    r"""Return a text with `\u` and `\U` replaced (`ValueError` for no character)."""
+    r"""Return a text with `\u` and `\U` decoded (`ValueError` for an invalid one)."""
     if "\\" not in text:
         return text
     return _ESCAPE.sub(_character, text)
@@ -158,5 +158,5 @@ def _unescaped(text: str) -> str:
 def _character(escape: re.Match[str]) -> str:
     number = int(escape[1] or escape[2], 16)
     if number > sys.maxunicode:  # `chr` raises an `OverflowError` from 2**31 on
-        raise ValueError(f"no character: {escape[0]}")
+        raise ValueError(f"not a character: {escape[0]}")
     return chr(number)

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 _N_FIELDS: Final = 6
-# Datatypes of values that are not literals; the second of each is from older documents.
+# Datatypes of values that are not literals; the second one is from older documents.
 _IRI_TYPES = frozenset({"globalId", RDF + "namedNode"})
 _BLANK_TYPES = frozenset({"localId", RDF + "blankNode"})
 # Version 0.1 has xsd:string in its example of a text with a language.
 _LANGUAGE_TYPES = frozenset({"", RDF + "langString", XSD + "string"})
 
-MAX_BYTES: Final = 64 * 2**20  # read into memory at once
+MAX_BYTES: Final = 64 * 2**20  # read into memory
 _KEYS = frozenset({"type", "value", "lang", "datatype"})
 
 
 def _no_number(_: str) -> None:
-    """Replace a number, which is no valid value, without computing it."""
+    """Replace a number, which is never valid here, without computation."""
 
 
-# Objects as tuples of pairs keep repeated keys.
+# Objects become tuples of pairs, to keep duplicate keys.
 _DECODER = json.JSONDecoder(
     object_pairs_hook=tuple,
     parse_int=_no_number,
@@ -50,8 +50,8 @@ def read_hextuples(
     Source: https://github.com/ontola/hextuples: each line is a JSON array of the six
     strings subject, predicate, value, datatype, language and graph.
 
-    IRIs are not resolved: the format has no relative ones. A bad line (`SYNTAX`), and
-    one longer than `literal_bytes` (`LITERAL_TOO_LONG`), is logged and left out.
+    IRIs are not resolved: the format has no relative ones. Bad lines (`SYNTAX`) and
+    lines longer than `literal_bytes` (`LITERAL_TOO_LONG`) are logged and left out.
 
     Raises:
         SourceFault: `SYNTAX`: more than `n_errors` lines are bad.
@@ -71,7 +71,7 @@ def read_hextuples(
 
 
 def _hextuple_statement(line: bytes) -> str:
-    """Return the statement of one line; `ValueError` says why the line is invalid."""
+    """Return the statement of one line; raise `ValueError` if the line is invalid."""
     if is_json_too_deep(line):
         raise ValueError("nested too deeply")
     fields = json.loads(line)
@@ -80,7 +80,7 @@ def _hextuple_statement(line: bytes) -> str:
         or len(fields) != _N_FIELDS
         or not all(isinstance(field, str) for field in fields)
     ):
-        raise ValueError("no array of six strings")
+        raise ValueError("not an array of six strings")
     subject, predicate, value, datatype, language, graph = fields
     return terms.statement(
         terms.resource(subject),
@@ -96,7 +96,7 @@ def _hextuple_object(value: str, datatype: str, language: str) -> str:
     if datatype in _BLANK_TYPES:
         return terms.blank(value.removeprefix("_:"))
     if language and datatype not in _LANGUAGE_TYPES:
-        raise ValueError("a language beside another datatype")
+        raise ValueError("a language with another datatype")
     return terms.literal(value, datatype=datatype, language=language)
 
 
@@ -113,7 +113,7 @@ def read_rdf_json(
     truncated, statements before the end are kept.
 
     Raises:
-        SourceFault: `SYNTAX`: the document is no JSON object, truncated, nested too
+        SourceFault: `SYNTAX`: the document is not a JSON object, truncated, nested too
             deeply, or has more than `n_errors` invalid statements.
     """
     data = file.read(MAX_BYTES + 1)
@@ -126,7 +126,7 @@ def read_rdf_json(
 
 
 def _members(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield the members of the outermost object, parsed one by one."""
+    """Yield the members of the outermost object, one after another."""
     at = _expect(text, 0, "{")
     if text[at : at + 1] == "}":
         at += 1
@@ -146,14 +146,14 @@ def _members(text: str) -> Iterator[tuple[str, Any]]:
                 break
             at = _expect(text, at, ",")
     if after_space(text, at) != len(text):
-        raise SourceFault(Reason.SYNTAX, "something follows the outermost object")
+        raise SourceFault(Reason.SYNTAX, "content after the outermost object")
 
 
 def _expect(text: str, at: int, character: str) -> int:
-    """Return the offset after a character and white space, but not after `"`."""
+    """Return the offset after a character and white space (not skipped after `"`)."""
     at = after_space(text, at)
     if text[at : at + 1] != character:
-        raise SourceFault(Reason.SYNTAX, f"character {at}: {character} is expected")
+        raise SourceFault(Reason.SYNTAX, f"character {at}: expected {character}")
     return at + 1 if character == '"' else after_space(text, at + 1)
 
 
@@ -162,11 +162,11 @@ def _statements(
 ) -> Iterator[str]:
     subject_term = terms.resource(subject)  # section 3: blank nodes begin with `_:`
     if not isinstance(predicates, tuple):
-        _note(f"no object with predicates: {subject}", limits, log)
+        _note(f"predicates must be an object: {subject}", limits, log)
         return
     for predicate, objects in predicates:
         if not isinstance(objects, list):
-            _note(f"no array of objects: {predicate}", limits, log)
+            _note(f"objects must be an array: {predicate}", limits, log)
             continue
         predicate_term = terms.iri(predicate)
         for each in objects:
@@ -181,19 +181,19 @@ def _statements(
 def _note(detail: str, limits: ParseLimits, log: FaultLog) -> None:
     log.note(Reason.SYNTAX, detail)
     if log.count(Reason.SYNTAX) >= limits.n_errors:
-        raise SourceFault(Reason.SYNTAX, "too much that is no statement")
+        raise SourceFault(Reason.SYNTAX, "too many invalid statements")
 
 
 def _object(pairs: Any) -> str:
-    """Return the term of one object; `ValueError` says why the object is invalid."""
+    """Return the term of one object; raise `ValueError` if the object is invalid."""
     if not isinstance(pairs, tuple):
         raise ValueError("not a JSON object")  # noqa: TRY004  # the document's fault
     keys = dict(pairs)
     if len(keys) < len(pairs):
-        raise ValueError("a key comes twice")
+        raise ValueError("a duplicate key")
     kind, value = keys.get("type"), keys.get("value")
     if not isinstance(value, str) or not keys.keys() <= _KEYS:
-        raise ValueError("a string as value is expected, and no unknown key")
+        raise ValueError("value must be a string, and all keys known")
     if kind == "literal":
         return _literal(value, keys)
     if len(keys) > len(("type", "value")):
@@ -202,7 +202,7 @@ def _object(pairs: Any) -> str:
         return terms.iri(value)
     if kind == "bnode" and value.startswith("_:"):
         return terms.blank(value[2:])
-    raise ValueError("type is none of uri, literal and bnode, or does not fit")
+    raise ValueError("type must be uri, literal or bnode, and fit the value")
 
 
 def _literal(value: str, keys: dict[str, Any]) -> str:
@@ -210,7 +210,7 @@ def _literal(value: str, keys: dict[str, Any]) -> str:
     if any(name in keys and not keys[name] for name in ("lang", "datatype")):
         raise ValueError("language or datatype is empty")
     if not isinstance(language, str | None) or not isinstance(datatype, str | None):
-        raise ValueError("language or datatype is no string")  # noqa: TRY004
+        raise ValueError("language or datatype is not a string")  # noqa: TRY004
     if language and datatype not in (None, RDF + "langString"):
-        raise ValueError("it has a language and another datatype")
+        raise ValueError("a language and another datatype")
     return terms.literal(value, language=language or "", datatype=datatype or "")

@@ -1,9 +1,9 @@
-"""Label blank nodes by the document's URL and their order alone.
+"""Label blank nodes by the URL of their document and their order.
 
-The parser keeps the labels of a document, which clash with those of others, and
-gives nodes without label random ones, which differ on every crawl. Here the n-th
-blank node of a document is `_:b<hash of its URL>n<n>`, so that an unchanged document
-gives unchanged bytes.
+The parser keeps labels of the document, which clash between documents, and assigns
+random ones to unlabelled nodes, which differ in every crawl. Here the n-th blank node
+of a document is `_:b<hash of its URL>n<n>`, so that an unchanged document results in
+unchanged bytes.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ import re
 from functools import cached_property
 from hashlib import blake2b
 
-# Nodes numbered in one document, in about 60 MB. Later nodes are named by a hash of the
-# label that the parser gave them: equal labels stay equal, but nodes without label in
-# the document then differ from crawl to crawl.
+# Nodes numbered per document, in about 60 MB. Later nodes are named by a hash of their
+# label from the parser: equal labels stay equal, but nodes without label in the
+# document then differ between crawls.
 MAX_NUMBERED = 2**18
 
 # Literals of canonical N-Quads contain no line break, so that a blank node is found by
-# its place in the line: a subject at the beginning; object and graph at the end, where
-# no quotation mark follows, as one does after a label in a literal: `"see _:b"@en .`,
-# `"_:b <c"^^<http://d> .` The constant prefix `_:` comes first to make the search fast.
+# its position in the line: a subject at the beginning; object and graph at the end, not
+# followed by a quotation mark, unlike a label in a literal: `"see _:b"@en .`,
+# `"_:b <c"^^<http://d> .` The constant prefix `_:` comes first to speed up the search.
 _LABEL = re.compile(
     rb"(_:(?:(?<=\n_:)[^ \n]++(?= )"
     rb"|(?<= _:)[^ \"\n]++(?= (?:<[^ \"<>\n]*+> |_:[^ \"\n]++ )?\.\n)))"
 )
-# Triple terms contain labels anywhere: literals and IRIs are skipped.
+# Triple terms contain labels anywhere: skip literals and IRIs.
 _TOKEN = re.compile(
     rb'("(?>[^"\\\n]++|\\.)*+"|\\.|<[^<> \n]*+>)|(?:(?<=[ \n])(_:[^ \n]++)(?= ))'
 )
 
 
 def without_labels(lines: bytes) -> bytes:
-    """Return whole lines of canonical N-Quads with equal labels for all blank nodes."""
+    """Return lines of canonical N-Quads with equal labels for all blank nodes."""
     if b" <<( " in lines:
         return _TOKEN.sub(lambda found: found[1] or b"_:", b"\n" + lines)[1:]
     return _LABEL.sub(b"_:", b"\n" + lines)[1:]
 
 
 class BlankNodes(dict[bytes, bytes]):
-    """The blank nodes of one document, from old to new labels, in order."""
+    """The blank nodes of one document: new labels by old ones, in order."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -58,12 +58,12 @@ class BlankNodes(dict[bytes, bytes]):
         return new
 
     def forget(self, n_kept: int) -> None:
-        """Forget all but the first labels; the other numbers are used again."""
+        """Remove all but the first labels; the other numbers are reused."""
         while len(self) > n_kept:
             self.popitem()
 
     def relabel(self, lines: bytes) -> bytes:
-        """Return whole lines of canonical N-Quads with every blank node relabelled."""
+        """Return lines of canonical N-Quads with every blank node relabelled."""
         if b" <<( " in lines:
             return _TOKEN.sub(lambda x: x[1] or self[x[2]], b"\n" + lines)[1:]
         parts = _LABEL.split(b"\n" + lines)

@@ -1,9 +1,9 @@
 r"""Check the output of the lenient parser, after the strict one refused a term.
 
-The lenient parser does not check IRIs and language tags, whose characters might end a
+The lenient parser does not check IRIs and language tags; their characters might end a
 term early in the output (`<http://e/\u003e <http://e/g>`). So each term goes through
-the strict constructors. IRIs are mended where that is safe; a statement with another
-bad term is left out, but not those after it in the same block, element or list.
+the strict constructors. IRIs are mended if that is safe; a statement with another bad
+term is left out, but not later ones in the same block, element or list.
 
 The lenient parser also accepts text that it misreads: line breaks in short strings,
 IRIs that end at the `>` of another one, and any character after a backslash.
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 MAX_TOKEN_BYTES: Final = 16 * 2**20  # longest token of the parser
 
-# Tokens of Turtle, TriG and N3 that can be told apart, including bad IRIs without
-# quotation marks and line breaks.
+# Distinguishable tokens of Turtle, TriG and N3, including bad IRIs without quotation
+# marks and line breaks.
 STRINGS: Final = (
     rb'"""(?>[^"\\]++|\\.|"(?!""))*+"""|\'\'\'(?>[^\'\\]++|\\.|\'(?!\'\'))*+\'\'\''
     rb'|"(?!")(?>[^"\\\n\r]++|\\.)*+"|""(?=[^"])'
@@ -40,7 +40,7 @@ _CLEAN = re.compile(
     rb"|<<|<[=-](?=[^=-]))*+",
     re.DOTALL,
 )
-# Errors that no later block can complete.
+# Errors, even if more text follows.
 _BAD = re.compile(
     rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]|\\.", re.DOTALL
 )
@@ -55,7 +55,7 @@ class OpenToken:
         self._n_wanted = 0
 
     def joined(self, block: bytes, *, is_last: bool) -> bytes:
-        """Return the text to scan now; empty to wait for more."""
+        """Return the text to scan; empty to wait for more."""
         if self._data:
             block, self._data = self._data + block, b""
             if len(block) < self._n_wanted and not is_last:
@@ -66,7 +66,7 @@ class OpenToken:
         """Keep the beginning of a token (`LITERAL_TOO_LONG`)."""
         if len(data) > MAX_TOKEN_BYTES:
             raise SourceFault(Reason.LITERAL_TOO_LONG, "a token, or an open string")
-        # Scanned again when twice as long, which takes linear time.
+        # Scanned again when twice as long, for linear time.
         self._data, self._n_wanted = data, 2 * len(data)
 
 
@@ -78,7 +78,7 @@ class LexicalScreen:
         self.is_cut = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text that may be parsed now (`LITERAL_TOO_LONG` for a token)."""
+        """Return the text ready to parse (`LITERAL_TOO_LONG` for a token)."""
         if self.is_cut:
             return b""
         block = self._open.joined(block, is_last=is_last)
@@ -120,7 +120,7 @@ def _mended(quad: Quad, log: FaultLog) -> Quad:
         if isinstance(term, Triple):
             return Triple(*map(mend, term))
         if isinstance(term, Literal) and term.language == "":
-            return Literal(term.value)  # XML 1.0 2.12: `xml:lang=""` is no language
+            return Literal(term.value)  # XML 1.0 2.12: `xml:lang=""` means no language
         if isinstance(term, Literal) and not term.language:
             return Literal(term.value, datatype=mend(term.datatype))
         _check(term)

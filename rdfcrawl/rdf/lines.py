@@ -1,4 +1,4 @@
-"""Read line-based documents in blocks of whole lines, in bounded memory."""
+"""Read line-based documents in blocks of complete lines, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 def iter_line_blocks(
     read: Callable[[int], bytes], *, max_line_bytes: int, log: FaultLog
 ) -> Iterator[bytes]:
-    """Yield blocks of whole lines; all but the last end with a line end.
+    """Yield blocks of complete lines; all but the last end with a line end.
 
     A line longer than `max_line_bytes` is skipped, and logged as `LITERAL_TOO_LONG`.
     """
-    held: list[bytes] = []  # of a line whose end has not come yet
+    held: list[bytes] = []  # of a line without its end so far
     n_held = 0
     block = read(BLOCK_BYTES)
     while block:
-        # N-Triples section 2, EOL: a carriage return alone ends a line as well.
+        # N-Triples section 2, EOL: a carriage return alone also ends a line.
         cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if cut:
             held.append(block[:cut])
@@ -43,7 +43,7 @@ def iter_line_blocks(
 
 
 def gathered(blocks: Iterable[bytes], n_bytes: int) -> Iterator[bytes]:
-    """Yield joined blocks of whole lines, of about so many bytes."""
+    """Yield joined blocks of complete lines, of about `n_bytes`."""
     held: list[bytes] = []
     n_held = 0
     for block in blocks:

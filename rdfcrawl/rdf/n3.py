@@ -1,9 +1,10 @@
-"""Read the part of Notation 3 that is RDF, without its logic.
+"""Read the RDF part of Notation 3, without its logic.
 
 A formula quotes statements without stating them; a variable stands for anything. The
 parser puts the statements of a formula in a graph named by a blank node, so that
-`without_formulas` can leave out these statements, and all about the formula. To know
-the labels of formulas without statements, `FormulaMarker` puts one into each.
+`without_formulas` can remove these statements, and all about the formula.
+`FormulaMarker` inserts a statement into each formula, to reveal the label of formulas
+without statements.
 
 Source: https://w3c.github.io/N3/spec/ and https://www.w3.org/TeamSubmission/n3/
 """
@@ -20,16 +21,16 @@ from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, OpenToken
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
 
-MAX_FORMULAS: Final = 2**18  # whose labels take about 40 MB
+MAX_FORMULAS: Final = 2**18  # their labels take about 40 MB
 
-# Team Submission, "Declaring default namespaces"; a later declaration wins.
+# Team Submission, "Declaring default namespaces"; a later declaration overrides it.
 _DEFAULT_PREFIX: Final = b"@prefix : <#> . "
 _STATEMENT: Final = b"{[]=[]. "
-# Replaces a quantifier in a formula: a statement about the same terms. A quantifier
-# holds up to the end of the formula, which is left out completely.
+# Replaces a quantifier in a formula: a statement about the same terms. The scope of a
+# quantifier is its formula, which is left out completely.
 _NO_QUANTIFIER: Final = b"[] ="
-# All up to the next brace, quantifier or incomplete token, in one step of the regular
-# expression engine. `<=` and `<-` are operators.
+# Everything up to the next brace, quantifier or incomplete token, in one step of the
+# regular expression engine. `<=` and `<-` are operators.
 _PLAIN = re.compile(
     rb"(?>[^\"'#<{}@\\]++|\\.|" + STRINGS + rb"|" + COMMENT + rb""
     rb"|<[=-]|<(?=[^=-])[^>\n\r]*+>|@(?!for(?:All|Some)\b)(?=.{8}))*+",
@@ -39,15 +40,15 @@ _QUANTIFIER = re.compile(rb"@for(?:All|Some)\b")
 
 
 class FormulaMarker:
-    """Screen that puts a statement into each formula of N3.
+    """Screen that inserts a statement into each formula of N3.
 
-    A quantifier outside of formulas changes the meaning of names in the whole document:
-    the text after one is dropped.
+    A quantifier outside formulas changes the meaning of names in all of the document:
+    the text after it is dropped.
 
     Attributes:
         has_braces: of a formula or string, so far.
         has_formulas: so far.
-        has_quantifiers: outside of formulas; the text ended at the first.
+        has_quantifiers: outside formulas; the text ended at the first.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class FormulaMarker:
         self.has_quantifiers = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text that may be parsed now (`LITERAL_TOO_LONG` for a token)."""
+        """Return the text ready to parse (`LITERAL_TOO_LONG` for a token)."""
         if self.has_quantifiers:
             return b""
         block = self._open.joined(block, is_last=is_last)
@@ -82,7 +83,7 @@ class FormulaMarker:
         return b"".join(parts)
 
     def _mark(self, block: bytes, parts: list[bytes]) -> int:
-        """Add the text up to the last brace to the parts; return its end."""
+        """Append the text up to the last brace to `parts`; return its end."""
         at = 0
         while True:
             end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]
@@ -116,13 +117,13 @@ def without_formulas(
     """Yield lines of canonical N-Quads that are neither in nor about a formula.
 
     Args:
-        blocks: output of the parser: statements in a formula come before those about
-            the formula.
+        blocks: output of the parser: statements in a formula precede those about the
+            formula.
         marker: screen of the text.
         log: takes one `N3_FORMULA` for each statement left out.
 
     Raises:
-        SourceFault: `N3_FORMULA`, for too many formulas.
+        SourceFault: `N3_FORMULA`: too many formulas.
     """
     formulas: set[bytes] = set()
     for block in blocks:
@@ -139,9 +140,9 @@ def _is_of_formula(line: bytes, formulas: set[bytes], log: FaultLog) -> bool:
     """Return whether a statement is in or about a formula, and log this."""
     statement, _, last = line[:-3].rpartition(b" ")
     if not last.startswith(b"_:") or b'"' in last:
-        last = b""  # an IRI, or the end of a literal: a label has no quotes
-    elif statement.count(b" ") > 1 and last not in formulas:  # behind three terms
-        formulas.add(last)  # and the statement is that of the marker
+        last = b""  # an IRI, or the end of a literal: labels contain no quotes
+    elif statement.count(b" ") > 1 and last not in formulas:  # after three terms
+        formulas.add(last)  # this is the statement of the marker
         return True
     subject = line[: line.index(b" ")]
     if subject not in formulas and last not in formulas:

@@ -1,8 +1,7 @@
-"""Check the nesting of documents, on which the parser recurses.
+"""Check the nesting of documents for recursive parsers.
 
-That of triple terms, of JSON, and of terms of JSON-LD contexts that are defined by one
-another. A few hundred kilobytes of brackets would overflow the C stack and end the
-process.
+Covers triple terms, JSON, and terms of JSON-LD contexts defined by other terms. A few
+hundred kilobytes of brackets would overflow the C stack and end the process.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import Final, Never
 
 from rdfcrawl.core.errors import Reason, SourceFault
 
-# Measured with an 8 MiB stack: 3,000 levels are read, 30,000 end the process.
+# Measured with an 8 MiB stack: 3,000 levels work, 30,000 end the process.
 MAX_DEPTH = 500
 TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
-_MAX_CHAIN: Final = 500  # of terms, with the same stack: 4,000 are read, not 9,000
+_MAX_CHAIN: Final = 500  # of terms, with the same stack: 4,000 work, 9,000 do not
 _SMALLEST_LONG_CHAIN_BYTES: Final = 8 * _MAX_CHAIN
 _LOCAL_CONTEXT: Final = re.compile(r'"@context"\s*:\s*(?=[\[{])')
 _DECODER: Final = json.JSONDecoder()
@@ -33,7 +32,7 @@ _TEXT_TOKEN = re.compile(
 
 
 def refuse_constant(name: str) -> Never:
-    """Refuse NaN and Infinity, which Python reads: for `parse_constant` of `json`."""
+    """Refuse NaN and Infinity, which Python accepts: for `parse_constant` of `json`."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -75,17 +74,17 @@ def is_text_too_deep(document: bytes) -> bool:
 
 
 def has_long_chain(document: bytes) -> bool:
-    """Return whether terms of a context are defined by one another in long chains."""
+    """Return whether a context has long chains of terms defined by other terms."""
     if len(document) < _SMALLEST_LONG_CHAIN_BYTES:
         return False
     text = document.decode("utf-8", "replace")
-    n_left = 8 * len(text)  # contexts inside of contexts are decoded again
+    n_left = 8 * len(text)  # nested contexts are decoded again
     for match in _LOCAL_CONTEXT.finditer(text):
         try:
             value, end = _DECODER.raw_decode(text, match.end())
         except json.JSONDecodeError as error:
             value, end = None, error.pos
-        except ValueError:  # a number that is too long to be computed
+        except ValueError:  # a number that is too long to compute
             return True
         n_left -= end - match.end()
         contexts = value if isinstance(value, list) else [value]
@@ -114,7 +113,7 @@ def _is_chained(context: object) -> bool:
 
 
 def _needed(context: Mapping[str, object], term: str) -> Iterator[str]:
-    """Yield the terms of the context in the definition of a term."""
+    """Yield the terms of the context that the definition of a term uses."""
     definition = context[term]
     values = definition.values() if isinstance(definition, dict) else (definition,)
     for value in (term, *values):

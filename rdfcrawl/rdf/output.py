@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
-# The end of `rdf:langString` and `rdf:dirLangString`. pyoxigraph reads literals of them
-# without a language, and writes what no strict reader takes.
+# The end of `rdf:langString` and `rdf:dirLangString`. pyoxigraph accepts such literals
+# without a language, and writes them in a form that strict readers refuse.
 _TAGLESS = b"angString>"
 
 
 class OutputMark(NamedTuple):
-    """A position in the output to go back to."""
+    """A position in the output to return to."""
 
     n_quads: int
     n_blank_nodes: int
@@ -37,9 +37,9 @@ class QuadOutput:
 
     Args:
         url: of the document, after redirects.
-        graph: of the statements; None is the default graph.
-        key: makes the blank node labels; `url` if empty.
-        trust: whose graph names are kept; see `graphs.GraphRule`.
+        graph: of the statements; None: the default graph.
+        key: source of the blank node labels; `url` if empty.
+        trust: see `graphs.GraphRule`.
 
     Attributes:
         n_quads: statements written so far.
@@ -63,7 +63,7 @@ class QuadOutput:
         self._blank_nodes: BlankNodes | None = None  # most documents have none
         self._names: dict[bool, GraphNames] = {}
         self._drops_marked = False
-        self._n_skipped = 0  # statements still to be passed over
+        self._n_skipped = 0  # statements to skip
         self.n_quads = 0
         self.is_full = False
         self.has_unreadable = False
@@ -73,11 +73,11 @@ class QuadOutput:
         return OutputMark(self.n_quads, len(self._blank_nodes or ()))
 
     def rewind(self, mark: OutputMark, *, is_replay: bool) -> None:
-        """Go back to a mark, to take the statements since then from another reader.
+        """Return to a mark, to take the statements since then from another reader.
 
-        Blank nodes get the same labels again, in their order. If `is_replay`, the same
+        Blank nodes get the same labels in the same order. If `is_replay`, the same
         statements follow in the same order up to the current position, and are skipped;
-        else none of these statements was handed on.
+        otherwise, none of them was yielded.
         """
         if self._blank_nodes is not None:
             self._blank_nodes.forget(mark.n_blank_nodes)
@@ -95,7 +95,7 @@ class QuadOutput:
         """Yield the lines as chunks.
 
         Args:
-            blocks: whole lines of canonical N-Quads; no more are taken when full.
+            blocks: complete lines of canonical N-Quads; not consumed further when full.
             has_graphs: the lines may name graphs.
 
         Raises:
@@ -121,8 +121,8 @@ class QuadOutput:
         return names
 
     def _drop(self, lines: bytes) -> bytes:
-        """Return the lines without long ones and those with bad text."""
-        if b"^" in lines and _TAGLESS in lines:  # the first is far cheaper
+        """Return the lines without long lines and lines with bad text."""
+        if b"^" in lines and _TAGLESS in lines:  # the first is much cheaper
             lines = check(lines, self._log)
         longest = self._limits.literal_bytes
         if len(lines) > longest:
@@ -140,19 +140,19 @@ class QuadOutput:
             all_lines = lines.splitlines(keepends=True)
             lines = b"".join(line for line in all_lines if MARK_BYTES not in line)
             if not is_damaged:
-                detail = "a backslash that begins no escape"
+                detail = "a backslash without a valid escape"
                 self._log.note(Reason.BAD_TERM, detail, n_lines - lines.count(b"\n"))
         return lines
 
     def _relabel(self, lines: bytes) -> bytes:
-        if b"_" not in lines or b"_:" not in lines:  # the first is far cheaper
+        if b"_" not in lines or b"_:" not in lines:  # the first is much cheaper
             return lines
         if self._blank_nodes is None:
             self._blank_nodes = BlankNodes(self._key)
         return self._blank_nodes.relabel(lines)
 
     def _count(self, lines: bytes, n_lines: int) -> bytes:
-        """Count the statements; leave out those over the limit."""
+        """Count the statements; leave out statements over the limit."""
         n_left = self._limits.n_quads - self.n_quads
         if n_lines > n_left:
             lines = b"".join(lines.splitlines(keepends=True)[:n_left])

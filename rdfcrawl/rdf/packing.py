@@ -1,4 +1,4 @@
-"""Compress files piece by piece, and read them back."""
+"""Compress and decompress files in pieces."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _GZIP_LEVEL: Final = 2  # of isal
 
 
 def packer(packing: str) -> Callable[[bytes], bytes]:
-    """Return what compresses a piece; the pieces of a file follow each other.
+    """Return a function that compresses a piece; concatenate the pieces of a file.
 
     Args:
-        packing: `gz`, `zst`, or empty: nothing is compressed.
+        packing: `gz`, `zst`, or empty for no compression.
     """
     if packing == "gz":
         from isal import igzip  # noqa: PLC0415
@@ -29,7 +29,7 @@ def packer(packing: str) -> Callable[[bytes], bytes]:
 
 
 def open_packed(path: Path, packing: str) -> IO[bytes]:
-    """Return a file that was compressed by `packer`, to be read.
+    """Open a file compressed by `packer` for reading.
 
     Raises:
         OSError: the file cannot be read.

@@ -1,8 +1,8 @@
 """Convert a document of any serialization to checked N-Quads.
 
-pyoxigraph in its strict mode reads as much as possible, and serializes canonical
-N-Quads; canonical lines are not parsed; the lines of other readers go through the
-parser. Later steps drop, relabel and place these lines without an object per triple.
+pyoxigraph in strict mode reads as much as possible, and serializes canonical N-Quads;
+canonical lines skip the parser; lines of other readers go through it. Later steps drop,
+relabel and place these lines without an object per triple.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 # Longer JSON-LD is read as a stream, without remote contexts.
 MAX_JSON_LD_BYTES: Final = 16 * 2**20
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
-_UTF8: Final = ("", "utf-8")  # as servers declare it; others are looked up
+_UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-# Imported when first needed.
-_OWN_READERS: Final = {
+# Imported on first use.
+_READERS: Final = {
     formats.TRIX: ("rdfcrawl.rdf.trix", "read_trix"),
     formats.RDF_JSON: ("rdfcrawl.rdf.json_formats", "read_rdf_json"),
     formats.HEXTUPLES: ("rdfcrawl.rdf.json_formats", "read_hextuples"),
@@ -62,17 +62,17 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
 ) -> DocumentParser:
     """Return the N-Quads of one document, which is read on iteration.
 
-    A file is read as a stream in bounded memory. A hostile one can still take long
-    or crash the parser: large documents belong into `rdf.extraction.sandbox.Sandbox`.
+    A file is read as a stream in bounded memory. A hostile one can still take long or
+    crash the parser: use `rdf.extraction.sandbox.Sandbox` for large documents.
 
     Args:
         source: the document, not compressed.
-        url: of the document, after redirects; makes the blank node labels.
-        graph: name of the graph of the statements; None is the default graph.
+        url: of the document, after redirects; source of the blank node labels.
+        graph: name of the graph of the statements; None: the default graph.
         media_type: of the Content-Type, or empty.
         charset: of the Content-Type, or empty.
         base: of relative IRIs; `url` if unset.
-        trust: whose graph names are kept; see `graphs.GraphRule`.
+        trust: see `graphs.GraphRule`.
         limits: on the document.
         environment: of the readers.
 
@@ -96,8 +96,8 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
 class DocumentParser:
     """A document being read; iterate once, over chunks of N-Quads.
 
-    For the arguments see `parse`; `context_url` is that of the JSON-LD context in the
-    header `Link`, or empty.
+    For the arguments see `parse`; `context_url` is the URL of the JSON-LD context in
+    the header `Link`, or empty.
 
     Attributes:
         format: of the document; unset if not RDF.
@@ -120,7 +120,7 @@ class DocumentParser:
         self.format: formats.Format | None = decision.format
         self.is_partial = False
         self._found = decision.found
-        if decision.format is formats.HTML:  # pages have readers of their own
+        if decision.format is formats.HTML:  # pages have other readers
             self.format, self._found = None, formats.HTML.name
         self._source = source
         self._text = DocumentText(
@@ -168,8 +168,8 @@ class DocumentParser:
     def _read(self, document_format: formats.Format) -> Iterator[QuadChunk]:
         if document_format is formats.HDT:
             yield from self._read_hdt()
-        elif document_format in _OWN_READERS:
-            yield from self._read_by_own(document_format)
+        elif document_format in _READERS:
+            yield from self._read_by_other(document_format)
         elif found := canonical_lines(
             self._source.data,
             document_format,
@@ -200,8 +200,8 @@ class DocumentParser:
             blocks = read_hdt(buffer, limits=self._limits, log=self._log)
             yield from self._output.chunks(blocks)
 
-    def _read_by_own(self, document_format: formats.Format) -> Iterator[QuadChunk]:
-        room, name = _OWN_READERS[document_format]
+    def _read_by_other(self, document_format: formats.Format) -> Iterator[QuadChunk]:
+        room, name = _READERS[document_format]
         read = getattr(import_module(room), name)
         with self._text.open_stream(self._log) as text:
             statements = read(text, limits=self._limits, log=self._log)
@@ -215,7 +215,7 @@ class DocumentParser:
 
         n_breaks = self._n_breaks()
         blocks = read_json_ld(
-            self._text.whole(self._log),
+            self._text.load(self._log),
             base=self._base,
             environment=self._environment,
             log=self._log,
@@ -265,10 +265,10 @@ def canonical_lines(
     charset: str,
     limits: ParseLimits,
 ) -> tuple[bytes, bool] | None:
-    """Return the lines of a small document that no reader would change, else None.
+    """Return the lines of a small document that readers would not change, else None.
 
-    With them, whether the lines may name graphs. `data` is None for a document that is
-    not in memory.
+    The second value is whether the lines may name graphs. `data` is None for a document
+    that is not in memory.
     """
     if (
         not document_format.is_line_based
@@ -307,7 +307,7 @@ def mapped(
     """Yield the bytes of a source as one buffer; a stream is spooled first.
 
     Raises:
-        SourceFault: `TOO_LARGE`: more than `max_bytes`, or no room to spool a stream.
+        SourceFault: `TOO_LARGE`: more than `max_bytes`, or no space to spool a stream.
         NeedsSandbox: there is no scratch space to spool a stream.
     """
     if source.data is not None:
@@ -332,7 +332,7 @@ def _map_file(
         with memoryview(buffer) as view:
             yield view
     finally:
-        # Arrays over the buffer may live on in an exception; they close it then.
+        # An exception may still hold arrays over the buffer; they close it later.
         with suppress(BufferError):
             buffer.close()
 
@@ -342,7 +342,7 @@ def _map_stream(
 ) -> Iterator[memoryview]:
     if environment.scratch is None:
         environment.demand_bounds("spooling a stream")
-        raise SourceFault(Reason.TOO_LARGE, "no room to read it out of order")
+        raise SourceFault(Reason.TOO_LARGE, "no scratch space for random access")
     held = environment.scratch.hold(file, max_bytes=max_bytes)
     try:
         environment.lift(held.n_bytes)
@@ -360,5 +360,5 @@ def _map_stream(
 def _demand(n_bytes: int, max_bytes: int) -> None:
     if n_bytes > max_bytes:
         raise SourceFault(
-            Reason.TOO_LARGE, f"{counted(n_bytes, 'byte')}, and it cannot be cut"
+            Reason.TOO_LARGE, f"{counted(n_bytes, 'byte')}, and it cannot be truncated"
         )

@@ -16,7 +16,7 @@ from rdfcrawl.rdf.graphs import check_iri
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Format
 
-GATHER_BYTES = 128 * 1024  # N-Quads gathered before they are handed on
+GATHER_BYTES = 128 * 1024  # N-Quads collected per block
 FIRST_BATCH = 64  # statements; a batch grows while its lines are short
 LARGEST_BATCH = 1024
 
@@ -31,18 +31,18 @@ def new_parser(
     """Return pyoxigraph's parser of a format; an invalid base is mended.
 
     `source` is UTF-8 without byte order mark. If `is_lenient`, IRIs and language tags
-    are not checked: they must not be written as they are.
+    are not checked: check them before writing them.
     """
     kind = document_format.parser
     try:
         return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
-    except ValueError:  # the base is no IRI
+    except ValueError:  # the base is not an IRI
         base = check_iri(base or "")
         return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
 
 
 def next_batch(batch: int, n_bytes: int) -> int:
-    """Return the number of statements of the next batch, after one of so many bytes."""
+    """Return the size of the batch after one with `n_bytes`, in statements."""
     if n_bytes > 2 * GATHER_BYTES:
         return max(batch // 4, 1)
     return batch * 4 if batch < LARGEST_BATCH else batch
@@ -57,10 +57,10 @@ def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault
     except MemoryError as error:
         if "buffer" not in str(error):
             raise
-        # One token is longer than the 16 MiB the parser takes.
+        # A token is longer than the parser's limit of 16 MiB.
         return SourceFault(Reason.LITERAL_TOO_LONG, str(error))
     except BaseException as error:
-        # A bug in the parser arrives as a PanicException, which is no Exception.
+        # A bug in the parser raises PanicException, which is not an Exception.
         if type(error).__name__ == "PanicException":
             return SourceFault(Reason.PARSE_CRASH, str(error))
         raise
@@ -72,10 +72,10 @@ def iter_refused(
 ) -> Iterator[tuple[int, bytes, SyntaxError]]:
     """Write the statements of lines; yield number, from 1, and text of refused ones.
 
-    A line that is mended may be written before the next one is asked for.
+    The caller may write the mended line before it resumes the iterator.
 
     Raises:
-        SourceFault: the parser failed in another way than on a line.
+        SourceFault: the parser failed on something other than a line.
     """
     lines: list[bytes] = []
     done = 0
@@ -89,7 +89,7 @@ def iter_refused(
         if not lines:
             lines = block.splitlines(keepends=True)
             begins = [*accumulate(map(len, lines), initial=0)]
-            rest = BytesIO(block)  # each parser reads a part of it, and copies no more
+            rest = BytesIO(block)  # shared: each parser reads on without a copy
         done += bad_line(error)
         yield done, lines[done - 1], error
         if done == len(lines):
@@ -101,12 +101,12 @@ def iter_refused(
 def bad_line(error: SyntaxError) -> int:
     """Return the line, from 1, of a statement that failed in a line-based format."""
     line = error.lineno or 1
-    # A statement that ends too early is reported at the beginning of the next line.
+    # A truncated statement is reported at the beginning of the next line.
     is_before = error.offset == 1 and is_empty_span(error)
     return max(line - 1, 1) if is_before else line
 
 
 def is_empty_span(error: SyntaxError) -> bool:
-    """Return whether an error has a place but no extent: an unexpected end."""
+    """Return whether an error has a position but no extent: an unexpected end."""
     begin = error.lineno, error.offset
     return None not in begin and begin == (error.end_lineno, error.end_offset)

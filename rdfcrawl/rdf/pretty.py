@@ -1,4 +1,4 @@
-"""Write statements for people: Turtle, or TriG if graphs are named."""
+"""Write statements for human readers: Turtle, or TriG if graphs are named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rdfcrawl.core.namespaces import RDF_TYPE, SCHEMA_HTTPS, WGS84, XSD
 
 _TYPE: Final = NamedNode(RDF_TYPE)
 _IRI: Final = re.compile(r"<([^<>]*+)>")
-# Missing in the table of RDFa; named as in prefix.cc.
+# Missing in the table of RDFa; names from prefix.cc.
 _MORE_PREFIXES: Final = {
     "xsd": XSD,
     "geo": WGS84,
@@ -63,11 +63,11 @@ def _namespace_of(iri: str) -> str:
 
 
 def _ordered(quads: list[Quad]) -> list[Quad]:
-    """Return the statements grouped, the blank nodes named `b1`, `b2` and so on."""
+    """Return the statements grouped, with blank nodes named `b1`, `b2` and so on."""
     groups: dict[tuple[object, object], list[Quad]] = {}
     for quad in quads:
         groups.setdefault((quad.graph_name, quad.subject), []).append(quad)
-    # A stack, as chains of blank nodes may be long. Nodes without reference come first,
+    # A stack, since chains of blank nodes may be long. Unreferenced nodes come first,
     # so that each blank node can follow its reference.
     referred = {quad.object for quad in quads if isinstance(quad.object, BlankNode)}
     graphs = list(dict.fromkeys(graph for graph, _ in groups))
@@ -96,7 +96,7 @@ def _rename(term: Any, names: dict[BlankNode, BlankNode]) -> Any:
 
 
 def _spaced(text: str) -> str:
-    """Return the text with empty lines, without prefixes that `a` or `3` replace."""
+    """Return the text with empty lines, without prefixes replaced by `a` or `3`."""
     lines = text.split("\n")
     n_declared = next(n for n, line in enumerate(lines) if not line.startswith("@"))
     body = re.sub(r"\n(?=[^\s}])", "\n\n", "\n".join(lines[n_declared:]))

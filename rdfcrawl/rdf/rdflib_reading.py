@@ -1,7 +1,8 @@
 """Read old N3, and RDF/XML from before 2004, with rdflib.
 
-rdflib is thirty times slower than the parser, keeps all in memory, takes quadratic time
-in some texts and recurses: it gets small documents only, in a bounded process.
+rdflib is thirty times slower than the parser, keeps everything in memory, takes
+quadratic time for some texts and recurses: it only reads small documents, in a bounded
+process.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 # A collection or literal of this length takes rdflib up to 4 s.
 MAX_BYTES: Final = 256 * 1024
 
-# RDF/XML section 6.1.4: these may come without namespace.
+# RDF/XML section 6.1.4: attributes that may lack a namespace.
 _OLD_ATTRIBUTES: Final = frozenset({"ID", "about", "resource", "parseType", "type"})
 _PARSE_TYPE: Final = f"{RDF} parseType"
 _NAMES: Final = {formats.N3: "n3", formats.RDF_XML: "xml"}
@@ -51,20 +52,20 @@ def read_with_rdflib(
     environment: ReaderContext,
     log: FaultLog,
 ) -> list[str]:
-    """Return the statements of N3 or RDF/XML, unchecked, in no order.
+    """Return the statements of N3 or RDF/XML, unchecked, in no particular order.
 
     Statements with a variable or formula are logged as `N3_FORMULA` and left out.
 
     Raises:
         NeedsSandbox: the process is not bounded.
-        ValueError: rdflib refuses the document as well; says why.
+        ValueError: rdflib also refuses the document; the message has the reason.
     """
     import logging  # noqa: PLC0415 (a child has no log, and starts for each crawl)
 
     environment.demand_bounds("rdflib")
     import rdflib  # noqa: PLC0415 (takes 0.2 s, and few documents need it)
 
-    rdflib.NORMALIZE_LITERALS = False  # keeps "01"^^xsd:integer as it is
+    rdflib.NORMALIZE_LITERALS = False  # keeps "01"^^xsd:integer unchanged
     logging.getLogger("rdflib").setLevel(logging.CRITICAL)
     graph = rdflib.Graph()
     with warnings.catch_warnings():
@@ -73,7 +74,7 @@ def read_with_rdflib(
             graph.parse(data=document, format=_NAMES[document_format], publicID=base)
         except MemoryError:
             raise
-        except Exception as error:  # of any class
+        except Exception as error:  # rdflib raises any class
             raise ValueError(f"{type(error).__name__}: {error}") from error
     return list(_lines(graph, log))
 
@@ -88,7 +89,7 @@ def _lines(graph: Any, log: FaultLog) -> Iterator[str]:
 
 
 def _term(term: Any) -> str:
-    """Return a term of rdflib as ours; empty if not RDF."""
+    """Return an rdflib term in N-Quads form; empty if not RDF."""
     match type(term).__name__:
         case "URIRef":
             return terms.iri(str(term))
@@ -106,8 +107,8 @@ def _term(term: Any) -> str:
 def _is_old_rdf_xml(document: bytes) -> bool:
     """Return whether XML is RDF/XML except for old attributes without namespace.
 
-    rdflib would make properties of all other names without namespace. XML literals
-    are refused: rdflib takes 4 s for 1,000 elements in one, and 75 s for 4,000.
+    rdflib would make properties of all other names without namespace. XML literals are
+    refused: rdflib takes 4 s for 1,000 elements in one, and 75 s for 4,000.
     """
     parser = expat.ParserCreate("utf-8", " ")
     is_old = True

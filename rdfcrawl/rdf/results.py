@@ -43,7 +43,7 @@ def write_json(names: Sequence[str], rows: Iterable[Row], file: TextIO) -> None:
 
 
 def json_term(term: Term) -> dict[str, object]:
-    """Return a term as the JSON of SPARQL 1.1 has it."""
+    """Return a term in the JSON form of SPARQL 1.1."""
     if isinstance(term, ox.NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, ox.BlankNode):
@@ -65,7 +65,7 @@ def json_term(term: Term) -> dict[str, object]:
 
 def write_csv(names: Sequence[str], rows: Iterable[Row], file: TextIO) -> None:
     """Write solutions as `text/csv`: values without their kinds."""
-    writer = csv.writer(file)  # its lines end in CRLF, as RFC 4180 has them
+    writer = csv.writer(file)  # lines end in CRLF (RFC 4180)
     writer.writerow(names)
     writer.writerows([_csv_value(term) for term in row] for row in rows)
 
@@ -136,7 +136,7 @@ def write_table(
     *,
     prefixes: Mapping[str, str],
 ) -> None:
-    """Write solutions for people: in columns, IRIs shortened, controls escaped."""
+    """Write solutions for human readers: columns, short IRIs, controls escaped."""
     cells = ([_cell(term, prefixes) for term in row] for row in rows)
     first = list(islice(cells, _MEASURED_ROWS))
     columns = zip(names, *first, strict=True)
@@ -163,7 +163,7 @@ def _cell(term: Term | None, prefixes: Mapping[str, str]) -> str:
         text = _shortened(term.value, prefixes)
     else:
         text = str(term)
-    # What was crawled is not to be trusted on a terminal.
+    # Crawled text may contain control sequences of a terminal.
     return text.translate(_CONTROLS)
 
 

@@ -1,8 +1,8 @@
-"""Write statements in formats of RDF piece by piece, however many there are.
+"""Write statements in RDF formats, in pieces, for any number of statements.
 
-Statements come as N-Quads, some lines at a time, and each piece is written for itself:
-of a node that several pieces tell of, a document of JSON-LD has several objects, which
-readers put together again. Blank nodes keep their labels.
+Statements come as N-Quads, some lines at a time, and each piece is serialized
+separately: in JSON-LD, a node in several pieces becomes several objects, which readers
+merge. Blank nodes keep their labels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 
 from rdfcrawl.core.namespaces import PREFIXES
 
-# Of each format, by the extension of its files, the name in pyoxigraph.
+# pyoxigraph's names of the formats, by file extension.
 _NAMES: Final = {
     "nq": "N_QUADS",
     "nt": "N_TRIPLES",
@@ -22,24 +22,24 @@ _NAMES: Final = {
     "jsonld": "JSON_LD",
 }
 SERIALIZATIONS: Final = frozenset(_NAMES)
-"""Formats that `StatementSerializer` writes, by the extension of their files."""
+"""Formats of `StatementSerializer`, by file extension."""
 
 _WITHOUT_GRAPHS: Final = frozenset({"nt", "ttl"})
 _WITH_PREFIXES: Final = frozenset({"trig", "ttl"})
 _PREFIXES: Final = re.compile(rb"\A(?:@prefix [^\n]*+\n)*+")
-# What pyoxigraph raises; of a format without triple terms, an OSError.
+# Raised by pyoxigraph; for a format without triple terms, an OSError.
 _UNWRITABLE: Final = OSError, SyntaxError, ValueError
 
 
 class StatementSerializer:
-    r"""Serializer of N-Quads into one file of a format.
+    r"""Serializer of N-Quads to one file.
 
     Args:
         name: extension of the format, one of `SERIALIZATIONS`.
 
     Attributes:
         name: of the format.
-        n_left_out: statements that the format cannot say.
+        n_left_out: statements that the format cannot represent.
 
     >>> turtle = StatementSerializer("ttl")
     >>> turtle.write(b"<urn:s> <urn:p> <urn:o> <urn:g> .\n").splitlines()[-1]
@@ -52,27 +52,27 @@ class StatementSerializer:
 
     def __init__(self, name: str) -> None:
         if name not in SERIALIZATIONS:
-            raise ValueError(f"no format of RDF: {name}")
+            raise ValueError(f"not an RDF format: {name}")
         self.name = name
         self.n_left_out = 0
         self._has_begun = False
 
     @property
     def title(self) -> str:
-        """Name of the format for people, e.g. JSON-LD."""
+        """Display name of the format, e.g. JSON-LD."""
         return _NAMES[self.name].replace("_", "-")
 
     @property
     def has_graphs(self) -> bool:
-        """Whether the format says in which graph a statement is."""
+        """Whether the format has named graphs."""
         return self.name not in _WITHOUT_GRAPHS
 
     def write(self, quads: bytes) -> bytes:
-        """Return what to write next.
+        """Return the next bytes to write.
 
         Args:
-            quads: whole lines of N-Quads, as a crawl stores them: each has a graph.
-                They are held in memory several times.
+            quads: complete lines of N-Quads with graphs, as a crawl stores them. They
+                are copied several times in memory.
         """
         if self.name == "nq":
             return quads
@@ -85,20 +85,20 @@ class StatementSerializer:
         return self._continued(written)
 
     def end(self) -> bytes:
-        """Return what to write after all statements."""
+        """Return the bytes to write after all statements."""
         if self.name != "jsonld":
             return b""
         return b"\n]\n" if self._has_begun else b"[\n]\n"
 
     def _serialized(self, quads: bytes) -> bytes:
-        """Return lines of N-Quads in the format.
+        """Return N-Quads lines in the format.
 
         Raises:
-            OSError, SyntaxError, ValueError: pyoxigraph cannot read or write one.
+            OSError, SyntaxError, ValueError: pyoxigraph cannot read or write a line.
         """
         import pyoxigraph as ox  # noqa: PLC0415
 
-        # They were checked when they were stored.
+        # The lines were checked before they were stored.
         parsed: Iterable[Any] = ox.parse(
             quads, format=ox.RdfFormat.N_QUADS, lenient=True
         )
@@ -109,13 +109,13 @@ class StatementSerializer:
         return ox.serialize(parsed, format=kind, prefixes=prefixes) or b""
 
     def _writable(self, quads: bytes) -> bytes:
-        """Return the lines that the format can say, and count the others."""
+        """Return the lines that the format can represent, and count the others."""
         lines = quads.splitlines(keepends=True)
-        writable = [line for line in lines if self._can_say(line)]
+        writable = [line for line in lines if self._is_writable(line)]
         self.n_left_out += len(lines) - len(writable)
         return b"".join(writable)
 
-    def _can_say(self, line: bytes) -> bool:
+    def _is_writable(self, line: bytes) -> bool:
         try:
             self._serialized(line)
         except _UNWRITABLE:
@@ -123,7 +123,7 @@ class StatementSerializer:
         return True
 
     def _continued(self, written: bytes) -> bytes:
-        """Return a piece as it goes on after those before."""
+        """Return a piece as a continuation of the previous ones."""
         if self.name == "jsonld":
             objects = written.strip()[1:-1]
             if not objects:
@@ -138,12 +138,12 @@ class StatementSerializer:
 def read_statements(
     file: IO[bytes], name: str, graph: str | None = None
 ) -> Iterator[bytes]:
-    """Yield the statements of a file of a `StatementSerializer` as N-Quads.
+    """Yield the statements of a file by `StatementSerializer` as N-Quads.
 
     Args:
-        file: that is read.
+        file: to read.
         name: extension of its format.
-        graph: of all statements, if the format has none.
+        graph: of all statements, if the format has no graphs.
 
     Raises:
         OSError, SyntaxError, ValueError: the file is damaged.
@@ -159,7 +159,7 @@ def read_statements(
 def _triples(quads: bytes) -> bytes:
     """Return the statements without their graphs.
 
-    Faster than by way of a parser, which would write the same.
+    Same result as with a parser, but faster.
     """
     lines = quads.split(b" .\n")
     return b"".join([line.rpartition(b" ")[0] + b" .\n" for line in lines[:-1]])

@@ -1,8 +1,8 @@
-"""The decision on the format of a response, by its headers, name and first bytes.
+"""Decide on the format of a response by its headers, name and first bytes.
 
-`Content-Type` is believed when it names an RDF format and the content does not
-flatly contradict it; vague types (`text/plain`, `application/xml`, none, …) are
-resolved by the URL's extension and then by the first bytes.
+An RDF format in `Content-Type` counts unless the content clearly contradicts it; vague
+types (`text/plain`, `application/xml`, none, …) are resolved by the URL's extension and
+then by the first bytes.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _BROTLI_MEDIA_TYPES = frozenset(
 )
 _NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
 
-# First bytes of what is known by name and not read as text.
+# First bytes of known formats that are not text.
 _MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
     (b"\x1f\x8b", PackingKind.GZIP),
     *((b"BZh%d1AY&SY" % level, PackingKind.BZIP2) for level in range(1, 10)),
     *((b"BZh%d\x17rE8P\x90" % level, PackingKind.BZIP2) for level in range(1, 10)),
     (b"\xfd7zXZ\x00", PackingKind.XZ),
     (b"\x28\xb5\x2f\xfd", PackingKind.ZSTD),
-    # RFC 8878 3.1.2: skippable frames, which pzstd puts first
+    # RFC 8878 3.1.2: skippable frames, which pzstd writes first
     *((bytes((0x50 + i, 0x2A, 0x4D, 0x18)), PackingKind.ZSTD) for i in range(16)),
     (b"\x04\x22\x4d\x18", PackingKind.LZ4),
     (b"PK\x03\x04", PackingKind.ZIP),
-    (b"PK\x05\x06", PackingKind.ZIP),  # an empty one
+    (b"PK\x05\x06", PackingKind.ZIP),  # empty
     (b"7z\xbc\xaf\x27\x1c", PackingKind.SEVEN_ZIP),
     (b"$HDT", HDT),
     (b"%PDF-", "PDF"),
@@ -55,7 +55,7 @@ _MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
     (b"\xff\xd8\xff", "JPEG"),
     (b"GIF8", "GIF"),
 )
-# Of these, nothing is ever read.
+# Formats that are never read.
 _MEDIA = (
     *((magic, what) for magic, what in _MAGIC if what in ("PDF", "PNG", "JPEG", "GIF")),
     *((b"ID3%c" % version, "MP3") for version in (2, 3, 4)),
@@ -82,7 +82,7 @@ _IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]{1,200}+)"
 _LITERAL = rb'"(?>[^"\\\n]++|\\.)*+"(?:@[\w-]++|\^\^' + _IRI + rb")?"
 _COMMENTS = rb"(?>\s++|#[^\n]*+\n)*+"
 _STATEMENT = re.compile(
-    _COMMENTS  # a relative IRI at the begin: Turtle
+    _COMMENTS  # a relative IRI at the beginning: Turtle
     + (
         rb"(?=_:|<[A-Za-z][\w+.-]*+:)"
         + _IRI_OR_BLANK
@@ -96,7 +96,7 @@ _STATEMENT = re.compile(
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
 )
-# A subject that is no tag: `<html>\n<head>` begins a page.
+# A subject that is not a tag: `<html>\n<head>` begins a page.
 _TURTLE_START = re.compile(
     _COMMENTS
     + (rb"(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))" + _IRI_OR_BLANK + rb"|\[\s*+\])")
@@ -106,7 +106,7 @@ _GRAPH_BLOCK = re.compile(
     rb"[\n.}][ \t]*+(?:(?i:graph)[ \t]++)?"
     rb"(?:" + _IRI_OR_BLANK + rb"|[\w-]*+:[\w.-]*+)?[ \t]*+\r?\n?[ \t]*+\{"
 )
-# Atomic groups: a prolog of thousands of comments must not make it backtrack.
+# Atomic groups: thousands of comments in the prolog must not cause backtracking.
 _XML_ROOT = re.compile(
     rb"(?>\s++|<\?(?!xml\w).*?\?>|<\?.*?\?>|<!--.*?-->)*+"
     rb"<(?:!(?i:doctype)\s++([\w:.-]++)|([\w:.-]++)(?=\s|/?>|$))",
@@ -114,7 +114,7 @@ _XML_ROOT = re.compile(
 )
 _XML_ELEMENT = re.compile(rb"<([A-Za-z_][\w:.-]*+)[^<>]*+")
 _NODE_ATTRIBUTE = re.compile(rb"\s[\w.-]++:(?:about|ID|nodeID)\s*+=")
-# Elements of other vocabularies, in which RDF/XML would find statements all the same;
+# Roots of other vocabularies, in which an RDF/XML parser would still find statements;
 # `Ontology` is OWL/XML.
 _OTHER_ROOTS = frozenset(
     {b"feed", b"rss", b"svg", b"svg:svg", b"sparql", b"x:xmpmeta", b"Ontology"}
@@ -126,7 +126,7 @@ _RDF_JSON_START = re.compile(
     rb'[^{}]*"type"\s*:\s*"(?:uri|literal|bnode)"'
 )
 _JSON_STRING = rb'"(?>[^"\\\n]++|\\.)*+"'
-# A line that is an array of six strings, of which the first two are not empty
+# A line with an array of six strings, the first two not empty
 _HEXTUPLE = re.compile(
     rb"\s*\[\s*(?:(?!\"\")%b\s*,\s*){2}(?:%b\s*,\s*){3}%b\s*\][ \t]*(?:[\r\n]|$)"
     % ((_JSON_STRING,) * 3)
@@ -140,21 +140,21 @@ _NOTHING = FormatDecision(None, "content")
 
 
 def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
-    """Return what the response with these first bytes is to be read as.
+    """Return the format of the response with these first bytes.
 
     Args:
         media_type: of `Content-Type`, with or without parameters, or empty.
-        url: of which only the extension counts.
+        url: only its extension is used.
         head: first `HEAD_BYTES` of the body.
     """
     declared = format_of_media_type(media_type)
     head = _as_ascii_superset(head)
-    if declared is not None and declared is not HTML and _says_nothing(url):
+    if declared is not None and declared is not HTML and _has_no_extension(url):
         return _checked(declared, "content-type", head)
     if packing := _packing_without_magic(media_type, url, head):
         return FormatDecision(None, "extension", packing, packing)
     by_name = format_of_name(url)
-    # Servers call whatever they do not know a page.
+    # Servers declare unknown types as HTML.
     if declared is not None and (declared is not HTML or by_name is None):
         return _checked(declared, "content-type", head)
     if by_name is not None:
@@ -163,7 +163,7 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
 
 
 def media_at(head: bytes) -> str:
-    r"""Return the name of the picture, sound, video or the like that begins so, or "".
+    r"""Return the name of the picture, sound, video or similar format, or "".
 
     >>> media_at(b"\x89PNG\r\n"), media_at(b"<html>")
     ('PNG', '')
@@ -176,7 +176,7 @@ def media_at(head: bytes) -> str:
 
 
 def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecision:
-    """Return the claimed format unless the content flatly contradicts the claim."""
+    """Return the claimed format unless the content clearly contradicts it."""
     if (
         decided_by == "content-type"
         and claimed.is_line_based
@@ -184,7 +184,7 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecis
         and _TURTLE_START.match(head)
         and head[_TAR_MAGIC[0]] != _TAR_MAGIC[1]
     ):
-        return FormatDecision(claimed, decided_by)  # as `_sniff` finds it to be text
+        return FormatDecision(claimed, decided_by)  # text, as in `_sniff`
     sniffed = _sniff(head)
     actual = sniffed.format
     if actual is None:
@@ -195,7 +195,7 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecis
         )
     if actual.family != claimed.family:
         return sniffed
-    # Inside the text family a Content-Type is believed, a file's name less so.
+    # Within the text formats, a Content-Type is trusted more than an extension.
     if decided_by == "extension" and (
         (actual is N_QUADS and claimed is not N_QUADS)
         or (actual in (TURTLE, TRIG) and claimed.is_line_based)
@@ -206,9 +206,9 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecis
 
 def _refutes(found: str, claimed: Format, head: bytes) -> bool:
     """Return whether content without a known RDF format cannot be the claimed one."""
-    if found == "JSON":  # JSON-LD without keywords, if its context comes apart
+    if found == "JSON":  # JSON-LD without keywords, if its context is separate
         return claimed.family != "json"
-    if found == "XML":  # RDF/XML may do without rdf:RDF; `<a>` may be an IRI
+    if found == "XML":  # rdf:RDF is optional in RDF/XML; `<a>` may be an IRI
         if claimed.family == "xml":
             return _xml_root(head)[0] in _OTHER_ROOTS
         return claimed.family != "html" and _XML_START.match(head) is not None
@@ -237,11 +237,11 @@ def _by_magic(what: str | PackingKind | Format) -> FormatDecision:
 def _packing_without_magic(
     media_type: str, url: str, head: bytes
 ) -> PackingKind | None:
-    """Return brotli or an old tar if the content may be one: only their names tell."""
+    """Return brotli or old tar, which only the name indicates, if the content fits."""
     essence = media_type.partition(";")[0].strip().lower()
     extension = file_name(url).rpartition(".")[2]
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":
-        # It may be called so because it was on the way, and be decoded already.
+        # The name may refer to a Content-Encoding that is decoded already.
         is_other = _is_text(head) or _sniff(head) != _NOTHING
         return None if is_other else PackingKind.BROTLI
     if extension == "tar" and b"\0" in head[:100] and _sniff(head) == _NOTHING:
@@ -277,7 +277,7 @@ def _sniff_markup(head: bytes) -> FormatDecision:
         return FormatDecision(HTML, "content")
     if b"trix" in lower:
         return FormatDecision(TRIX, "content")
-    # RDF/XML may do without rdf:RDF; other XML may have it somewhere inside.
+    # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
         return FormatDecision(RDF_XML, "content")
@@ -285,9 +285,9 @@ def _sniff_markup(head: bytes) -> FormatDecision:
 
 
 def _xml_root(head: bytes) -> tuple[bytes, bytes]:
-    """Return the name of the first element and its tag, which may be cut off.
+    """Return the name of the first element and its tag, which may be truncated.
 
-    Where the element is not among the first bytes, the name is that of the DOCTYPE.
+    If the element is beyond the first bytes, the name is that of the DOCTYPE.
     """
     match = _XML_ROOT.match(head)
     if match is None:
@@ -320,13 +320,13 @@ def _is_text(head: bytes) -> bool:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return whether bytes are no UTF-8, and a tenth of them control characters."""
+    """Return whether bytes are not UTF-8, and a tenth of them control characters."""
     if head.isascii() or len(head.translate(None, _CONTROLS)) >= len(head) * 0.9:
         return False
     return "\ufffd" in head[:-3].decode("utf-8", "replace")
 
 
-def _says_nothing(url: str) -> bool:
-    """Return whether a name has no extension, as those of most resources."""
+def _has_no_extension(url: str) -> bool:
+    """Return whether a name has no extension, like those of most resources."""
     name = file_name(url)
     return "." not in name and name not in _NAMES_WITHOUT_MAGIC

@@ -1,6 +1,6 @@
-"""Parse a document to canonical N-Quads, with its own blank nodes and graphs.
+"""Parse a document to canonical N-Quads, with original blank nodes and graphs.
 
-After a bad statement, reading goes on only if no statement is made up.
+After a bad statement, reading continues only if no false statement can result.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _OPEN_DIRECTIVE = re.compile(
 _BARE_TERM = re.compile(r"(?<![\w.%-])[\w.%-]++$")
 _PLACE = re.compile(r"^Parser error (?:at line \d+ |between line .*?: )")
 _NO_LOADER = "No LoadDocumentCallback"
-_NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have there
+_NO_RDF = "not allowed in regular RDF"  # about N3 terms that RDF does not allow there
 
 
 @dataclass(slots=True)
@@ -69,15 +69,15 @@ class StatementReader:
     _base: str
     _limits: ParseLimits
     _log: FaultLog
-    is_lenient: bool = False  # bad terms only cost their statements; see `lenient`
+    is_lenient: bool = False  # bad terms only lose their statements; see `lenient`
     ends_at_error: bool = False  # the first error of the parser ends reading
     # reading ended before the end of the document
     is_partial: bool = field(default=False, init=False)
     # reading ended at a remote context of JSON-LD
     needs_context: bool = field(default=False, init=False)
-    error: str = field(default="", init=False)  # first message of the parser; or empty
+    error: str = field(default="", init=False)  # first message of the parser
     n_before: int = field(default=0, init=False)  # statements read before the error
-    # statements so far, including left out ones; at the end perhaps a little more
+    # statements so far, including left out ones; slightly too high at the end
     n_read: int = field(default=0, init=False)
     _n_errors: int = field(default=0, init=False)
 
@@ -88,7 +88,7 @@ class StatementReader:
 
         Args:
             source: UTF-8 without byte order mark.
-            reopen: returns the source again, to locate an error.
+            reopen: reopens the source, to locate an error.
 
         Raises:
             SourceFault: from the source, or nested too deeply.
@@ -97,10 +97,10 @@ class StatementReader:
             return self._read_lines(source)
         if isinstance(source, bytes):
             self._check_depth(source)
-        return gathered(self._read_whole(source, reopen), GATHER_BYTES)
+        return gathered(self._read_stream(source, reopen), GATHER_BYTES)
 
-    # Line-based formats: canonical lines are not parsed. Other lines have a parser of
-    # their own; after a bad line, a new one begins with the next line.
+    # Line-based formats: canonical lines skip the parser. Other lines have a separate
+    # parser; after a bad line, a new one begins with the next line.
 
     def _read_lines(self, source: bytes | BinaryIO) -> Iterator[bytes]:
         if isinstance(source, bytes) and len(source) <= GATHER_BYTES:
@@ -131,7 +131,7 @@ class StatementReader:
     def _read_block(
         self, block: bytes, n_before: int, count_lines: Callable[[], int]
     ) -> bytes:
-        # A line format nests by `<<(` alone, and one byte is counted far faster.
+        # Line-based formats only nest by `<<(`, and one byte is counted much faster.
         if block.count(b"(") > MAX_DEPTH and is_text_too_deep(block):
             block = self._without_deep_lines(block)
         out = io.BytesIO()
@@ -141,7 +141,7 @@ class StatementReader:
                 out.write(repaired)
             else:
                 self._note_error(error, n_before + count_lines() + number)
-                # A last line without end was probably cut off.
+                # A last line without end was probably truncated.
                 self.is_partial = not line.endswith((b"\n", b"\r"))
             if self._n_errors >= self._limits.n_errors:
                 self.is_partial = True
@@ -154,9 +154,9 @@ class StatementReader:
         self._log.note(Reason.SYNTAX, TOO_DEEP, kept.count(b"\n"))
         return b"".join(kept)
 
-    # Other formats: one parser, which goes on by itself where that is safe.
+    # Other formats: one parser, which continues where that is safe.
 
-    def _read_whole(
+    def _read_stream(
         self, source: bytes | BinaryIO, reopen: Callable[[], BinaryIO]
     ) -> Iterator[bytes]:
         parser = new_parser(
@@ -169,9 +169,11 @@ class StatementReader:
                 self.n_read += n_quads
                 if failure is not None:
                     text = self._text_before(failure, places)
-                    goes_on = self._goes_on(failure, text, parser)
-                    yield lines if goes_on else _without_cut_off(lines, failure, text)
-                    if not goes_on:
+                    continues = self._continues_after(failure, text, parser)
+                    yield (
+                        lines if continues else _without_cut_off(lines, failure, text)
+                    )
+                    if not continues:
                         return
                     continue
                 yield lines
@@ -185,7 +187,7 @@ class StatementReader:
         """Return the lines, the number of statements, and the error that ended them.
 
         Counting takes a twentieth of the time: large batches are assumed to be full.
-        The last one may be smaller, which shows when the next is empty.
+        The last one may be smaller; the next one is then empty.
         """
         quads = islice(parser, batch)
         out = io.BytesIO()
@@ -211,13 +213,13 @@ class StatementReader:
         except (OSError, SourceFault):  # a stream that cannot be reopened
             return None
 
-    def _goes_on(
+    def _continues_after(
         self,
         error: SyntaxError | SourceFault,
         text: str | None,
         parser: QuadParser,
     ) -> bool:
-        """Log the error and return whether reading may go on after it."""
+        """Log the error and return whether reading may continue."""
         if isinstance(error, SourceFault):
             self._log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True
@@ -226,7 +228,7 @@ class StatementReader:
             self.needs_context = self.is_partial = True
             return False
         if self._format is formats.N3 and _NO_RDF in str(error):
-            # The parser is in step: the statement is valid N3, only not RDF.
+            # The parser is in step: the statement is valid N3, but not RDF.
             is_logic = "variable" in str(error)
             reason = Reason.N3_FORMULA if is_logic else Reason.BAD_TERM
             self._log.note(reason, str(error))
@@ -238,8 +240,8 @@ class StatementReader:
             self.ends_at_error
             or not self._format.is_resumable
             or self._n_errors >= self._limits.n_errors
-            # At the end of the source the parser would still return a statement whose
-            # last term may be cut off.
+            # At the end of the source the parser would still return a statement with a
+            # last term that may be truncated.
             or is_empty_span(error)
             or _breaks_directive(text, parser.prefixes)
         )
@@ -249,7 +251,7 @@ class StatementReader:
         self._n_errors += 1
         place = f"line {line}: " if line is not None else ""
         message = error.msg
-        if self._format.is_line_based:  # counted from the beginning of the parser
+        if self._format.is_line_based:  # the message counts from the parser's start
             message = _PLACE.sub("", message)
         self._log.note(Reason.SYNTAX, place + message)
 
@@ -266,7 +268,7 @@ class StatementReader:
 def _without_cut_off(
     lines: bytes, error: SyntaxError | SourceFault, text: str | None
 ) -> bytes:
-    """Return the lines without a last one whose last term may be cut off."""
+    """Return the lines without a last one with a last term that may be truncated."""
     if isinstance(error, SourceFault) or not is_empty_span(error):
         return lines
     begin = lines.rfind(b"\n", 0, -1) + 1
@@ -274,7 +276,7 @@ def _without_cut_off(
 
 
 class _SourceLines:
-    """The text around errors, which come in order; opened at the first one."""
+    """The text around errors, which are in order; opened at the first one."""
 
     def __init__(self, reopen: Callable[[], BinaryIO]) -> None:
         self._reopen = reopen
@@ -287,9 +289,9 @@ class _SourceLines:
             self._file.close()
 
     def up_to(self, line: int, column: int) -> str | None:
-        """Return the end of the line before and of this one up to the column (from 1).
+        """Return the end of the previous line, and this one up to the column (from 1).
 
-        None if a line is too long, or an IRI may be open for longer than that.
+        None if a line is too long, or an IRI may have been open for longer than that.
         """
         file = self._file = self._file or self._reopen()
         while self._n_read < line:
@@ -298,7 +300,7 @@ class _SourceLines:
                 return None
             self._before, self._line = self._line, line_read.decode("utf-8", "replace")
             self._n_read += 1
-        # No more than a part: a line may have an error in each of its characters.
+        # Only a part: a line may have an error at each character.
         text = self._line[max(0, column - 1 - _MAX_TEXT_CHARS) : column - 1]
         if len(text) < _MAX_TEXT_CHARS:
             return self._before[len(text) - _MAX_TEXT_CHARS :] + text
@@ -306,7 +308,7 @@ class _SourceLines:
 
 
 def _breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
-    """Return whether an error before which is `text` leaves a directive outdated.
+    """Return whether an error after `text` makes a directive ineffective.
 
     Statements with an undeclared prefix are bad, and counted; with an older meaning of
     the prefix, or another base, later statements would be wrong.
@@ -314,7 +316,7 @@ def _breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
     if text is None:
         return True
     lower = text.lower()
-    if "prefix" not in lower and "base" not in lower:  # as nearly always
+    if "prefix" not in lower and "base" not in lower:  # the usual case
         return False
     match = _OPEN_DIRECTIVE.search(text)
     if match is None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-# IRIREF of N-Quads has none of these unescaped; `check` refuses escaped ones.
+# An IRIREF of N-Quads needs escapes for these; `check` refuses them.
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\\ud800-\udfff]")
-# N-Quads needs few of these escaped; others end a line in some tools, or change its
-# direction on a terminal.
+# N-Quads requires few of these escapes; the others end a line in some tools, or change
+# the text direction on a terminal.
 _IN_LITERAL = re.compile(
     r'[\x00-\x1f"\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
 )
@@ -46,24 +46,24 @@ def blank(label: str) -> str:
 
 
 def resource(name: str, scope: str = "") -> str:
-    """Return an IRI or blank node (`_:label`) as a term; scopes keep labels apart."""
+    """Return an IRI or blank node (`_:label`) as a term; scopes separate labels."""
     return blank(scope + name[2:]) if name.startswith("_:") else iri(name)
 
 
 def literal(text: str, *, datatype: str = "", language: str = "") -> str:
     r"""Return a literal as a term; lone surrogates become U+FFFD.
 
-    Control characters are escaped, so that terminals can show the lines.
+    Control characters are escaped, so that the lines are safe on terminals.
 
     >>> literal('a "b"', language="en")
     '"a \\"b\\""@en'
     """
-    # Far quicker than an expression: most texts need no escapes.
+    # Much faster than an expression: most texts need no escapes.
     is_plain = text.isascii() and text.isprintable()
     if not is_plain or '"' in text or "\\" in text:
         text = _IN_LITERAL.sub(_escape, text)
     if language:
-        if not language.isalpha() or not language.isascii():  # most are such
+        if not language.isalpha() or not language.isascii():  # unusual
             language = _NOT_IN_LANGUAGE.sub("_", language)
         return f'"{text}"@{language}'
     return f'"{text}"^^{iri(datatype)}' if datatype else f'"{text}"'

@@ -1,4 +1,4 @@
-"""Decode and screen the text of one document, repeatedly if a reader needs that."""
+"""Decode and screen the text of one document, repeatedly if required."""
 
 from __future__ import annotations
 
@@ -41,40 +41,40 @@ class DocumentText:
 
     @contextmanager
     def open(self, log: FaultLog, *screens: Screen) -> Iterator[bytes | BinaryIO]:
-        """Yield the text: as a whole if in memory, else as a stream.
+        """Yield the text: as bytes if in memory, else as a stream.
 
-        `screens` see each block, one after the other, and may change the text or raise
+        `screens` are applied to each block in order; they may change the text or raise
         `SourceFault`.
         """
         if self._source.data is not None:
-            yield self._whole(self._source.data, log, *screens)
+            yield self._load(self._source.data, log, *screens)
             return
         with self._stream(log, *screens) as stream:
             yield stream
 
     def open_stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
-        """Return the text as a stream, as `open` (`OSError`: it cannot be reopened)."""
+        """Return the text as a stream (`OSError` if not reopenable)."""
         if self._source.data is not None:
-            return io.BytesIO(self._whole(self._source.data, log, *screens))
+            return io.BytesIO(self._load(self._source.data, log, *screens))
         return self._stream(log, *screens)
 
     def gather(self, max_bytes: int) -> bool:
-        """Load a document of at most so many bytes into memory; return whether done."""
+        """Load a document of at most `max_bytes` into memory; return whether done."""
         self._source = self._source.gathered(max_bytes)
         return self._source.data is not None and len(self._source.data) <= max_bytes
 
     def drain(self) -> None:
-        """Read a stream to the end, where some faults show."""
+        """Read a stream to the end, to find its remaining faults."""
         file, self._passing = self._passing, None
         if file is not None:
             while file.read(BLOCK_BYTES):
                 pass
 
-    def whole(self, log: FaultLog) -> bytes:
+    def load(self, log: FaultLog) -> bytes:
         """Return the text of a document in memory."""
-        return self._whole(self._source.data or b"", log)
+        return self._load(self._source.data or b"", log)
 
-    def _whole(self, data: bytes, log: FaultLog, *screens: Screen) -> bytes:
+    def _load(self, data: bytes, log: FaultLog, *screens: Screen) -> bytes:
         if len(data) > self._max_bytes:
             data = data[: self._max_bytes]
             log.note(Reason.TOO_LARGE, "document cut at its largest size")
@@ -95,7 +95,7 @@ class DocumentText:
             log=log,
             screens=self._all(screens),
         )
-        # The parser asks for 2 KiB at a time.
+        # The parser reads 2 KiB at a time.
         return cast("BinaryIO", io.BufferedReader(stream, BLOCK_BYTES))
 
     def _all(self, screens: tuple[Screen, ...]) -> tuple[Screen, ...]:
@@ -111,27 +111,27 @@ _PLAIN_ENTITY = re.compile(
     rb"<!ENTITY\s+(?P<name>[^\s%\"'<>&;]+)\s+"
     rb"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')\s*>"
 )
-# Predefined entities and characters (XML 1.0 section 4.6) do not grow.
+# Predefined entities and characters (XML 1.0 section 4.6) do not expand.
 _REFERENCE = re.compile(rb"&(?!(?:lt|gt|amp|apos|quot|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
 # The RDF/XML parser takes quadratic time: 0.4 s for 8,000 levels, more than a minute
 # for 100,000.
 MAX_XML_DEPTH: Final = 4000
-_STEP_BYTES: Final = 16 * 1024  # between two looks at the depth
-# A construct without end goes on in the next block; each byte is scanned once.
+_STEP_BYTES: Final = 16 * 1024  # between two checks of the depth
+# An unterminated construct continues in the next block; each byte is scanned once.
 _NO_ELEMENTS = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?]", re.DOTALL
 )
 
 
 class XmlScreen:
-    """Screen of entity declarations that grow or reach out, and of depth.
+    """Screen of nesting depth and of entity declarations that expand or are external.
 
-    The RDF/XML parser expands internal entities, wherever in the document they are
-    declared. Ontologies use them to shorten namespaces, so that declarations of a short
-    text are accepted, and all others refused before parsing.
+    The RDF/XML parser expands internal entities, wherever the document declares them.
+    Ontologies use them to shorten namespaces, so that declarations of a short text are
+    accepted, and all others refused before parsing.
 
     The depth is counted, not parsed: the rest of a comment that spans two blocks counts
-    as markup. The limit is for attacks, far above the depth of real documents.
+    as markup. The limit is far above the depth of real documents.
     """
 
     def __init__(self) -> None:
@@ -140,12 +140,12 @@ class XmlScreen:
         self._depth = 0
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text that may be parsed of the blocks so far.
+        """Return the text of the blocks so far that may be parsed.
 
         Raises:
-            SourceFault: `ENTITY_EXPANSION`, for an entity that is external, a
-                parameter entity, made of other entities, or too long; `SYNTAX`: nested
-                deeper than `MAX_XML_DEPTH`.
+            SourceFault: `ENTITY_EXPANSION`: an entity that is external, a parameter
+                entity, made of other entities, or too long; `SYNTAX`: nested deeper
+                than `MAX_XML_DEPTH`.
         """
         block, self._rest = self._rest + block, b""
         if not is_last:
@@ -180,7 +180,7 @@ class XmlScreen:
             raise _refusal("it is made of other entities")
         if len(value) > MAX_VALUE_BYTES or self._n_bytes > MAX_ALL_VALUES_BYTES:
             raise _refusal("it is too long")
-        # The parser knows double quotes only.
+        # The parser only supports double quotes.
         return b'<!ENTITY %s "%s">' % (match["name"], value.replace(b'"', b"&#34;"))
 
     def _count(self, markup: bytes, begin: int, end: int) -> None:

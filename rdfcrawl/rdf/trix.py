@@ -1,7 +1,7 @@
 """Read TriX as a stream.
 
-As in Jena and RDF4J, the root may be written `trix`, and a graph be named by an `id`.
-As in Jena, a typed literal may have elements, which are kept if the datatype is XML.
+As in Jena and RDF4J, the root may be spelled `trix`, and an `id` may name a graph. As
+in Jena, a typed literal may have elements, which are kept if the datatype is XML.
 
 Source: Carroll and Stickler, "RDF Triples in XML", HP Laboratories 2004-56, and its
 DTD: `TriX (graph*)`, `graph (uri*, triple*)`, `triple ((id|uri|plainLiteral|
@@ -29,10 +29,10 @@ _LANG: Final = SEPARATOR.join((XML, "lang", "xml"))
 _XML_LITERAL: Final = RDF + "XMLLiteral"
 _N_TERMS: Final = 3
 _MAX_GRAPH_NAMES: Final = 8  # of one graph: each repeats the statements
-# Of one tag or declaration, which the XML parser buffers.
+# Of one tag or declaration: the XML parser buffers it.
 _MAX_TOKEN_BYTES: Final = 4 * 2**20
 
-# Parents of elements. Terms only contain text, so that there are four levels at most.
+# Parents of elements. Terms only contain text, so that there are at most four levels.
 _PARENTS = {
     "graph": frozenset({"TriX"}),
     "triple": frozenset({"graph"}),
@@ -51,8 +51,8 @@ def read_trix(file: BinaryIO, *, limits: ParseLimits, log: FaultLog) -> Iterator
     IRIs are not resolved: the format has no relative ones. The statements of a graph
     with several names are repeated for each. A triple that is not RDF (a literal as
     subject), one with a long term (`LITERAL_TOO_LONG`) and a misplaced element
-    (`SYNTAX`) are logged and left out. Reading ends where the graph of statements is in
-    doubt, or the XML is not well-formed.
+    (`SYNTAX`) are logged and left out. Reading ends where the graph of statements is
+    uncertain, or the XML is not well-formed.
 
     Raises:
         SourceFault: `SYNTAX`: not well-formed, not TriX, or too many faults
@@ -78,14 +78,14 @@ class _TrixReader:
         self._limits, self._log = limits, log
         self._n_fed = 0
         self._ready: list[str] = []
-        self._open: list[str] = []  # elements, from the root on
+        self._open: list[str] = []  # elements, from the root
         self._languages: list[str] = [""]  # in force in each; XML 1.0 section 2.12
         self._graphs: list[str] = []
-        self._has_triples = False  # the names of the graph have ended
+        self._has_triples = False  # no more graph names are expected
         self._terms: list[str] = []
         self._kinds: list[str] = []
         self._content = XmlContent()
-        self._n_skipped = 0  # open elements that are left out
+        self._n_skipped = 0  # open elements that are skipped
         self._in_triple = False
         self._is_bad = False  # the triple is left out
         self._datatype = ""
@@ -100,7 +100,7 @@ class _TrixReader:
         parser.ProcessingInstructionHandler = self._instruction
 
     def feed(self, block: bytes) -> None:
-        """Parse the next block; an empty one at the end (raises `ExpatError`, too)."""
+        """Parse the next block; an empty one at the end (may raise `ExpatError`)."""
         self._parser.Parse(block, not block)
         self._n_fed += len(block)
         if self._n_fed - self._parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
@@ -138,7 +138,7 @@ class _TrixReader:
         return self._open[-1:] == ["typedLiteral"] and self._datatype == _XML_LITERAL
 
     def _skip(self, what: str) -> None:
-        """Leave out the current element, and the triple around it."""
+        """Skip the current element, and leave out the enclosing triple."""
         self._n_skipped = 1
         self._leave_out(what)
 
@@ -160,7 +160,7 @@ class _TrixReader:
             self._in_triple, self._is_bad = True, False
             self._terms, self._kinds = [], []
         elif self._open[-2:-1] == ["graph"] and self._has_triples:
-            raise self._fault("a graph's name after its triples")
+            raise self._fault("a graph name after its triples")
         elif local == "typedLiteral":
             self._datatype = attributes.get("datatype", "").strip()
             if not self._datatype:
@@ -232,7 +232,7 @@ class _TrixReader:
         if len(self._terms) < _N_TERMS:
             self._leave_out("a triple of less than three terms")
         elif self._kinds[0] in _LITERALS or self._kinds[1] != "uri":
-            self._leave_out("no RDF triple")
+            self._leave_out("not an RDF triple")
         self._in_triple = False
         if self._is_bad:
             return

@@ -1,4 +1,4 @@
-"""Queries in users' files, and the paging of their results."""
+"""Queries in user files, and the paging of their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rdfcrawl.rdf.sparql_terms import text as term_text
 
 _PLACEHOLDER = re.compile(r"\{\{([^{}]*+)\}\}")
 _KNOWN: Final = ("limit", "offset", "after")
-# Comments, strings and IRIs, in which nothing counts; longest quotes first.
+# Comments, strings and IRIs, which are ignored; longest quotes first.
 _SKIPPED = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"""'
     r"|'''(?:[^'\\]|\\.|'(?!''))*'''"
@@ -32,19 +32,19 @@ MAX_QUERY_CHARS: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserQuery:
-    """A query that gives statements."""
+    """A query that returns statements."""
 
     text: str  # SPARQL, with placeholders
-    # SELECT gives rows of ?s ?p ?o and maybe ?g, CONSTRUCT a graph
+    # SELECT returns rows of ?s ?p ?o and optionally ?g, CONSTRUCT a graph
     form: Literal["select", "construct"]
-    # `offset` and `after` repeat the query until it has no results
+    # `offset` and `after` repeat the query until there are no results
     paging: Literal["once", "offset", "after"]
 
     def fill(self, *, limit: int, offset: int, after: str) -> str:
         """Return the query of one page.
 
         Raises:
-            SourceFault: `after` cannot be written into a query.
+            SourceFault: `after` cannot be written in a query.
         """
         values = {"limit": limit, "offset": offset, "after": term_text(after)}
         return _PLACEHOLDER.sub(
@@ -53,18 +53,18 @@ class UserQuery:
 
 
 def parse_user_query(text: str, *, name: str) -> UserQuery:
-    """Return the query of a file.
+    """Parse the query of a file.
 
-    `{{limit}}` is the number of rows of a page, `{{offset}}` the number of rows before,
-    `{{after}}` a string: the last value of ?k, or else of ?s (empty on the first page).
-    A query without placeholders is sent once.
+    `{{limit}}` is the number of rows of a page, `{{offset}}` the number of previous
+    rows, `{{after}}` a string: the last value of ?k, or else of ?s (empty on the first
+    page). A query without placeholders is sent once.
 
     Args:
         text: of the file.
         name: of the file, for messages.
 
     Raises:
-        ConfigError: the query gives no statements or has unknown placeholders; the
+        ConfigError: the query returns no statements or has unknown placeholders; the
             message begins with file and line.
     """
     if len(text) > MAX_QUERY_CHARS:
@@ -76,7 +76,7 @@ def parse_user_query(text: str, *, name: str) -> UserQuery:
     form = found[1].lower()
     if form not in ("select", "construct"):
         where = f"{name}:{_line(bare, found.start())}"
-        raise ConfigError(f"{where}: {found[1].upper()} gives no statements to crawl")
+        raise ConfigError(f"{where}: {found[1].upper()} returns no statements")
     _check_braces(bare, name)
     if form == "select":
         _check_columns(bare, found.end(), name)

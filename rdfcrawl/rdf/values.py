@@ -1,4 +1,4 @@
-"""Read the values of terms that a crawl has written itself, as in its provenance."""
+"""Read values of terms that a crawl has written itself, such as its provenance."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def text_of_term(iri: bytes, literal: bytes) -> str:
     ('a\nb', 'http://e.example/')
     """
     if literal:
-        with suppress(ValueError):  # escapes of N-Quads are among those of JSON
+        with suppress(ValueError):  # JSON supports the escapes of N-Quads
             return str(json.loads(literal))
         return literal[1:-1].decode("utf-8", "replace")
     return iri.decode("utf-8", "replace")
 
 
 def whole_number(text: str, default: int = 0) -> int:
-    """Return a whole number, or what stands for none.
+    """Return a non-negative integer, or the default for other text.
 
     >>> whole_number("12"), whole_number("-3"), whole_number("9" * 19)
     (12, 0, 0)
@@ -34,7 +34,7 @@ def whole_number(text: str, default: int = 0) -> int:
 
 
 def unix_ms(text: str) -> int | None:
-    """Return a time of ISO 8601 as Unix time in milliseconds; None of what is none.
+    """Return a time of ISO 8601 as Unix time in milliseconds; None for other text.
 
     >>> unix_ms("1970-01-01T00:00:01.5Z"), unix_ms("soon")
     (1500, None)

@@ -1,4 +1,4 @@
-"""Write XML within a term as the lexical form of an `rdf:XMLLiteral`.
+"""Write XML in a term as the lexical form of an `rdf:XMLLiteral`.
 
 Source: Exclusive XML Canonicalization 1.0, with comments and without inclusive
 prefixes, as in RDF/XML section 7.2.17; Canonical XML 1.0 section 2.3.
@@ -11,7 +11,7 @@ from typing import Final
 
 from rdfcrawl.core.namespaces import XML
 
-SEPARATOR: Final = " "  # of expat, between namespace, name and prefix
+SEPARATOR: Final = " "  # in expat's names, between namespace, name and prefix
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
 _VALUE: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", '"': "&quot;"}
@@ -30,7 +30,7 @@ class XmlContent:
         self._parts: list[str] = []
         self._texts: list[str] = []
         self._open: list[tuple[str, tuple[str, ...]]] = []  # name, prefixes it declares
-        # Declarations in the output around the current place, the innermost last.
+        # Declarations in scope at the current position, the innermost last.
         self._declared: defaultdict[str, list[str]] = defaultdict(list)
         self._has_elements = False
         self.n_chars = 0
@@ -101,7 +101,7 @@ class XmlContent:
 
 
 def split_name(name: str) -> tuple[str, str, str]:
-    """Return namespace, local name and prefix of a name of expat."""
+    """Return namespace, local name and prefix of an expat name."""
     parts = name.split(SEPARATOR)
     if len(parts) == 1:
         return "", name, ""

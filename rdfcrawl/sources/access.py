@@ -28,7 +28,7 @@ _SCHEMA = (namespaces.SCHEMA, namespaces.SCHEMA_HTTPS)
 
 @dataclass(frozen=True, slots=True)
 class NamedDistribution:
-    """A distribution of a dataset that a document names."""
+    """A distribution of a dataset, named by a document."""
 
     dataset: str  # IRI, or a substitute within the document
     way: AccessMethod  # kind of access
@@ -50,11 +50,11 @@ class DatasetDescriptions:
     services: frozenset[str] = frozenset()
 
     def with_service(self, own: str, replaced: Iterable[str]) -> DatasetDescriptions:
-        """Return the same with the endpoint that the document itself describes.
+        """Return a copy with the endpoint that the document itself describes.
 
         Args:
             own: URL of the endpoint and of the document; empty if there is none.
-            replaced: URLs that are no endpoints, or other names of `own`.
+            replaced: URLs that are not endpoints, or other names of `own`.
         """
         gone = set(replaced)
         named = [
@@ -67,7 +67,7 @@ class DatasetDescriptions:
         return replace(self, named=tuple(named), services=self.services | {own})
 
     def without(self, way: AccessMethod) -> DatasetDescriptions:
-        """Return the same without one kind of access."""
+        """Return a copy without one kind of access."""
         return replace(self, named=tuple(x for x in self.named if x.way is not way))
 
 
@@ -76,13 +76,13 @@ _WAYS: Final = {
     VOID + "dataDump": AccessMethod.DUMP,
     VOID + "sparqlEndpoint": AccessMethod.SPARQL,
     SD + "endpoint": AccessMethod.SPARQL,
-    SD + "url": AccessMethod.SPARQL,  # of drafts; Virtuoso says both
+    SD + "url": AccessMethod.SPARQL,  # in drafts; Virtuoso uses both
 }
 _DOWNLOAD: Final = DCAT + "downloadURL"
-_ACCESS: Final = DCAT + "accessURL"  # perhaps of a page about the file
-_CONTENTS: Final = frozenset(each + "contentUrl" for each in _SCHEMA)  # of any media
+_ACCESS: Final = DCAT + "accessURL"  # may be a page about the file
+_CONTENTS: Final = frozenset(each + "contentUrl" for each in _SCHEMA)  # for all media
 _FILES: Final = frozenset({_DOWNLOAD, _ACCESS}) | _CONTENTS
-_SERVICE: Final = DCAT + "endpointURL"  # of whatever kind
+_SERVICE: Final = DCAT + "endpointURL"  # of any kind
 _PAGES: Final = frozenset(
     VOID + name for name in ("rootResource", "exampleResource", "subset")
 )
@@ -119,7 +119,7 @@ _find_labels = re.compile(
 ).findall
 _is_web = re.compile(r"(?i:https?|ftps?)://[^\x00-\x20<>\"]+").fullmatch
 _is_prefix = re.compile(r"https?://[^/\x00-\x20<>\"]+/[^\x00-\x20<>\"#]*").fullmatch
-_ALL: Final = re.compile(r"\(?\.[*+]\)?\$?\Z")  # what follows does not matter
+_ALL: Final = re.compile(r"\(?\.[*+]\)?\$?\Z")  # an open end
 _SPECIAL: Final = re.compile(r"[\[\](){}*+?|^$]")
 _escaped = re.compile(r"\\(.)").sub
 _MAX_PARTS: Final = 3  # dataset, distribution, service
@@ -133,23 +133,23 @@ _ACCESS_OF_KIND: Final[dict[TargetKind | None, AccessMethod]] = {
 class AccessScan:
     """Collects descriptions of datasets from the statements of one document.
 
-    `urls` has the URLs of distributions so far, in UTF-8: these are no ordinary links.
+    `urls` has the URLs of distributions so far, in UTF-8; they are not ordinary links.
     """
 
     urls: set[bytes] = field(default_factory=set)
     _named: dict[tuple[str, str, AccessMethod], None] = field(default_factory=dict)
     _files: dict[tuple[str, str], str] = field(default_factory=dict)  # -> predicate
     _services: dict[tuple[str, str], None] = field(default_factory=dict)
-    _datasets: set[str] = field(default_factory=set)  # that have an endpoint
+    _datasets: set[str] = field(default_factory=set)  # with an endpoint
     _pages: dict[str, None] = field(default_factory=dict)
     _spaces: dict[str, dict[str, None]] = field(default_factory=dict)
     _formats: dict[str, list[str]] = field(default_factory=dict)
     _labels: dict[str, list[str]] = field(default_factory=dict)  # of blank formats
-    _whole: dict[str, str] = field(default_factory=dict)  # part -> dataset
+    _dataset_of: dict[str, str] = field(default_factory=dict)  # part -> dataset
     _n_facts: int = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next statements: whole lines of canonical N-Quads."""
+        """Process the next complete lines of canonical N-Quads."""
         if not any(mark in chunk for mark in _MARKS):
             return
         lines = b"\n" + chunk
@@ -170,9 +170,9 @@ class AccessScan:
         if predicate in _FORMATS:
             self._formats.setdefault(subject, []).append(obj)
         elif predicate == _SERVED:
-            self._whole.setdefault(subject, obj)
+            self._dataset_of.setdefault(subject, obj)
         elif predicate in _PARTS:
-            self._whole.setdefault(obj, subject)
+            self._dataset_of.setdefault(obj, subject)
         elif predicate in (_SPACE, _PATTERN):
             find = space_of if predicate == _SPACE else space_of_pattern
             if space := find(_text(obj)):
@@ -200,7 +200,7 @@ class AccessScan:
         A data service is an endpoint if it is declared to support SPARQL. A file is a
         dump if its format or name says so; of unknown format, a page.
         """
-        if not self._n_facts:  # as most documents
+        if not self._n_facts:  # the common case
             return DatasetDescriptions()
         accesses = [
             self._access(subject, way, url, document_url)
@@ -216,7 +216,7 @@ class AccessScan:
             elif kind is not None and kind not in FETCHED:
                 left_out.add(url)
             elif kind is not None and (
-                predicate not in _CONTENTS or subject in self._whole
+                predicate not in _CONTENTS or subject in self._dataset_of
             ):
                 links[url] = None
         for subject, url in self._services:
@@ -241,20 +241,20 @@ class AccessScan:
             subject for subject, _, way in self._named if way is AccessMethod.SPARQL
         }
         described.update(subject for subject, _ in self._services)
-        for subject in described - self._datasets - self._whole.keys():
+        for subject in described - self._datasets - self._dataset_of.keys():
             yield self._name(subject, document_url)
 
     def _iter_files(self) -> Iterator[tuple[str, str, str]]:
-        """Yield files; no `accessURL` where a distribution has a `downloadURL`."""
+        """Yield files; an `accessURL` only without a `downloadURL`."""
         direct = {who for (who, _), name in self._files.items() if name == _DOWNLOAD}
         for (subject, url), predicate in self._files.items():
             if predicate != _ACCESS or subject not in direct:
                 yield subject, url, predicate
 
     def _kind(self, subject: str, url: str) -> TargetKind | None:
-        """Return what is behind a URL; None if the URL cannot be requested.
+        """Return the kind of target; None if the URL cannot be requested.
 
-        An endpoint has to be declared: a path such as `/sparql` is not enough.
+        An endpoint must be declared: a path such as `/sparql` is not enough.
         """
         kinds = []
         for text in self._formats_of(subject) or ("",):
@@ -287,7 +287,7 @@ class AccessScan:
     def _name(self, subject: str, document_url: str) -> str:
         dataset = subject
         for _ in range(_MAX_PARTS):
-            dataset = self._whole.get(dataset, dataset)
+            dataset = self._dataset_of.get(dataset, dataset)
         if dataset.startswith("<") and not is_crawls(dataset[1:-1]):
             return dataset[1:-1]
         return f"{document_url}#{dataset.removeprefix('_:').strip('<>')}"
@@ -307,10 +307,10 @@ def ways_by_dataset(
 ) -> dict[str, tuple[DatasetAccess, ...]]:
     """Return the access methods of each dataset, in the order to try.
 
-    All dumps of a dataset are taken for parts of it, as most often they are. Dumps
-    that differ in format alone are mirrors of one part.
+    All dumps of a dataset count as parts of it, the usual case. Dumps that differ only
+    in format are mirrors of one part.
 
-    Source: Semantic Sitemaps section 2.2: a dump before an endpoint.
+    Source: Semantic Sitemaps section 2.2 (dumps before endpoints).
     """
     urls: dict[str, dict[AccessMethod, dict[str, None]]] = {}
     for each in named:
@@ -330,7 +330,7 @@ def ways_by_dataset(
 
 
 def space_of(text: str) -> str:
-    """Return the prefix that `void:uriSpace` states; empty if unusable.
+    """Return the prefix in a `void:uriSpace`; empty if unusable.
 
     A prefix without a path would include other hosts.
     """
@@ -338,7 +338,7 @@ def space_of(text: str) -> str:
 
 
 def space_of_pattern(pattern: str) -> str:
-    r"""Return the prefix that `void:uriRegexPattern` means; empty for other patterns.
+    r"""Return the prefix of a `void:uriRegexPattern`; empty for other patterns.
 
     >>> space_of_pattern(r"^http://a\.example/r/.*")
     'http://a.example/r/'

@@ -1,6 +1,6 @@
 """Files with the same data in several formats, recognized by their names.
 
-Of all.nt.gz, all.ttl and all.rdf the first is taken, the others only if that fails.
+Of all.nt.gz, all.ttl and all.rdf, the first is read; the others only if it fails.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
-# Best first: what is read fastest and loses nothing.
+# Best first: fast to read, and without loss.
 _FORMATS: Final = (
     "nq", "nquads", "nt", "ntriples", "ttl", "turtle", "trig", "rdf", "owl", "xml",
     "rdfxml", "n3", "jsonld", "hdt", "trix", "rj", "json", "html",

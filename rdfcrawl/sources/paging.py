@@ -50,15 +50,15 @@ class PagingFacts:
     """Statements of a document about itself as a page of a collection."""
 
     is_page: bool = False  # the document is a page of a collection
-    following: tuple[str, ...] = ()  # next pages by Hydra, as written; most often one
-    nodes: tuple[str, ...] = ()  # targets of TREE relations, as requested
-    # first pages of the TREE collections in the document, as requested
+    following: tuple[str, ...] = ()  # next pages by Hydra, as written; usually one
+    nodes: tuple[str, ...] = ()  # targets of TREE relations, requestable
+    # first pages of the TREE collections in the document, requestable
     views: tuple[str, ...] = ()
-    is_immutable: bool = False  # the page is declared never to change
+    is_immutable: bool = False  # the page is declared immutable
     n_members: int = 0  # datasets and members of collections in the document
-    # of the members' names, in whatever order; empty if there are none
+    # of the members' names, in any order; empty without members
     digest: str = ""
-    is_cut: bool = False  # the document has more relations than are read
+    is_cut: bool = False  # the document has more than `MAX_RELATIONS` relations
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class PagingScan:
     _has_any: bool = False
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next statements: whole lines of canonical N-Quads."""
+        """Process the next complete lines of canonical N-Quads."""
         is_paged = _HYDRA in chunk or _TREE in chunk or _LDES in chunk
         if not is_paged and _DATASET not in chunk:
             return
@@ -93,12 +93,12 @@ class PagingScan:
             self._take(subject, predicate, target)
 
     def facts(self, *urls: str) -> PagingFacts:
-        """Return the facts about a page by its URLs, the last after redirects.
+        """Return the facts about a page; `urls` ends with the URL after redirects.
 
-        Statements about other pages do not count, unless they name one page alone
-        and none is about `urls`: the page has another name, as behind a proxy.
+        Statements about other pages are ignored, unless all are about one page and none
+        is about `urls`: behind a proxy, the page has another name.
         """
-        if not self._has_any:  # as most documents
+        if not self._has_any:  # the common case
             return PagingFacts()
         own = {_bare(f"<{url}>".encode()) for url in urls}
         next_pages = _of_page(self._next, own, self._views)
@@ -126,7 +126,7 @@ class PagingScan:
         elif len(self._relations) + len(self._nodes) >= 2 * MAX_RELATIONS:
             self._is_cut = True
         elif name in (b"next", b"nextPage"):
-            # ckanext-dcat has written the IRI as a literal.
+            # Some versions of ckanext-dcat write the IRI as a literal.
             if target[:1] != b"_" and len(self._next) < MAX_RELATIONS:
                 self._next[subject, target[1:-1]] = None
         elif name == b"view" and is_hydra:
@@ -159,7 +159,7 @@ def is_immutable(cache_control: str) -> bool:
 def _of_page(
     pairs: dict[tuple[bytes, bytes], None], own: set[bytes], views: set[bytes]
 ) -> list[bytes]:
-    """Return the targets of a page, of the pairs of all pages."""
+    """Return the targets of one page from the pairs of all pages."""
     found = [target for subject, target in pairs if _bare(subject) in own]
     if not found:
         candidates = [one for one in pairs if one[0] in views] or list(pairs)
@@ -169,7 +169,7 @@ def _of_page(
 
 
 def _bare(term: bytes) -> bytes:
-    """Return an IRI without scheme and fragment, in which a page's names differ."""
+    """Return an IRI without scheme and fragment, for comparison."""
     return term.partition(b"://")[2].rstrip(b">").partition(b"#")[0] or term
 
 
@@ -179,7 +179,7 @@ def _requestable(targets: Iterable[bytes], base: str) -> tuple[str, ...]:
 
 
 def requestable_pages(named: Iterable[str], url: str) -> list[str]:
-    """Return pages as requested, each once; `url` is of the naming page."""
+    """Return requestable pages without duplicates; `url` is the base."""
     found: dict[str, None] = {}
     for one in named:
         with suppress(BadUri):
@@ -198,24 +198,24 @@ def choose_next(
 ) -> str:
     """Return the next page; empty at the end of the catalogue.
 
-    Portals behind a proxy name pages of `localhost` or of `http`: where the path is
-    the same, the page's own host is taken, and counted as `REPAIRED`.
+    Portals behind a proxy name pages of `localhost` or of `http`. If the path is the
+    same, the host of `url` replaces theirs, and `REPAIRED` is counted.
 
     Args:
-        named: of `requestable_pages`.
+        named: result of `requestable_pages`.
         url: of the page, after redirects.
-        log: takes `PAGING_LOOP` for a page that was visited before, `CROSS_SITE` for a
+        log: receives `PAGING_LOOP` for a page visited before, `CROSS_SITE` for a
             page of another site, `REPAIRED` and `TOO_MANY_ENTRIES`.
         visited: URLs of all pages up to this one.
         n_pages: number of these pages.
-        max_pages: bound on the pages of a collection.
+        max_pages: limit of pages per collection.
     """
     for one in named:
         target = _on_own_host(one, url, log)
         if not target:
             log.note(Reason.CROSS_SITE, f"next page {one}")
         elif target == requestable(url) or target in visited:
-            log.note(Reason.PAGING_LOOP, f"next page {one} was there before")
+            log.note(Reason.PAGING_LOOP, f"next page {one} was visited before")
         elif n_pages >= max_pages:
             log.note(Reason.TOO_MANY_ENTRIES, f"more than {counted(max_pages, 'page')}")
         else:
@@ -230,5 +230,5 @@ def _on_own_host(target: str, url: str, log: FaultLog) -> str:
     own, other = urlsplit(url), urlsplit(target)
     if own.path != other.path:
         return target if host_of(target) == host_of(url) else ""
-    log.note(Reason.REPAIRED, f"next page {target} is taken from {own.netloc}")
+    log.note(Reason.REPAIRED, f"next page {target} is requested from {own.netloc}")
     return requestable(other._replace(scheme=own.scheme, netloc=own.netloc).geturl())

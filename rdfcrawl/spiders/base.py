@@ -104,9 +104,11 @@ class RdfSpider(Spider):
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.downloader.open_files import hold_to_open_files
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
+        from rdfcrawl.pipelines.items import adapt_documents
         from rdfcrawl.pipelines.spider_options import SpiderOptions
         from rdfcrawl.rdf.extraction.options import ExtractOptions
 
+        adapt_documents()
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
         if not crawler.settings.frozen:  # a subclass may not have called `super()`
             apply_defaults(crawler.settings, wants_pipelines=not is_onlooker)
@@ -316,7 +318,7 @@ class RdfSpider(Spider):
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
-        return await self.harvesters_of(record).question(record)
+        return await self.harvesters_of(record).request_for(record)
 
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""

@@ -1,7 +1,7 @@
-"""Files that take the place of others once they are whole.
+"""Replace files atomically.
 
-Several processes may write one file at once: each has a draft of its own, and the last
-one counts. The draft of a process that was killed is removed by the next writer.
+Several processes may write one file at the same time: each writes its own draft, and
+the last one counts. The next writer removes the drafts of killed processes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _DRAFT: Final = ".draft"
 
 @contextmanager
 def replacing_file(path: Path, *, is_lasting: bool = True) -> Iterator[TextIO]:
-    """Open a text that takes the place of a file, unless it fails.
+    """Open a text file that replaces another, unless the context raises.
 
     Args:
         path: of the file.
-        is_lasting: it is to outlive a machine that stops; else, it may be empty then.
+        is_lasting: sync the file; otherwise it may be empty after power loss.
 
     Raises:
-        OSError: the disk is full, or refuses it; the file is as before.
+        OSError: the disk is full or cannot be written; the file is unchanged.
     """
     _remove_left(path)
     draft, fd = _locked_draft(path)
@@ -46,26 +46,26 @@ def replacing_file(path: Path, *, is_lasting: bool = True) -> Iterator[TextIO]:
 
 
 def _locked_draft(path: Path) -> tuple[Path, int]:
-    """Return a new file beside another one, which is locked while it is open."""
+    """Return a new file in the same folder, which is locked while it is open."""
     while True:
         draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_DRAFT}")
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with suppress(OSError):  # of a file system without locks
+        with suppress(OSError):  # a file system without locks
             fcntl.flock(fd, fcntl.LOCK_EX)
-        # Another writer may have seen the file before it was locked, and removed it.
+        # Another writer may have removed the file before it was locked.
         if os.fstat(fd).st_nlink:
             return draft, fd
         os.close(fd)
 
 
 def _remove_left(path: Path) -> None:
-    """Remove the drafts of a file that nobody writes any more."""
+    """Remove the drafts of a file that have no writer."""
     begin = f".{path.name}."
     for name in os.listdir(path.parent):  # noqa: PTH208  # a name may be a pattern
         if not (name.startswith(begin) and name.endswith(_DRAFT)):
             continue
         draft = path.with_name(name)
-        with suppress(OSError):  # it has just been removed, or is locked
+        with suppress(OSError):  # already removed, or locked
             fd = os.open(draft, os.O_RDONLY)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""The identity of a log: a file beside its segments that says which log they are of.
+"""The identity of a log: a file in the folder of its segments that names the log.
 
-`quads/log.json` is written by the first worker that opens the folder. `fresh=1` moves
-the folder away as a whole, so the next one is another generation of the same log.
+The first worker that opens the folder writes `quads/log.json`. `fresh=1` moves the
+folder away, and the next one is another generation of the same log.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_BYTES: Final = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogIdentity:
-    """Which log a folder of segments holds."""
+    """The log that a folder of segments belongs to."""
 
     log: str  # unique name, the same for all generations
     generation: int = 1  # from 1; each `fresh=1` begins the next
@@ -35,7 +35,7 @@ class LogIdentity:
 
 
 def read_identity(segments: Path) -> LogIdentity | None:
-    """Return the identity of a folder of segments; None if nobody has written it.
+    """Return the identity of a folder of segments; None if it has none.
 
     Raises:
         ConfigError: the file is damaged, or of a later version of rdfcrawl.
@@ -48,7 +48,7 @@ def read_identity(segments: Path) -> LogIdentity | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as error:
-        raise ConfigError(f"{path}: does not name a log: {error!r}") from error
+        raise ConfigError(f"{path}: not the identity of a log: {error!r}") from error
     if number != FORMAT:
         raise ConfigError(
             f"{path}: the log has format {number}, and this version of rdfcrawl reads"
@@ -58,11 +58,11 @@ def read_identity(segments: Path) -> LogIdentity | None:
 
 
 def ensure_identity(segments: Path) -> LogIdentity:
-    """Return the identity of a folder, and write it if nobody has.
+    """Return the identity of a folder; write it if it is missing.
 
     Raises:
         ConfigError: as `read_identity`.
-        OSError: the disk refuses it.
+        OSError: the disk cannot be written.
     """
     found = read_identity(segments)
     if found is not None:
@@ -74,16 +74,16 @@ def ensure_identity(segments: Path) -> LogIdentity:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # Unlike a rename, a link fails if another worker was faster.
+        # Unlike a rename, a link fails if another worker was first.
         os.link(draft, segments / _NAME)
-        _sync_folder(segments)  # a log of another name would be filled in anew
+        _sync_folder(segments)  # losing the name would change the identity of the log
     except FileExistsError:
         pass
     finally:
         draft.unlink(missing_ok=True)
     written = read_identity(segments)
     if written is None:
-        raise ConfigError(f"{segments / _NAME}: was removed while a crawl began")
+        raise ConfigError(f"{segments / _NAME}: was removed while the crawl started")
     return written
 
 
@@ -109,47 +109,47 @@ def _next_identity(segments: Path) -> LogIdentity:
 
 
 def mark_finished(segments: Path) -> None:
-    """Note that the crawl has once come to its end, with all that it was to find."""
-    # On a full disk, what earlier generations had stays in the followers for now.
+    """Note that the crawl has reached its end at least once."""
+    # If the disk is full, followers keep the documents of earlier generations for now.
     with suppress(OSError):
         if segments.is_dir():
             (segments / _FINISHED).touch()
 
 
 def is_finished(segments: Path) -> bool:
-    """Return whether the crawl has once come to its end in this generation."""
+    """Return whether the crawl has reached its end at least once in this generation."""
     return (segments / _FINISHED).exists()
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlRuns:
-    """The runs of a crawl that its log knows."""
+    """The runs of a crawl, as recorded in its log."""
 
-    ended: dict[int, int]  # by number, from 0: when a run has ended, Unix time in ms
-    # the run that each worker has written in. Runs follow each other by number; times
-    # of two of them may come from clocks that differ.
+    ended: dict[int, int]  # by number, from 0: end of the run, Unix time in ms
+    # Run in which each worker has written. The numbers order the runs; their times may
+    # come from different clocks.
     workers: dict[str, int]
 
 
 def note_worker(segments: Path, run: int, worker: str) -> None:
-    """Note in which run of the crawl a worker writes, before its first segment.
+    """Note in which run a worker writes, before its first segment.
 
     Args:
         segments: their folder.
         run: number of runs before.
-        worker: its name, which no other ever has.
+        worker: its unique name.
     """
-    with suppress(OSError):  # as `mark_finished`; then times have to do
+    with suppress(OSError):  # as `mark_finished`; then times are used instead
         _append(segments, f"{run} begun {worker}\n")
 
 
 def note_run(segments: Path, run: int, ended_ms: int) -> None:
-    """Note when a run of the crawl has ended; each of its workers may do so.
+    """Note the end of a run; each of its workers may do so.
 
     Args:
         segments: their folder.
         run: number of runs before.
-        ended_ms: Unix time in ms; all that the run has stored was fetched before.
+        ended_ms: Unix time in ms, after all fetches of the run.
     """
     with suppress(OSError):  # as `mark_finished`
         if segments.is_dir():
@@ -162,7 +162,7 @@ def _append(segments: Path, line: str) -> None:
 
 
 def read_runs(segments: Path) -> CrawlRuns:
-    """Return the runs of a crawl; what is damaged counts for nothing."""
+    """Return the runs of a crawl; damaged lines are ignored."""
     ended: dict[int, int] = {}
     workers: dict[str, int] = {}
     try:

@@ -1,7 +1,7 @@
 """Encode and decode the gzip members of a segment.
 
-A member is an ordinary one (RFC 1952) with one extra subfield that holds its own
-length, so that a segment is read from member to member without inflating:
+A member is an ordinary one (RFC 1952) with one extra subfield that holds its length,
+so that readers skip from member to member without inflating:
 
     1f 8b 08 04  00000000  00 ff      fixed fields, FEXTRA set, no time, no system
     0c 00  'R' 'C'  08 00             12 bytes of extra field, one subfield of 8
@@ -42,7 +42,7 @@ def encode_length(n_bytes: int, *, is_synced: bool) -> bytes:
 
 
 def pack_member(content: bytes, *, level: int = 1, is_synced: bool = False) -> bytes:
-    """Return `content` as one whole member.
+    """Return `content` as one complete member.
 
     `level` is of isal, 0 (fastest) to 3 (smallest). `is_synced`: everything before the
     member is known to be on disk.
@@ -63,15 +63,15 @@ def _trailer(crc: int, n_content: int) -> bytes:
     return crc.to_bytes(4, "little") + (n_content & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-# The last member of a finished segment. It is appended once everything before it is
-# on disk (compare the end-of-file block of BGZF), so whoever finds it reads no more.
+# The last member of a finished segment. It is appended when everything before it is
+# on disk (like the end-of-file block of BGZF), so a reader that finds it can stop.
 SEAL = pack_member(b"", is_synced=True)
 
 
 class MemberPacker:
     """Packer of one member, piece by piece; the pieces come without the header.
 
-    `n_packed` is the number of bytes of deflate and trailer given out so far.
+    `n_packed` is the number of bytes of deflate and trailer returned so far.
     """
 
     def __init__(self, level: int = 1) -> None:
@@ -105,7 +105,7 @@ class MemberPacker:
 
 @dataclass(frozen=True, slots=True)
 class GzipMember:
-    """Place of one member in its file, by its header."""
+    """Position of one member in its file, from its header."""
 
     offset: int  # of its first byte
     n_bytes: int  # header, deflate and trailer
@@ -119,8 +119,8 @@ class TornMember(Exception):
 def iter_members(fd: int, n_file_bytes: int, offset: int = 0) -> Iterator[GzipMember]:
     """Yield the members of an open segment by their headers, up to the first torn one.
 
-    Content is not read: a yielded member lies within the file, no more. `offset` is
-    where a member begins.
+    Only headers are read, so the content may be damaged. `offset` is where a member
+    begins.
     """
     while True:
         header = os.pread(fd, HEADER_BYTES, offset)
@@ -184,15 +184,15 @@ def is_whole(fd: int, member: GzipMember) -> bool:
 
 
 def is_sealed(fd: int, n_file_bytes: int) -> bool:
-    """Return whether a segment is finished: nobody will write to it."""
+    """Return whether a segment is finished and no process will write to it."""
     return os.pread(fd, len(SEAL), max(n_file_bytes - len(SEAL), 0)) == SEAL
 
 
 def find_member(fd: int, n_file_bytes: int, offset: int) -> GzipMember | None:
-    """Return the first whole member that begins at `offset` or behind, if any.
+    """Return the first intact member that begins at or after `offset`, if any.
 
-    For segments that are damaged: headers are searched for byte by byte, and a member
-    is believed by its checksum.
+    For damaged segments: searches for headers byte by byte, and accepts a member only
+    if its checksum matches.
     """
     while offset < n_file_bytes:
         window = os.pread(fd, _SEARCH_BYTES, offset)

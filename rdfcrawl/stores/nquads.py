@@ -1,7 +1,7 @@
 """The default store: gzip-compressed N-Quads in segments.
 
-Each document begins with its mark, a comment line, which readers of N-Quads skip and
-`reading` uses to separate documents and their versions:
+Each document begins with its mark, a comment line. Readers of N-Quads skip it;
+`reading` uses it to separate documents and their versions:
 
     #<TAB>document <http://example.org/me> 1790000000000
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
 
 
-@lru_cache(maxsize=256)  # of statements, and of links
+@lru_cache(maxsize=256)  # shared by the logs of statements and of links
 def document_mark(graph: str, version_ms: int) -> bytes:
     r"""Return the line that begins a document.
 
@@ -58,13 +58,13 @@ class NQuadsDocument:
 
         Raises:
             StoreFault: the disk is full or broken; `abandon` the document.
-            ValueError: the last line has no end, or one begins like a mark.
+            ValueError: the last line has no line end, or a line begins like a mark.
         """
         check_statements(chunk)
         self._segments.write(self._document, chunk)
 
     async def write_piece(self, piece: DeflatePiece) -> None:
-        """Write the next statements, packed by `NQuadsStore.order`.
+        """Write statements that were packed according to `NQuadsStore.order`.
 
         Raises:
             StoreFault: the disk is full or broken; `abandon` the document.
@@ -86,10 +86,10 @@ class NQuadsStore:
     Args:
         directory: of the segments; workers may share it.
         worker: unique among the workers that write to `directory`.
-        run: returns in which run of a crawl the worker writes.
+        run: returns the number of the crawl's current run.
 
     Attributes:
-        recovered: by `open`, from earlier runs.
+        recovered: report of the repair by `open`.
     """
 
     def __init__(
@@ -120,11 +120,11 @@ class NQuadsStore:
         )
 
     async def open(self) -> None:
-        """Repair the segments that no live process writes to, and begin new ones.
+        """Repair the segments without a live writer, and begin new ones.
 
         Raises:
             ConfigError: `worker` cannot be part of a file name.
-            StoreFault: the directory cannot be made, read or written.
+            StoreFault: the directory cannot be created, read or written.
         """
         try:
             self.recovered = await asyncio.to_thread(recover, self._directory)
@@ -152,7 +152,7 @@ class NQuadsStore:
         return NQuadsDocument(segments, segments.begin(head))
 
     def put(self, graph: str, version_ms: int, statements: bytes) -> None:
-        """Write a whole document of one chunk.
+        """Write a document of one chunk.
 
         Raises:
             StoreFault: the disk is full or broken; the document was not written.
@@ -163,7 +163,7 @@ class NQuadsStore:
         self._opened.write_document(mark + statements)
 
     def order(self, graph: str, version_ms: int) -> PieceOrder:
-        """Return how to pack the statements of a document elsewhere.
+        """Return how to pack the statements of a document in another process.
 
         Raises:
             ValueError: `graph` is not an IRI.
@@ -171,7 +171,7 @@ class NQuadsStore:
         return self._opened.order(document_mark(graph, version_ms))
 
     async def flush(self) -> None:
-        """Bring all ended documents to the disk.
+        """Make all ended documents durable on disk.
 
         Raises:
             StoreFault: the disk is full or broken.
@@ -179,7 +179,7 @@ class NQuadsStore:
         await self._opened.flush()
 
     async def close(self) -> None:
-        """Flush to the disk, seal the segments, discard open documents."""
+        """Flush to disk, seal the segments, discard open documents."""
         if self._segments is not None:
             segments, self._segments = self._segments, None
             await segments.close()

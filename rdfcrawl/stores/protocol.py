@@ -2,12 +2,12 @@
 
 * **Atomic.** A document is completely in the store after `end`, and not at all after
   `abandon` or a crash.
-* **Durable after flush.** Once `flush` has returned, every document that had ended
-  before the call survives `kill -9` of this process, and power loss.
+* **Durable after flush.** When `flush` returns, every document that ended before the
+  call survives `kill -9` of this process, and power loss.
 * **At least once, with the effect of exactly once.** After a crash a document may be
-  written again. Of all versions written under one graph name the one with the highest
-  `version_ms` counts and replaces the others, whoever wrote it; the same version
-  written twice is there once.
+  written again. Of all versions with one graph name the one with the highest
+  `version_ms` counts and replaces the others, regardless of their writer; a version
+  that is written twice counts once.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class DocumentWriter(Protocol):
         """Write the next statements.
 
         Args:
-            chunk: N-Quads, at most about 256 KiB, the last line ended; statements
-                only, no comments.
+            chunk: N-Quads, at most about 256 KiB, with a final line end; only
+                statements, no comments.
 
         Raises:
             StoreFault: not written; `abandon` the document.
@@ -60,7 +60,7 @@ class Store(Protocol):
         Args:
             graph: IRI of the document; its statements may name other graphs too.
             version_ms: start of its fetch, Unix time in ms. A document written without
-                statements has none any more.
+                statements is a tombstone.
 
         Raises:
             StoreFault: the store accepts no data now.
@@ -77,7 +77,7 @@ class Store(Protocol):
         """Flush and close the store; open documents are discarded.
 
         Raises:
-            StoreFault: as `flush`; the store is closed all the same.
+            StoreFault: as `flush`; the store is closed anyway.
         """
 
 
@@ -85,7 +85,7 @@ class PieceWriter(DocumentWriter, Protocol):
     """Writer of one document into a store that accepts packed pieces."""
 
     async def write_piece(self, piece: DeflatePiece) -> None:
-        """Write the next statements, packed by `order`; then only pieces.
+        """Write the next statements, packed by `order`; only pieces may follow.
 
         Raises:
             StoreFault: not written; `abandon` the document.
@@ -100,11 +100,11 @@ class PackingStore(Store, Protocol):
     """
 
     def put(self, graph: str, version_ms: int, statements: bytes) -> None:
-        """Write a whole document at once, like `begin`, `write` and `end`.
+        """Write a complete document, like `begin`, `write` and `end`.
 
         Raises:
-            StoreFault: the store accepts no data now; nothing of the document is there.
+            StoreFault: the store accepts no data now; nothing was written.
         """
 
     def order(self, graph: str, version_ms: int) -> PieceOrder:
-        """Return how to pack the statements of a document elsewhere."""
+        """Return how to pack the statements of a document in another process."""

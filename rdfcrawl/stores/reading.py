@@ -1,4 +1,4 @@
-"""Read segments back as lines; `rdfcrawl.stores.log` knows documents and versions."""
+"""Read segments as lines; `rdfcrawl.stores.log` reads documents and versions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-# Only at the begin of a line; a line feed never stands within a term of N-Quads.
+# Only at the start of a line; a term of N-Quads never contains a line feed.
 _MARK = re.compile(rb"#\tdocument <([^<>\n]*+)> ([0-9]+)\n")
 _LINE_FEED = 10
 
 
 def iter_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the content of one segment in whole lines, about 256 KiB at a time.
+    """Yield the content of one segment in complete lines, about 256 KiB at a time.
 
-    Of a segment being written, the lines written so far.
+    From an unfinished segment, yields the lines written so far.
 
     Raises:
         TornMember: a member is damaged; run `recover` first.
@@ -41,8 +41,8 @@ def iter_blocks(path: Path) -> Iterator[bytes]:
 
 
 def iter_lines(contents: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield pieces of a text, cut anew so that each has whole lines."""
-    held: list[bytes] = []  # of a line whose end has not come yet
+    """Yield the same text in pieces of complete lines."""
+    held: list[bytes] = []  # of an incomplete line
     for content in contents:
         n_whole = content.rfind(b"\n") + 1
         if n_whole:
@@ -56,7 +56,7 @@ def iter_lines(contents: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def iter_quads(directory: Path) -> Iterator[bytes]:
-    """Yield the quads of all segments of all workers, in whole lines."""
+    """Yield the quads of all segments of all workers, in complete lines."""
     with reading(directory):
         for path in list_segments(directory):
             yield from iter_blocks(path)
@@ -65,7 +65,7 @@ def iter_quads(directory: Path) -> Iterator[bytes]:
 def iter_marked(
     blocks: Iterable[bytes],
 ) -> Iterator[tuple[re.Match[bytes] | None, bytes]]:
-    """Yield the marks in whole lines, and the quads between them, never empty.
+    """Yield the marks in complete lines, and the quads between them, never empty.
 
     A mark is a match with the graph and the version.
     """

@@ -30,24 +30,24 @@ logger = logging.getLogger(__name__)
 class RecoveryReport:
     """Counts of segments found by `recover`, and of bytes cut."""
 
-    n_segments: int = 0  # all that were looked at
+    n_segments: int = 0  # all that were examined
     n_sealed: int = 0  # finished before; not changed
-    n_locked: int = 0  # being written by a live process; left alone
-    n_foreign: int = 0  # not written by `QuadSegments`; left alone
+    n_locked: int = 0  # a live process is writing to them; not changed
+    n_foreign: int = 0  # not written by `QuadSegments`; not changed
     n_cut: int = 0  # had a torn end
-    n_removed: int = 0  # of `n_cut` and of empty ones, those without any content left
+    n_removed: int = 0  # no content left, whether cut or empty before
     n_bytes_cut: int = 0  # length of all torn ends
 
 
 def recover(directory: Path) -> RecoveryReport:
     """Cut torn ends off all segments, and seal them.
 
-    A sealed segment costs one read of 34 bytes. Of any other, the headers are read,
-    and all members are inflated that were not known to be on disk when the last one
-    was written: after power loss a file may hold zeros in the middle.
+    A sealed segment costs one read of 34 bytes. In any other, all headers are read, and
+    members that were not known to be on disk when the last one was written are
+    inflated: after power loss a file may hold zeros in the middle.
 
     Args:
-        directory: may be missing; then nothing is done.
+        directory: nothing is done if it is missing.
 
     Raises:
         OSError: the disk cannot be read or written.
@@ -63,7 +63,7 @@ def recover(directory: Path) -> RecoveryReport:
 def _recover_segment(path: Path, report: RecoveryReport) -> None:
     try:
         fd = os.open(path, os.O_RDWR)
-    except FileNotFoundError:  # another recovery or its writer removed it
+    except FileNotFoundError:  # removed by another recovery or its writer
         return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -112,8 +112,8 @@ def _is_ours(fd: int) -> bool:
 def count_whole_bytes(fd: int, n_file_bytes: int) -> int:
     """Return the length of the valid part of a segment that is not sealed.
 
-    What is damaged before a member that knew it on disk is no torn end: it stays, and
-    so does all that comes behind.
+    Damage before a member with the flag `is_synced` is not a torn end: it stays, with
+    everything behind it.
     """
     n_whole = 0
     while True:
@@ -125,7 +125,7 @@ def count_whole_bytes(fd: int, n_file_bytes: int) -> int:
 
 
 def _end_of_whole(fd: int, n_file_bytes: int, offset: int) -> int:
-    """Return the end of the members from `offset` on that are whole."""
+    """Return the end of the consecutive intact members from `offset` on."""
     doubtful: list[GzipMember] = []
     for member in iter_members(fd, n_file_bytes, offset):
         if member.is_synced:
@@ -139,9 +139,9 @@ def _end_of_whole(fd: int, n_file_bytes: int, offset: int) -> int:
 
 
 def _find_synced(fd: int, n_file_bytes: int, offset: int) -> GzipMember | None:
-    """Return the first member behind a torn one that knew all before it on disk."""
+    """Return the first member behind a torn one that has the flag `is_synced`."""
     header = os.pread(fd, HEADER_BYTES, offset)
-    if header == PREFIX + bytes(8):  # of a document still written: nothing follows
+    if header == PREFIX + bytes(8):  # a document still being written: nothing follows
         return None
     found = find_member(fd, n_file_bytes, offset + 1)
     while found is not None and not found.is_synced:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 SEGMENT_NAME = re.compile(
     r"(?P<worker>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<number>[0-9]{5,})"
-    r"(?:\.(?P<revision>[0-9]+))?\.nq\.gz"  # each compaction makes the next
+    r"(?:\.(?P<revision>[0-9]+))?\.nq\.gz"  # each compaction increments it
 )
 
 
 def list_segments(directory: Path, *, worker: str | None = None) -> list[Path]:
     """Return the segments in `directory`, of one worker or all, in writing order.
 
-    Those that have a later revision are not among them.
+    Superseded segments, which have a later revision, are left out.
     """
     return [paths[-1] for paths in _revisions(directory, worker)]
 
@@ -34,7 +34,7 @@ def list_superseded(directory: Path) -> list[Path]:
 
 
 def next_revision(name: str) -> str:
-    """Return the name of what is to replace a segment.
+    """Return the name of the next revision of a segment.
 
     >>> next_revision("w-00000.nq.gz"), next_revision("w-00000.1.nq.gz")
     ('w-00000.1.nq.gz', 'w-00000.2.nq.gz')
@@ -60,8 +60,8 @@ def _revisions(directory: Path, worker: str | None) -> list[list[Path]]:
 class SegmentFile:
     """One segment being written; locked until it is closed.
 
-    Invariant: `n_bytes` is where the next member begins; bytes after it in the
-    file are torn and are cut off before anything else is written.
+    Invariant: `n_bytes` is where the next member begins. Bytes behind it are torn, and
+    are cut off before the next write.
     """
 
     def __init__(self, path: Path, fd: int) -> None:
@@ -70,7 +70,7 @@ class SegmentFile:
         self.n_synced = 0
         self._fd = fd
         self._is_named = False  # its directory entry is on disk
-        self._has_changed = False  # before `n_synced`, and may not be on disk so
+        self._has_changed = False  # before `n_synced`, and maybe not on disk
 
     @classmethod
     def create(cls, path: Path) -> SegmentFile | None:
@@ -81,7 +81,7 @@ class SegmentFile:
         except FileExistsError:
             return None
         fcntl.flock(fd, fcntl.LOCK_EX)
-        # A recovery may have seen the file before it was locked, empty, and removed it.
+        # A recovery may have removed the file, empty, before it was locked.
         if os.fstat(fd).st_nlink == 0:
             os.close(fd)
             return None
@@ -93,7 +93,7 @@ class SegmentFile:
         return self.n_synced == self.n_bytes and not self._has_changed
 
     def append(self, *pieces: bytes) -> None:
-        """Write `pieces` after the last member, all of them or nothing.
+        """Write `pieces` after the last member, all or nothing.
 
         Raises:
             OSError: nothing was written.
@@ -112,21 +112,21 @@ class SegmentFile:
         self.n_bytes += written
 
     def patch_length(self, offset: int = 0) -> None:
-        """Make the last member valid, which begins at an offset: set its length."""
+        """Make the last member valid: write its length to its header at `offset`."""
         length = encode_length(self.n_bytes - offset, is_synced=False)
         os.pwrite(self._fd, length, offset + LENGTH_AT)
-        # Last: a `sync` of another thread may have begun before the length was there.
+        # After the write: a `sync` in another thread may have begun before it.
         self._has_changed = True
 
     def cut(self, n_bytes: int) -> None:
-        """Drop what was appended after the first `n_bytes`."""
+        """Drop everything after the first `n_bytes`."""
         self.n_bytes, self.n_synced = n_bytes, min(self.n_synced, n_bytes)
         with contextlib.suppress(OSError):
             os.ftruncate(self._fd, n_bytes)
         self._has_changed = True
 
     def check_path(self) -> None:
-        """Check that the file is still found under its name.
+        """Check that the path still leads to this file.
 
         Data written to a file whose folder was deleted is lost without an error.
 
@@ -142,13 +142,13 @@ class SegmentFile:
         raise FileNotFoundError(errno.ENOENT, reason)
 
     def sync(self) -> int:
-        """Bring the file to the disk; return the number of its bytes there.
+        """Make the file durable on disk; return the number of its durable bytes.
 
         Raises:
-            OSError: the file may not be there; see also `check_path`.
+            OSError: the file may not be on disk; see also `check_path`.
         """
         n_bytes = self.n_bytes
-        self._has_changed = False  # first: what changes from now on may be missed
+        self._has_changed = False  # before the sync, which may miss later changes
         try:
             os.fdatasync(self._fd)
         except OSError:
@@ -165,9 +165,9 @@ class SegmentFile:
         return n_bytes
 
     def finish(self) -> int:
-        """Bring the file to the disk, seal and close it; return its size."""
+        """Make the file durable, seal and close it; return its size."""
         self.n_synced = self.sync()
-        # A segment without its seal is whole; only the next recovery takes longer.
+        # A segment without a seal is valid; only its recovery takes longer.
         with contextlib.suppress(OSError):
             self.append(SEAL)
         self.close()

@@ -1,8 +1,8 @@
 """Locks that let segments be replaced while others read them.
 
-A reader knows segments by their paths and opens them when it comes to them. So a
-segment that was replaced is only removed when nobody reads: readers share the lock of
-`quads/readers.lock`, and who removes has it alone, for the moment.
+A reader lists the paths of segments first and opens them later. So a replaced segment
+is removed only when there are no readers: readers share the lock of
+`quads/readers.lock`, and the process that removes files takes it exclusively.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def reading(segments: Path) -> Iterator[None]:
     """Keep all segments of a folder where they are."""
     try:
         fd = os.open(segments / _READERS, os.O_RDONLY | os.O_CREAT, 0o644)
-    except OSError:  # a folder that cannot be written to, or has gone
+    except OSError:  # the folder is read-only, or gone
         yield
         return
     try:
-        with suppress(OSError):  # of a file system without locks
+        with suppress(OSError):  # a file system without locks
             fcntl.flock(fd, fcntl.LOCK_SH)
         yield
     finally:
@@ -38,10 +38,10 @@ def reading(segments: Path) -> Iterator[None]:
 
 @contextmanager
 def removing(directory_fd: int) -> Iterator[bool]:
-    """Keep readers away for the moment; tells whether there are none.
+    """Block new readers during the context; yields whether there are no readers.
 
     Args:
-        directory_fd: of the folder, which may be moved.
+        directory_fd: of the folder, whose path may change.
 
     Raises:
         OSError: the folder cannot be written to, or its file system has no locks.
@@ -52,7 +52,7 @@ def removing(directory_fd: int) -> Iterator[bool]:
 
 @contextmanager
 def replacing(directory_fd: int) -> Iterator[bool]:
-    """Keep others from replacing segments; tells whether nobody does.
+    """Block other compactions during the context; yields whether there are none.
 
     Raises:
         OSError: as `removing`.

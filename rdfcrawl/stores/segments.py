@@ -1,11 +1,11 @@
 """Segments: gzip files to which documents are appended atomically.
 
-`<directory>/<worker>-<n>.nq.gz` holds members (see `members`), each of them one or
-more whole documents, so `gunzip` reads a segment and `recovery` repairs it without
-inflating it. Small documents are gathered and written as one member; a document whose
-deflated form outgrows `spill_bytes` streams into a segment of its own.
+`<directory>/<worker>-<n>.nq.gz` holds members (see `members`), each of one or more
+complete documents, so `gunzip` reads a segment and `recovery` repairs it without
+inflating it. Small documents are written together as one member. A document whose
+deflated form is longer than `spill_bytes` streams into a separate segment.
 
-A segment that a live process writes to is locked (`flock`); the lock dies with it.
+A segment is locked (`flock`) by its writer; the lock ends with the process.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.deflate import DeflatePiece
 
 _WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_GATHER_BYTES = 256 * 1024  # a document up to here waits for a member with others
+_GATHER_BYTES = 256 * 1024  # longest document that shares a member with others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentLimits:
     """Sizes of the segments of one writer."""
 
-    rotate_bytes: int = 256 * 1024 * 1024  # a segment of this size on disk is finished
+    rotate_bytes: int = 256 * 1024 * 1024  # finish a segment of this size on disk
     # documents gathered into one member, before compression
     member_bytes: int = 1024 * 1024
     spill_bytes: int = 1024 * 1024  # deflated part of one open document in memory
@@ -67,11 +67,11 @@ class OpenDocument:
 class QuadSegments:
     """Writer of documents to the segments of one worker.
 
-    Not thread-safe: one event loop. A document is in the segments once a `flush` that
-    began after its `end` has returned, and no part of any other is.
+    Not thread-safe: one event loop. A document is in the segments when a `flush` that
+    began after its `end` has returned. Other documents are not, not even in part.
 
     Args:
-        directory: made if missing.
+        directory: created if missing.
         worker: letters, digits, `.`, `_` and `-`; at most 100 characters.
 
     Raises:
@@ -107,14 +107,14 @@ class QuadSegments:
         return int(match["number"]) + 1 if match else 0
 
     def write_document(self, quads: bytes) -> None:
-        """Write a whole small document; cheaper than `begin`, `write` and `end`.
+        """Write a small document; cheaper than `begin`, `write` and `end`.
 
         Args:
-            quads: N-Quads, the last line ended; any size, but compressed at once.
+            quads: N-Quads with a final line end; any size, but compressed in one go.
 
         Raises:
-            StoreFault: the disk refused the documents gathered before; neither was this
-                one written.
+            StoreFault: the disk refused documents gathered before; this one was not
+                written either.
         """
         n_pending = self._n_pending + len(quads)
         if n_pending > self._limits.member_bytes:
@@ -144,7 +144,7 @@ class QuadSegments:
         self._write_packed(document, document.packer, document.packer.pack(chunk))
 
     def order(self, head: bytes) -> PieceOrder:
-        """Return how to make the pieces of a document with this head."""
+        """Return how to pack a document with this head."""
         return PieceOrder(
             head=head.decode(),
             level=self._limits.level,
@@ -152,14 +152,14 @@ class QuadSegments:
         )
 
     def write_piece(self, document: OpenDocument, piece: DeflatePiece) -> None:
-        """Append a piece that was made to order; only pieces may follow.
+        """Append a piece packed according to `order`; only pieces may follow.
 
         Raises:
             StoreFault: the disk refused it; `abandon` the document.
         """
         if document.packer is None:
             document.packer = MemberPacker(self._limits.level)
-            document.gathered.clear()  # the first piece has it
+            document.gathered.clear()  # the first piece contains the head
         self._write_packed(document, document.packer, document.packer.take(piece))
 
     def _write_packed(
@@ -174,7 +174,7 @@ class QuadSegments:
                 document.file.append(packed)
 
     def _spill(self, document: OpenDocument) -> None:
-        """Give `document` a segment of its own, whose length is 0 until the end."""
+        """Move `document` to a separate segment, with length 0 until its end."""
         document.file = self._create_file()
         self._spilled.add(document.file)
         with _store_fault():
@@ -200,7 +200,7 @@ class QuadSegments:
         document.forget()
 
     def _end_packed(self, packed: list[bytes], packer: MemberPacker) -> None:
-        # What was gathered ended earlier, so it comes earlier in the file.
+        # Gathered documents ended earlier, so they come first in the file.
         self._write_pending()
         packed.append(packer.finish())
         file = self._file()
@@ -218,21 +218,21 @@ class QuadSegments:
         document.forget()
 
     async def flush(self, *, sync: bool = True) -> None:
-        """Bring every ended document into its file.
+        """Write every ended document to its file.
 
         Args:
-            sync: also to the disk (`fdatasync`, in a thread); without it, documents
-                survive the death of the process but not of the machine.
+            sync: make the files durable (`fdatasync`, in a thread). Without it,
+                documents survive the death of the process but not of the machine.
 
         Raises:
-            StoreFault: the disk refused data. After a failed write, flush again;
-                after a failed `fdatasync` every later call fails too, since the
+            StoreFault: the disk refused data. After a failed write, flush again.
+                After a failed `fdatasync` every later call fails too, since the
                 kernel may have dropped pages that it could not write.
         """
         self._check_disk()
         self._write_pending()
         if sync or self._finished:
-            # A cancelled caller does not stop it: the next one relies on its outcome.
+            # Not cancelled with the caller: later calls depend on its outcome.
             syncing = asyncio.ensure_future(self._sync_files(sync=sync))
             self._syncing.add(syncing)
             syncing.add_done_callback(self._syncing.discard)
@@ -266,10 +266,10 @@ class QuadSegments:
                 raise self._sync_error
 
     async def close(self) -> None:
-        """Flush to the disk, finish all segments and discard open documents.
+        """Flush to disk, finish all segments and discard open documents.
 
         Raises:
-            StoreFault: as `flush`; the segments are closed all the same.
+            StoreFault: as `flush`; the segments are closed anyway.
         """
         try:
             self._write_pending()
@@ -278,7 +278,7 @@ class QuadSegments:
                 self._current = None
             await self.flush()
         finally:
-            async with self._sync_lock:  # not under the hands of a running sync
+            async with self._sync_lock:  # wait for a running sync
                 self._close_files()
 
     def _close_files(self) -> None:

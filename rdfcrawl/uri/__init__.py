@@ -1,9 +1,9 @@
 """URIs: parsed as browsers do, compared by a normal form, grouped for politeness.
 
-A URL has three spellings. `requestable` returns the one that goes over the wire: the
-WHATWG serialization of a link. `NormalForm` returns the one that `fingerprint` hashes
-to compare URLs; it is never requested. `compact` returns the short one that waits in
-the queue of its host, and `expand` reverses that exactly.
+A URL has three spellings. `requestable` returns the WHATWG serialization of a link,
+which is sent over the wire. `NormalForm` returns the spelling that `fingerprint` hashes
+to compare URLs; it is never requested. `compact` returns the short spelling in the
+queue of a host, and `expand` reverses it exactly.
 """
 
 from rdfcrawl.uri.normalize import SESSION_PARAMETERS, NormalForm, fingerprint

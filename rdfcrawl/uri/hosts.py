@@ -10,8 +10,8 @@ from typing import Final, Self
 from rdfcrawl.uri.origin import host_of, port_of
 from rdfcrawl.uri.parse import BadUri, requestable
 
-_BELOW: Final = "*."
-# In a URL, a host may have commas; where hosts are listed, they separate them.
+_WILDCARD: Final = "*."
+# Commas separate the hosts of a list, although a host of a URL may contain commas.
 _is_name = re.compile(r"[^\s/?#@\\*%,]+").fullmatch
 _is_number = re.compile(r".*\.[0-9]+|\[.*").fullmatch  # an address, or the end of one
 _port_in = re.compile(r":([0-9]+)$").search
@@ -23,7 +23,7 @@ class HostNames:
 
     Attributes:
         names: hosts; a name with a port stands for that port alone.
-        above: domains whose subdomains belong to the set, but not they themselves.
+        above: domains whose subdomains belong to the set; the domain itself does not.
     """
 
     names: frozenset[str] = frozenset()
@@ -34,19 +34,19 @@ class HostNames:
         """Parse host names, `host:port` and `*.domain`.
 
         Raises:
-            BadUri: an entry is no host, or covers too much, like `*`.
+            BadUri: an entry is not a host, or covers too much, like `*`.
 
         >>> HostNames.parse(["B.example", "*.c.example"]).covers("ftp://x.c.example/y")
         True
         """
         names, above = set(), set()
         for entry in entries:
-            is_below = entry.startswith(_BELOW)
-            name = entry.removeprefix(_BELOW)
+            is_below = entry.startswith(_WILDCARD)
+            name = entry.removeprefix(_WILDCARD)
             url = requestable(f"ftp://{name}/") if _is_name(name) else ""
             host, port = host_of(url), _port_in(name)
             if "" in host.split(".") or (is_below and (port or _is_number(host))):
-                raise BadUri(f"no host: {entry!r}")
+                raise BadUri(f"not a host: {entry!r}")
             if is_below:
                 above.add(host)
             else:
@@ -57,7 +57,7 @@ class HostNames:
         return bool(self.names or self.above)
 
     def covers(self, url: str) -> bool:
-        """Return whether the set has the host of a requestable URL."""
+        """Return whether the host of a requestable URL is in the set."""
         if not self:
             return False
         host = host_of(url)

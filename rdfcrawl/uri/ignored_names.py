@@ -21,7 +21,7 @@ IGNORED_EXTENSIONS: Final = (
     "weba", "webm", "wma", "wmv",
     # fonts, styles and scripts
     "css", "eot", "js", "mjs", "otf", "scss", "ttf", "wasm", "woff", "woff2",
-    # documents of offices, and what is printed
+    # office documents and print formats
     "doc", "docb", "docm", "docx", "dot", "dotm", "dotx", "epub", "mobi", "odf", "odg",
     "odp", "ods", "odt", "pdf", "potm", "potx", "pps", "ppsx", "ppt", "pptm", "pptx",
     "rtf", "vsd", "xls", "xlsb", "xlsm", "xlsx", "xlt", "xltm", "xltx",
@@ -29,9 +29,9 @@ IGNORED_EXTENSIONS: Final = (
     "apk", "bat", "bin", "cpl", "deb", "dmg", "exe", "hta", "iso", "jar", "msi", "msp",
     "rar", "rpm",
 )  # fmt: skip
-"""Extensions of names that links are not followed to, unless a setting has others."""
-# A name in these folders is the name of a thing or of an article, as `Node.js` in
-# DBpedia and Wikipedia.
+"""File name extensions whose links are not followed, by default."""
+# A name in one of these folders names a thing or an article, as `Node.js` in DBpedia
+# and Wikipedia.
 _FOLDERS_OF_THINGS: Final = frozenset({"entity", "page", "resource", "wiki"})
 
 
@@ -41,15 +41,15 @@ class IgnoredNames:
 
     extensions: frozenset[str] = frozenset()
 
-    def cover(self, path: str) -> bool:
+    def covers(self, path: str) -> bool:
         """Return whether a path, with or without a query, names an ignored file.
 
         >>> names = IgnoredNames(frozenset({"jpg", "js"}))
-        >>> [names.cover(x) for x in ("/a/b.JPG?w=9", "/app.js", "/b%2ejpg;v=1")]
+        >>> [names.covers(x) for x in ("/a/b.JPG?w=9", "/app.js", "/b%2ejpg;v=1")]
         [True, True, True]
-        >>> [names.cover(x) for x in ("/a.php?f=b.jpg", "/a.jpg/", "/File:A.jpg")]
+        >>> [names.covers(x) for x in ("/a.php?f=b.jpg", "/a.jpg/", "/File:A.jpg")]
         [False, False, False]
-        >>> names.cover("/resource/Node.js")
+        >>> names.covers("/resource/Node.js")
         False
         """
         path = path.partition("?")[0]
@@ -59,14 +59,14 @@ class IgnoredNames:
         stem, dot, extension = name.partition(";")[0].rpartition(".")
         if not dot or extension.lower() not in self.extensions:
             return False
-        # The page about a file of a wiki is called `File:A.jpg`.
+        # In a wiki, `File:A.jpg` is the page about a file.
         is_title = ":" in stem
         return not is_title and folder.rpartition("/")[2] not in _FOLDERS_OF_THINGS
 
-    def cover_url(self, url: str) -> bool:
+    def covers_url(self, url: str) -> bool:
         """Return whether a requestable URL names an ignored file."""
         start = url.find("/", url.find("://") + 3)
-        return start >= 0 and self.cover(url[start:])
+        return start >= 0 and self.covers(url[start:])
 
 
 NO_NAMES: Final = IgnoredNames()

@@ -1,4 +1,4 @@
-"""The host of an IRI in N-Quads, as the name of a dataset: with its port."""
+"""The host and port of an IRI in N-Quads, as the name of a dataset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AUTHORITY: Final = re.compile(
 
 @lru_cache(maxsize=65_536)
 def host_of_iri(iri: bytes) -> bytes:
-    """Return host and port in small letters, without a default port; b"" if none.
+    """Return host and port in lower case, without a default port; b"" if none.
 
     >>> host_of_iri(b"<https://E.example:443/a>"), host_of_iri(b"<urn:a>")
     (b'e.example', b'')

@@ -1,4 +1,4 @@
-"""Which URLs a crawl wants: by its scope, by patterns, hosts and domains."""
+"""Filter URLs by the scope of a crawl, by patterns, hosts and domains."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class CrawlExtent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CrawlScope:
-    """The part of the web that a crawl keeps to; `http` and `https` are one there.
+    """The part of the web that a crawl stays in; `http` and `https` are equal.
 
-    `entries` are the results of `entry` for the seeds: all that has to be kept.
+    `entries` are the results of `entry` for all seeds.
     """
 
     extent: CrawlExtent = CrawlExtent.ANY
     entries: frozenset[str] = frozenset()
 
     def entry(self, seed: str) -> str:
-        """Return the deciding part of a seed: registered domain, host or URL prefix.
+        """Return the registered domain, host or URL prefix of a seed.
 
-        A prefix is host, port and path up to its last slash. Where every URL is
-        covered, the part is empty.
+        A prefix is host, port and path up to its last slash. The result is empty if
+        every URL is in scope.
         """
         if self.extent is CrawlExtent.PREFIX:
             path = seed.partition("://")[2].partition("?")[0]
@@ -56,7 +56,7 @@ class CrawlScope:
             return self.entry(url) in self.entries
         path = url.partition("://")[2].partition("?")[0]
         end = path.find("/") + 1
-        while end:  # one look-up per directory, however many seeds there are
+        while end:  # one lookup per directory, regardless of the number of seeds
             if path[:end] in self.entries:
                 return True
             end = path.find("/", end) + 1
@@ -65,12 +65,12 @@ class CrawlScope:
 
 @dataclass(frozen=True, slots=True)
 class UrlPatterns:
-    """Regular expressions that are searched in URLs."""
+    """Regular expressions that are searched for in URLs."""
 
     expressions: tuple[re.Pattern[str], ...] = ()
 
     def match(self, url: str) -> bool:
-        """Return whether one of the expressions is found in the URL."""
+        """Return whether one of the expressions matches a part of the URL."""
         if not self.expressions:
             return False
         return any(expression.search(url) for expression in self.expressions)
@@ -82,7 +82,7 @@ def load_patterns(path: Path) -> UrlPatterns:
     Blank lines and lines that begin with `#` are skipped; UTF-8.
 
     Raises:
-        ConfigError: the file cannot be read, or a line is no expression.
+        ConfigError: the file cannot be read, or a line is not an expression.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -92,10 +92,10 @@ def load_patterns(path: Path) -> UrlPatterns:
 
 
 def parse_patterns(text: str, *, name: str) -> UrlPatterns:
-    """Return the patterns in the text of a file, read as by `load_patterns`.
+    """Return the patterns in the text of a file; see `load_patterns`.
 
     Raises:
-        ConfigError: a line is no expression.
+        ConfigError: a line is not an expression.
     """
     expressions = []
     for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
@@ -111,39 +111,39 @@ def parse_patterns(text: str, *, name: str) -> UrlPatterns:
 
 @dataclass(frozen=True, slots=True)
 class LinkFilter:
-    """Which URLs a crawl wants: in scope, allowed, and not denied.
+    """The URLs that a crawl accepts: in scope, allowed, and not denied.
 
-    `admits` does not look at `traps`, `schemes` and `ignored`.
+    `admits` ignores `traps`, `schemes` and `ignored`.
     """
 
     scope: CrawlScope = CrawlScope()
-    # what a URL has to match; without expressions, everything does
+    # a URL must match one; without expressions, every URL is allowed
     allow: UrlPatterns = UrlPatterns()
-    deny: UrlPatterns = UrlPatterns()  # what a URL must not match; wins over `allow`
-    # what the host of a URL has to be, or lie below; without any, everything does
+    deny: UrlPatterns = UrlPatterns()  # a URL must match none; wins over `allow`
+    # the host of a URL must be one, or below one; empty allows every host
     domains: frozenset[str] = frozenset()
-    leave: HostNames = NO_HOSTS  # hosts that nothing is asked of any more
+    leave: HostNames = NO_HOSTS  # hosts that receive no further requests
     traps: TrapLimits = NO_TRAPS
     schemes: SchemePolicy = NO_SCHEMES
     ignored: IgnoredNames = NO_NAMES  # names of files that are not requested
-    is_open: bool = field(init=False, compare=False)  # every URL is wanted
+    is_open: bool = field(init=False, compare=False)  # every URL is accepted
 
     def __post_init__(self) -> None:
-        """Tell whether there is anything to judge by."""
+        """Set `is_open`."""
         patterns = self.allow.expressions or self.deny.expressions
         judges = patterns or self.domains or self.leave
         is_open = self.scope.extent is CrawlExtent.ANY and not judges
         object.__setattr__(self, "is_open", is_open)
 
     def admits(self, url: str) -> bool:
-        """Return whether a requestable URL is wanted."""
+        """Return whether a requestable URL is accepted."""
         return self.is_open or (
             self.admits_source(url)
             and (not self.allow.expressions or self.allow.match(url))
         )
 
     def admits_source(self, url: str) -> bool:
-        """Return whether a source is wanted: `allow` chooses among pages."""
+        """Return whether a source is accepted; `allow` applies to pages only."""
         return (
             self.scope.covers(url)
             and not self.deny.match(url)

@@ -1,6 +1,6 @@
 """Detect host names that imitate others (Unicode TS 39, section 5).
 
-Hosts are stored and requested as A-labels (`xn--…`), which nobody confuses; those that
+Hosts are stored and requested as A-labels (`xn--…`), which are unambiguous; those that
 would be confusable in Unicode are marked.
 """
 

@@ -1,6 +1,6 @@
 """Normal form of a URL: equal for URLs of the same resource, hashed for the seen-set.
 
-A normal form is never requested: a server may respond otherwise to a sorted query or
+A normal form is never requested: a server may respond differently to a sorted query or
 without its session.
 
 Source: RFC 3986 section 6.2.2 and 6.2.3; WHATWG URL Standard for hosts, ports and
@@ -18,8 +18,8 @@ from typing import Final
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.uri.parse import MAX_URL_CHARS, PLAIN_AUTHORITY, BadUri, parse_uri
 
-# The names under which PHP, Java servlets, ASP, ColdFusion, Django, osCommerce and
-# Zen Cart hand out a session to clients without cookies.
+# Names of session parameters that PHP, Java servlets, ASP, ColdFusion, Django,
+# osCommerce and Zen Cart give to clients without cookies.
 SESSION_PARAMETERS: Final = (
     "phpsessid",
     "jsessionid",
@@ -43,8 +43,8 @@ _PARTS = re.compile(r"((?:https?|ftps?)://)(?:[^/]*@)?([^/]+)(/[^?#]*)\??([^#]*)
 _GENERIC = re.compile(
     r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)(\?[^#]*)?"
 ).match
-# RFC 3986 3.3 and 3.4: what may stand unescaped in a path or query. A "%" without two
-# digits may not; were it left alone, decoding what follows could make it an escape.
+# RFC 3986 3.3 and 3.4: characters allowed in a path or query. A "%" without two digits
+# is escaped; otherwise decoding the following characters could make it an escape.
 _NOT_CANONICAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]").sub
 _DOT_SEGMENT = re.compile(r"/\.\.?(?:/|\Z)").search
 
@@ -68,8 +68,8 @@ class NormalForm:
     Attributes:
         session_parameters: names of query and `;name=` path parameters that are
             dropped, in any case; `*` stands for any characters of a name.
-        is_simple: tells whether a text without `&` `is_plain`; most links are known by
-            this one expression.
+        is_simple: returns a match if a text without `&` `is_plain`; this one expression
+            recognizes most links.
     """
 
     session_parameters: tuple[str, ...] = SESSION_PARAMETERS
@@ -84,7 +84,7 @@ class NormalForm:
         """Compile the expressions.
 
         Raises:
-            ConfigError: a session parameter is no name, or matches every name.
+            ConfigError: a session parameter is not a name, or matches every name.
         """
         name = _any_of(self.session_parameters)
         is_session = re.compile(rf"{name}(?:=.*)?", re.IGNORECASE)
@@ -123,7 +123,7 @@ class NormalForm:
         return self._rewrite(url)
 
     def is_plain(self, text: str) -> bool:
-        """Return whether `requestable` and `normalize` would return `text` itself."""
+        """Return whether `requestable` and `normalize` return `text` unchanged."""
         return (
             len(text) <= MAX_URL_CHARS
             and self._is_normal(text) is not None
@@ -140,7 +140,7 @@ class NormalForm:
         query = self._normalize_query(query) if query else ""
         if ";" in path:
             path = self._drop_sessions("", path)
-            if _DOT_SEGMENT(path):  # "/..;sid=1/" has become one
+            if _DOT_SEGMENT(path):  # "/..;sid=1/" is now one
                 path = parse_uri(f"{scheme}{host}{path}")[len(scheme + host) :]
         return f"{scheme}{host}{path}{query}"
 

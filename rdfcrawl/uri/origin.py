@@ -12,8 +12,8 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
 _HOST = re.compile(r"[a-zA-Z][\w+.-]*://(?:[^/?#@]*@)?(\[[^\]/]*\]|[^:/?#]*)").match
 _AUTHORITY = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#]*)").match
 _PORT = re.compile(r":([0-9]+)$").search
-_BEGIN: Final = 8  # past "http://" and "https://"
-_FEW: Final = 8  # origins that are looked for one after the other
+_LONGEST_SCHEME_CHARS: Final = 8  # "https://"
+_MAX_PREFIXES: Final = 8  # up to here, prefixes are faster than a set
 
 
 class Origin(NamedTuple):
@@ -39,7 +39,7 @@ class Origin(NamedTuple):
         return cls(scheme, (parts.hostname or "").lower(), port)
 
     def is_of(self, url: str) -> bool:
-        """Return whether a URL has this origin; an origin without host has none."""
+        """Return whether a URL has this origin; false for an origin without a host."""
         return self.host != "" and Origin.parse(url) == self
 
 
@@ -52,7 +52,7 @@ def is_same_origin(url: str, other: str) -> bool:
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of a requestable URL, as they are written.
+    """Return scheme, host and port of a requestable URL, as written.
 
     >>> origin_of("https://example.org:8443/a?b")
     'https://example.org:8443'
@@ -67,7 +67,7 @@ def origin_of_link(link: bytes) -> bytes:
     >>> origin_of_link(b"https://example.org/a")
     b'https://example.org/'
     """
-    return link[: link.find(b"/", _BEGIN) + 1 or None]
+    return link[: link.find(b"/", _LONGEST_SCHEME_CHARS) + 1 or None]
 
 
 def is_same_server(url: str, other: str) -> bool:
@@ -87,7 +87,7 @@ def is_same_server(url: str, other: str) -> bool:
 
 
 def site_of(url: str) -> str:
-    """Return host and port of a requestable URL, as they are written.
+    """Return host and port of a requestable URL, as written.
 
     >>> site_of("http://a.example:8080/x?y"), site_of("https://a.example")
     ('a.example:8080', 'a.example')
@@ -111,9 +111,9 @@ def port_of(url: str) -> int:
 
 
 def without_origins(far: set[bytes], links: Iterable[bytes]) -> list[bytes]:
-    """Return the links that begin with none of these; see `links.authority`."""
+    """Return the links that begin with none of the origins in `far`."""
     begins = tuple(far)
-    if len(begins) <= _FEW and all(begin.endswith(b"/") for begin in begins):
-        return [x for x in links if not x.startswith(begins)]  # in a third of the time
-    # `links.authority` is written out: a call costs as much again.
+    if len(begins) <= _MAX_PREFIXES and all(begin.endswith(b"/") for begin in begins):
+        return [x for x in links if not x.startswith(begins)]  # three times as fast
+    # `origin_of_link`, inlined: the call would double the time.
     return [x for x in links if x[: x.find(b"/", 8) + 1 or None] not in far]

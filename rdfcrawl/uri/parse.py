@@ -1,4 +1,4 @@
-"""Parse links, and return the URLs that are requested for them.
+"""Parse links into the URLs to request.
 
 Source: WHATWG URL Standard, sections 4.4 "URL parsing" and 4.5 "URL serializing".
 """
@@ -14,15 +14,15 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 
 CRAWLED_SCHEMES: Final = frozenset({"http", "https", "ftp", "ftps"})
-"""Schemes of the Web; `uri.schemes` adds those of the user."""
+"""Schemes of the Web; `uri.schemes` adds those of a user."""
 
-MAX_URL_CHARS: Final = 2083  # what browsers and proxies have long agreed to carry
-MAX_INPUT_CHARS: Final = 1 << 16  # of a link as found; dot segments may shorten it
+MAX_URL_CHARS: Final = 2083  # the traditional limit of browsers and proxies
+MAX_INPUT_CHARS: Final = 1 << 16  # of an unparsed link, which dot segments may shorten
 
-# A host and port that WHATWG leaves as they are: labels of lower-case ASCII of which
-# the last one is not a number (3.5 "ends in a number checker"), or a dotted quad in its
-# only canonical spelling; no A-label, which the parser has to check; no default port.
-# It refuses more than it has to, and whoever uses it must then ask the parser.
+# A host and port that WHATWG parsing leaves unchanged: lower-case ASCII labels of which
+# the last is not a number (3.5 "ends in a number checker"), or a dotted quad in its
+# only canonical spelling; no A-label, which the parser validates; no default port. It
+# rejects some unchanged URLs; for those, callers use the parser.
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 PLAIN_AUTHORITY: Final = (
     r"(?![^/]*xn--)"
@@ -30,7 +30,7 @@ PLAIN_AUTHORITY: Final = (
     rf"|{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET})"
     r"(?::(?!(?:80|443)/)(?:[1-5][0-9]{4}|[1-9][0-9]{0,3}))?+(?=/)"
 )
-# A URL that WHATWG leaves as it is, whatever fragment follows it.
+# A URL that WHATWG parsing leaves unchanged, with any fragment.
 _UNCHANGED = re.compile(
     rf"((https?)://{PLAIN_AUTHORITY}"
     r"(?:/(?!(?:\.|%2[eE]){1,2}(?:[/?#]|\Z))[A-Za-z0-9\-._~!$&'()*+,;=:@%|\[\]]*+)++"
@@ -44,22 +44,22 @@ _HAS_PORT = re.compile(r"//[^/]*:[0-9]+/").match
 
 
 class BadUri(SourceFault, ValueError):
-    """A link that is no URL, or whose URL is not crawled."""
+    """A link that is not a URL, or has a URL that is not crawled."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(Reason.BAD_URI, detail)
 
 
 def parse_uri(text: str, base: str | None = None) -> str:
-    r"""Parse a link of any scheme as a browser does, and resolve it against `base`.
+    r"""Parse a link of any scheme like a browser, and resolve it against `base`.
 
     Returns:
         The URL in WHATWG serialization (`href`), with fragment and userinfo; ASCII:
-        other characters are percent-encoded, hosts are A-labels. ftps, which the
-        standard does not know, is parsed like ftp, with the default port 990.
+            other characters are percent-encoded, hosts are A-labels. The standard does
+            not define ftps; it is parsed like ftp, with the default port 990.
 
     Raises:
-        BadUri: also a `ValueError`; the link is no URL, is relative without a base,
+        BadUri: also a `ValueError`; the link is not a URL, is relative without a base,
             or one of the two is longer than `MAX_INPUT_CHARS`.
 
     >>> parse_uri("../b\\c", "HTTP://EXAMPLE.org:80/x/a")
@@ -83,19 +83,19 @@ def requestable(
     schemes: frozenset[str] = CRAWLED_SCHEMES,
     max_chars: int = MAX_URL_CHARS,
 ) -> str:
-    """Return the URL that is requested for a link.
+    """Return the URL to request for a link.
 
-    That is its WHATWG serialization without fragment and userinfo; query, escapes
-    and double slashes stay as the publisher wrote them, since they may matter.
+    This is its WHATWG serialization without fragment and userinfo; query, escapes and
+    double slashes stay unchanged, since they may matter.
 
     Args:
-        text: a link as it was found; bytes are UTF-8.
+        text: a link before parsing; bytes are UTF-8.
         base: absolute URL that a relative `text` is resolved against.
         schemes: allowed schemes in lower case; by default also that of `base`.
-        max_chars: longest URL that is allowed.
+        max_chars: longest allowed URL.
 
     Raises:
-        BadUri: the link is no URL, of another scheme, or too long.
+        BadUri: the link is not a URL, has another scheme, or is too long.
 
     >>> requestable("http://me:pw@example.org/a?b=1&a=%7e#frag")
     'http://example.org/a?b=1&a=%7e'
@@ -121,7 +121,7 @@ def requestable(
 
 
 def is_of_web(url: str) -> bool:
-    """Return whether a requestable URL is of one of `CRAWLED_SCHEMES`."""
+    """Return whether a requestable URL has one of `CRAWLED_SCHEMES`."""
     return url.startswith(_BEGINNINGS)
 
 
@@ -134,11 +134,11 @@ def _with_path(url: str, scheme: str) -> str:
 
 
 def _parse_ftps(href: str) -> str:
-    """Return a URL of ftps, parsed as if WHATWG knew the scheme as special."""
+    """Return a URL of ftps, parsed as if it were a special scheme of WHATWG."""
     rest = href[5:]
     try:
         parsed = ada_url.normalize_url(f"http:{rest}")[5:]
-        if not _HAS_PORT(parsed):  # 80 is dropped there, and is another one here
+        if not _HAS_PORT(parsed):  # 80 is the default port of http, but not of ftps
             parsed = ada_url.normalize_url(f"https:{rest}")[6:]
     except ValueError:
         raise BadUri(f"not a URL: {href[:200]!r}") from None

@@ -1,9 +1,9 @@
 """Assign URLs to politeness keys, which share a delay and a queue, and to partitions.
 
-A registered domain is a label below the longest public suffix, private suffixes
-included: sites under `github.io` or `blogspot.com` have different publishers, so they
+A registered domain is a label below the longest public suffix, including private
+suffixes: sites under `github.io` or `blogspot.com` have different publishers, so they
 do not share a delay, and a crawl of one does not spread to the others. The suffix list
-is bundled with tldextract: the same on all workers, and never fetched.
+is bundled with tldextract: identical on all workers, and never downloaded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PolitenessKey:
 
     Attributes:
         resolve: for `HostGrouping.IP`: host -> address, or None while unknown; called
-            for each URL, so it should answer from a cache.
+            for each URL, so it should use a cache.
     """
 
     grouping: HostGrouping = HostGrouping.HOST
@@ -52,7 +52,7 @@ class PolitenessKey:
 
         IPv6 addresses keep their brackets, so that `https://<key>/` is a URL. With
         `HostGrouping.IP` the key is the host until it is resolved. URLs of a user's
-        scheme have keys of their own, `scheme!host`: their fetcher asks another server.
+        scheme have separate keys, `scheme!host`: their fetcher uses another server.
         """
         host = host_of(url)
         if not is_of_web(url):
@@ -68,10 +68,10 @@ class PolitenessKey:
 
 @lru_cache(maxsize=MAX_CACHED_HOSTS)
 def registered_domain(host: str) -> str:
-    """Return the registered domain of a host as `host_of` gives it.
+    """Return the registered domain of a host in the form of `host_of`.
 
-    For an IP literal, a single label or a public suffix that is the host itself; where
-    no suffix is known, the last two labels (rule `*` of the public suffix list).
+    For an IP literal, a single label or a public suffix, the result is the host itself;
+    for an unknown suffix, the last two labels (rule `*` of the public suffix list).
 
     >>> registered_domain("data.bbc.co.uk"), registered_domain("me.github.io")
     ('bbc.co.uk', 'me.github.io')
@@ -103,7 +103,7 @@ def compact(url: str, key: str) -> str:
     `http://key/p`       `!/p`
     `http://key:8080/p`  `:8080/p`
     `https://key:8443/p` `;8443/p`
-    anything else        the whole URL
+    anything else        the URL itself
     ==================== =============
     """
     for start, mark in ((f"http://{key}", "!"), (f"https://{key}", "")):
@@ -117,7 +117,7 @@ def compact(url: str, key: str) -> str:
 
 
 def expand(text: str, key: str) -> str:
-    """Return the URL that `compact` made `text` of; exact for every absolute URL."""
+    """Return the URL for a result of `compact`; exact for every absolute URL."""
     match text[:1]:
         case "/":
             return f"https://{key}{text}"

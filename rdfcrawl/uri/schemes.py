@@ -1,7 +1,7 @@
-"""Schemes of a crawl: which seeds may have, and which links may lead to.
+"""The schemes that seeds and links of a crawl may have.
 
-A page of the Web does not lead to `file://` or another scheme that the operator has
-added: what lies there may be private.
+A page of the Web may not lead to `file://` or another scheme that the operator has
+added, because such files may be private.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from rdfcrawl.uri.parse import CRAWLED_SCHEMES, BadUri, is_of_web, requestable
 class SchemePolicy:
     """The schemes of one crawl."""
 
-    own: frozenset[str] = frozenset()  # schemes of the user, beside `CRAWLED_SCHEMES`
+    own: frozenset[str] = frozenset()  # schemes of the user, besides `CRAWLED_SCHEMES`
     # schemes in `own` that documents of other schemes may link to
     from_web: frozenset[str] = frozenset()
 
     @property
     def of_seeds(self) -> frozenset[str]:
-        """All schemes: the operator may name any."""
+        """All schemes: seeds may have any."""
         return CRAWLED_SCHEMES | self.own
 
     def of_links(self, url: str) -> frozenset[str]:
         """Return the schemes that a document, requested at `url`, may link to."""
-        if not self.own:  # as in most crawls
+        if not self.own:  # the common case
             return CRAWLED_SCHEMES
         if is_of_web(url):
             return CRAWLED_SCHEMES | self.from_web
@@ -45,7 +45,7 @@ def seed_url(text: str) -> str:
     """Return the URL of a seed of any scheme; `check_scheme` comes later.
 
     Raises:
-        BadUri: `text` is no URL with an authority, or too long.
+        BadUri: `text` is not a URL with an authority, or too long.
     """
     text = text.strip()
     scheme = scheme_of(text).lower()

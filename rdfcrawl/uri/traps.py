@@ -1,11 +1,12 @@
 """Detect URLs that a server generates without end.
 
-Only what no publisher of data would write on purpose is refused. Large sets of URLs
-of one form are common on sites with data: other URLs of the host go first.
+Only URLs that no publisher of data would write on purpose are refused. Large sets of
+URLs of one form are common on sites with data; they are queued after other URLs of the
+host.
 
-No single URL shows whether `/2500/03` is a month of a calendar or a numbered record.
-In a calendar, each year links to the next, all months are equally frequent, and no
-other URL has the same form.
+No single URL shows whether `/2500/03` is a month of a calendar or a numbered record. In
+a calendar, each year links to the next, all months are equally frequent, and no other
+URL has the same form.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
-YEARS_AHEAD: Final = 5  # that pages of a calendar are followed
-FIRST_YEAR: Final = 1700  # below are numbers; a calendar is known before it is there
-MIN_STEPS: Final = 3  # years that were reached from the year before
-MAX_ELSE: Final = 10  # URLs of a form that are in no calendar: it is none
+YEARS_AHEAD: Final = 5  # for which calendar pages are followed
+FIRST_YEAR: Final = 1700  # lower values are numbers, not years
+MIN_STEPS: Final = 3  # years reached from the year before
+MAX_OTHERS: Final = 10  # other URLs of a form; more, and it is not a calendar
 MONTHS: Final = 12
 
 _MONTH: Final = r"(?:0?[1-9]|1[0-2])"
 _DAY: Final = r"(?:0?[1-9]|[12][0-9]|3[01])"
-_IN_WORDS: Final = re.compile(
+_DATE: Final = re.compile(
     rf"(?<![0-9])(?P<year>[0-9]{{4}})[/-](?P<month>{_MONTH})"
     rf"(?:[/-]{_DAY})?(?![0-9])"
 )
 _YEAR: Final = re.compile(r"(?<=[?&])y(ear)?=(?P<year>[0-9]{4})(?![0-9])")
-# Some count the months of a year from 0.
+# Some sites count months from 0.
 _MONTH_OF_YEAR: Final = re.compile(
     rf"(?<=[?&])m(?:onth)?=(?P<month>{_MONTH}|0)(?![0-9])"
 )
@@ -40,11 +41,11 @@ class PageDate(NamedTuple):
     """The month or year in the URL of a calendar page."""
 
     year: int
-    month: int | None  # 0 to 12; None is a page of a year
+    month: int | None  # 0 to 12; None for the page of a year
     rest: str  # the URL without its dates
 
     def is_far_ahead(self) -> bool:
-        """Return whether the year is too far in the future to be planned for."""
+        """Return whether the year is more than `YEARS_AHEAD` years from now."""
         return self.year > time.gmtime().tm_year + YEARS_AHEAD
 
     def leads_to(self, later: PageDate) -> bool:
@@ -63,14 +64,14 @@ def date_of(url: str) -> PageDate | None:
     PageDate(year=2031, month=5, rest='https://example.org/calendar/?view=day')
     >>> date_of("https://example.org/item/2500/13")
     """
-    found = [(int(x["year"]), int(x["month"])) for x in _IN_WORDS.finditer(url)]
+    found = [(int(x["year"]), int(x["month"])) for x in _DATE.finditer(url)]
     if found:
-        return PageDate(*max(found), _IN_WORDS.sub("", url))
+        return PageDate(*max(found), _DATE.sub("", url))
     year = _YEAR.search(url)
     if year is None:
         return None
     month = _MONTH_OF_YEAR.search(url)
-    if month is None:  # `y` alone is more often a place on a map
+    if month is None:  # `y` alone is usually a map coordinate
         return (
             PageDate(int(year["year"]), None, _YEAR.sub("", url)) if year[1] else None
         )
@@ -81,68 +82,68 @@ def date_of(url: str) -> PageDate | None:
 class Calendar:
     """Evidence that the URLs of one form belong to a calendar without end."""
 
-    __slots__ = ("_is_endless", "_months", "_n_else", "_steps")
+    __slots__ = ("_is_endless", "_months", "_n_others", "_steps")
 
     def __init__(self) -> None:
         self._steps: set[int] = set()
         self._months = [0] * MONTHS
-        self._n_else = 0
+        self._n_others = 0
         self._is_endless = False
 
-    def note_else(self) -> None:
-        """Count a URL that is no calendar page."""
-        self._n_else += 1
+    def count_other(self) -> None:
+        """Count a URL that is not a calendar page."""
+        self._n_others += 1
 
-    def leads_on(self, date: PageDate, parent: PageDate | None) -> bool:
-        """Count a link; return whether it leads on in a calendar without end.
+    def count_link(self, date: PageDate, parent: PageDate | None) -> bool:
+        """Count a link; return whether it continues a calendar without end.
 
-        `parent` is the date of the linking page, whatever the form of its URL.
+        `parent` is the date of the linking page, which may have another form.
         """
-        if self._is_endless or self._n_else > MAX_ELSE:
+        if self._is_endless or self._n_others > MAX_OTHERS:
             return self._is_endless
         if date.month is not None:
             self._months[date.month % MONTHS] += 1
         if date.year < FIRST_YEAR:
-            self.note_else()
+            self.count_other()
         elif parent and parent.leads_to(date):
             if date.year > time.gmtime().tm_year:
                 self._steps.add(date.year)
         elif date.is_far_ahead() and not (parent and abs(date.year - parent.year) <= 1):
-            self.note_else()  # nobody lists the years to come: these are numbers
-        steps_on = len(self._steps) >= MIN_STEPS and self._n_else <= MAX_ELSE
+            self.count_other()  # not reached year by year: a number
+        steps_on = len(self._steps) >= MIN_STEPS and self._n_others <= MAX_OTHERS
         self._is_endless = steps_on and self._has_all_months(date)
         return self._is_endless
 
     def _has_all_months(self, date: PageDate) -> bool:
-        """Return whether no month is rare, as high page numbers of records are."""
+        """Return whether no month is rare; numbers of records are rarely high."""
         if date.month is None:
             return True
         return min(self._months) * 2 * MONTHS >= sum(self._months)
 
 
 MAX_CACHED: Final = 100_000  # hosts, and forms of URLs
-MAX_RUN: Final = 10  # segments that come again together
+MAX_RUN: Final = 10  # segments that repeat together
 
 _NUMBERS = re.compile(r"[0-9]+").subn
 # A key of records or sessions is a long word with numbers.
 _LONG_WORDS = re.compile(r"[\w-]{16,}+").sub
 _has_number = re.compile(r"[0-9]").search
-_MANY: Final = 4  # numbers in one URL: it may have a key
+_MANY: Final = 4  # numbers in a URL; with more, it may contain a key
 
 
 @dataclass(frozen=True, slots=True)
 class TrapLimits:
     """Limits beyond which URLs count as a trap; 0 is no limit."""
 
-    # times that a run of path segments, or a parameter, may come in a row; twice as
+    # times that a run of path segments, or a parameter, may occur in a row; twice as
     # many segments may repeat earlier ones
     repeats: int = 3
-    segments: int = 40  # most segments of a path, and most parameters
+    segments: int = 40  # maximum for segments of a path, and for parameters
     of_form: int = 1000  # URLs of one form on a host, before other forms are preferred
     least: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute from how many segments or parameters on a URL is examined."""
+        """Compute the number of segments or parameters from which a URL is examined."""
         least = min(self.repeats or math.inf, self.segments or math.inf)
         object.__setattr__(self, "least", least)
 
@@ -193,7 +194,7 @@ def _has_letters(segments: list[str]) -> bool:
 
 
 def form_of(url: str) -> str:
-    """Return the form of a URL: its numbers and long keys are replaced by `#`.
+    """Return the form of a URL, with `#` for its numbers and long keys.
 
     >>> form_of("https://example.org/item/17?page=2&s=5f0c2e9ab41d77e0")
     'https://example.org/item/#?page=#&s=#'
@@ -209,18 +210,18 @@ def _form_of_word(word: re.Match[str]) -> str:
 
 
 class LinkVerdict(Enum):
-    """Judgement on the URL of a link, by itself and beside those seen before."""
+    """Judgement on the URL of a link, by itself and compared with earlier ones."""
 
     ORDINARY = "ordinary"
-    LATER = "later"  # one of very many: others of its host go first
+    LATER = "later"  # one of very many: queued after other URLs of its host
     TRAP = "trap"
 
 
 class UrlForms:
     """Count the URLs of each form that a worker sees.
 
-    All counts are dropped when there are too many: that changes what goes first, and
-    how far a calendar is followed.
+    All counts are reset when there are too many; this affects only the order of URLs,
+    and how far a calendar is followed.
     """
 
     def __init__(self, limits: TrapLimits) -> None:
@@ -262,7 +263,7 @@ class UrlForms:
             self._calendars.clear()
 
     def is_far_ahead(self, url: str, parent: str) -> bool:
-        """Return whether a URL of a large form leads on in a calendar without end."""
+        """Return whether a URL of a large form continues a calendar without end."""
         date = date_of(url)
         if date is None and not self._calendars:
             return False
@@ -270,8 +271,8 @@ class UrlForms:
         calendar = self._calendars.get(form)
         if date is None:
             if calendar:
-                calendar.note_else()
+                calendar.count_other()
             return False
         if calendar is None:
             calendar = self._calendars[form] = Calendar()
-        return calendar.leads_on(date, date_of(parent)) and date.is_far_ahead()
+        return calendar.count_link(date, date_of(parent)) and date.is_far_ahead()

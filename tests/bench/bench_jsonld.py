@@ -18,8 +18,8 @@ from rdfcrawl.rdf.context_sources import bundled_context
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
+from rdfcrawl.rdf.jsonld.pyld_reading import iter_statements
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
-from rdfcrawl.rdf.jsonld.whole import iter_statements
 from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:

@@ -146,8 +146,8 @@ def test_long_query_ends_with_its_time(crawl: Path) -> None:
         ([ALL, ALL], "query: give one query"),
         ([ALL, "--update-only"], "query: give one query"),
         (["@/nowhere"], "/nowhere"),
-        ([ALL, "--format", "ttl"], "--format ttl: the answer to this query can be"),
-        (["ASK {}", "--format", "csv"], "--format csv: the answer"),
+        ([ALL, "--format", "ttl"], "--format ttl: the result of this query can be"),
+        (["ASK {}", "--format", "csv"], "--format csv: the result"),
         (["CONSTRUCT WHERE {?s ?p ?o}", "--format", "csv"], "can be nt, ttl"),
         ([ALL, "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
     ],
@@ -167,12 +167,12 @@ def test_several_crawls_want_a_name(tmp_path: Path) -> None:
     """If there are no crawls, or several, then one line says what to do."""
     assert "no crawl has stored anything here" in query(tmp_path, ALL).stderr
     (tmp_path / "own" / "provenance").mkdir(parents=True)
-    told = "CRAWL_ID=own: the statements are in a STORE of its own"
+    told = "CRAWL_ID=own: this command reads only STORE=segments"
     assert told in query(tmp_path, ALL).stderr
     assert told in query(tmp_path, ALL, "-sCRAWL_ID=own").stderr
     for name in ("one", "two"):
         write_log(tmp_path / name, [Written(A, 1, [(A, name)])])
-    assert "say -s CRAWL_ID=NAME; there are one, two" in query(tmp_path, ALL).stderr
+    assert "add -s CRAWL_ID=NAME; there are one, two" in query(tmp_path, ALL).stderr
     answer = answered(tmp_path, ALL, "-sCRAWL_ID=two", "--format", "csv")
     assert answer.split() == ["o", "two"]
 

@@ -99,7 +99,9 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     assert set(rows_of(other / "coverage.csv")) == {"all sites", "b.example"}
     assert set(rows_of(other / "slow-hosts.csv")) <= {"b.example"}
     told = json.loads((other / "report.json").read_text())["scope"]
-    assert told.startswith("The site b.example; first sights and requests from 2026")
+    assert told.startswith(
+        "The site b.example; first sightings and requests since 2026"
+    )
 
 
 def test_what_cannot_be_reported_is_told(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.rdf.unpack.scratch import MemoryScratch
 from rdfcrawl.sources.ckan.api import PortalAddress
 from rdfcrawl.sources.ckan.envelope import (
-    CkanAnswer,
+    CkanResponse,
     read_names,
     read_page,
     read_result,
@@ -152,7 +152,7 @@ def _tdm(data: bytes) -> None:
 def _ckan(data: bytes) -> None:
     recognize(URL, data)
     portal = PortalAddress(url="http://e.example")
-    answer = CkanAnswer(status=200, body=data, url=f"{portal.url}/api/3/action/x")
+    answer = CkanResponse(status=200, body=data, url=f"{portal.url}/api/3/action/x")
     log = FaultLog()
     for read in (read_result, read_names):
         with suppress(SourceFault):

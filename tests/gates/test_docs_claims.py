@@ -59,9 +59,13 @@ NUMBERS = [
     ("politeness.md", "up to # MiB, and as many", [_robots.max_bytes / MIB]),
     ("politeness.md", "fetched with up to # redirects", [MAX_ROBOTS_REDIRECTS]),
     ("politeness.md", "and # KiB of it are read", [MAX_ROBOTS_BYTES / KIB]),
-    ("politeness.md", "A rest of up to # KiB", [DRAINED_BYTES / KIB]),
+    ("politeness.md", "A remainder of up to # KiB", [DRAINED_BYTES / KIB]),
     ("politeness.md", "than `DOWNLOAD_DELAY`, up to # s", [_robots.max_delay_secs]),
-    ("politeness.md", "says, up to # hours", [_fetch.retry_after_max_secs / 3600]),
+    (
+        "politeness.md",
+        "for `Retry-After`, up to # hours",
+        [_fetch.retry_after_max_secs / 3600],
+    ),
     ("politeness.md", "each time, up to # minutes", [_fetch.backoff_max_secs / 60]),
     (
         "politeness.md",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import subprocess
@@ -138,6 +139,20 @@ def test_a_process_beside_a_crawl_begins_without_scrapy(module: str) -> None:
     """If a log is followed or compacted, then nothing of a crawl is imported."""
     imported = _modules(f"import rdfcrawl.{module}")
     assert not imported & (_HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"})
+
+
+def test_an_import_changes_no_other_library() -> None:
+    """If all our modules are imported, then no attribute of a library is another."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.import_effects"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=_PROJECT,
+    )
+    n_modules, changed = json.loads(done.stdout)
+    assert n_modules > 200
+    assert not changed, f"leave it to a crawl of ours: {changed}"
 
 
 def test_the_stand_in_for_an_error_of_scrapys_is_taken_for_it() -> None:

@@ -10,20 +10,20 @@ _FOR_TYPES: Final = "never true where it stands; the type checker asks for it"
 
 _BY_REASON: Final = {
     _SAVES_WORK: """
-        rdfcrawl/uri/guard/operator.py: _shows: pattern without '/'
-        rdfcrawl/uri/guard/operator.py: _shows: pattern without '?'
-        rdfcrawl/uri/guard/operator.py: _shows: pattern without '#'
+        rdfcrawl/uri/guard/operator.py: _needs_no_lookup: pattern without '/'
+        rdfcrawl/uri/guard/operator.py: _needs_no_lookup: pattern without '?'
+        rdfcrawl/uri/guard/operator.py: _needs_no_lookup: pattern without '#'
         rdfcrawl/uri/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
-        rdfcrawl/uri/guard/operator.py: refusal_of(): without and (_shows(url))
+        rdfcrawl/uri/guard/operator.py: refusal_of(): without and (_needs_no_lookup(url))
         rdfcrawl/downloader/robots/paths.py: _Spelt.best(): rule.rank < found, not <=
         rdfcrawl/downloader/robots/tdm_file.py: TdmRules.of(): if not self.rules
         rdfcrawl/downloader/robots/parser.py: _iter_lines(): if b"\\0" not in line
     """,
     _FOR_TYPES: """
         rdfcrawl/uri/guard/gate.py: ConnectionGate.allowed(): without or (RefusalCause.RESERVED)
-        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): if process.stdin is None or process.stdout is None
-        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): without or (process.stdin is None)
-        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): without or (process.stdout is None)
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._acquire(): if process.stdin is None or process.stdout is None
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._acquire(): without or (process.stdin is None)
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._acquire(): without or (process.stdout is None)
     """,
     "the end of a child ends its pipe, too; a confined child leaves it to no other": """
         rdfcrawl/rdf/extraction/sandbox.py: _Child.end(): call self.errors.close()

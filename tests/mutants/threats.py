@@ -188,8 +188,8 @@ MUTANTS = (
     Mutant(
         28,
         "rdfcrawl/rdf/extraction/sandbox.py",
-        "    return {\n        # Where nobody compiles",
-        "    return os.environ | {\n        # Where nobody compiles",
+        "    return {\n        # If modules are not",
+        "    return os.environ | {\n        # If modules are not",
         "tests/rdf/extraction/test_sandbox.py::test_environment_holds_no_secrets",
     ),
     Mutant(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.project import COMMANDS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -114,6 +116,36 @@ PIPELINES = """
             ItemAdapter(item)["after"] = getattr(item, "n_quads", "no document")
             return item
 """
+MIDDLEWARES = """
+    from itemadapter import ItemAdapter
+    from rdfcrawl import Document
+    from scrapy import signals
+    from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+
+
+    class Watch(BaseSpiderMiddleware):
+        has_failed = False
+
+        @classmethod
+        def from_crawler(cls, crawler):
+            watch = cls(crawler)
+            crawler.signals.connect(watch.scraped, signals.item_scraped)
+            return watch
+
+        def get_processed_item(self, item, response):
+            is_document = isinstance(item, Document)
+            if is_document and item.url.endswith("/b"):
+                return None
+            if is_document and not self.has_failed:
+                self.has_failed = True
+                raise RuntimeError("a bug in a middleware")
+            ItemAdapter(item)["passed"] = f"{response.status} {response.url}"
+            return item
+
+        def scraped(self, item):
+            kind = "document" if isinstance(item, Document) else "item"
+            self.crawler.stats.inc_value(f"watch/{kind}")
+"""
 PAGE = b"<html><head><title>A page</title></head><body></body></html>"
 
 
@@ -200,6 +232,28 @@ def test_items_of_the_spider_reach_pipelines_and_feed(
     assert {item["after"] for item in items.values()} == {"no document"}
 
 
+def test_spider_middlewares_and_signals_get_documents(
+    project: Project, site: RawServer
+) -> None:
+    """If a project has a middleware, documents pass it as items, and may be dropped."""
+    project.write("middlewares.py", MIDDLEWARES)
+    own = '-sSPIDER_MIDDLEWARES={"people.middlewares.Watch": 500}'
+    words = ("crawl", "people", own, f"-aseeds={site.url('/a')}", "-O", "watched.jl")
+    result = project.run(*words, "-sCRAWL_ID=watched", crawl_id="watched")
+    assert result.code == 0, result.stderr
+    items = project.feed("watched.jl")
+    assert {item["passed"] for item in items} == {
+        f"200 {site.url('/a')}",
+        f"200 {site.url('/page')}",
+    }
+    assert [item["url"] for item in items if "url" in item] == [site.url("/a")]
+    assert {"read", "title"} <= {name for item in items for name in item}
+    assert result.graphs == {site.url("/a")}
+    assert result.stderr.count("RuntimeError: a bug") == 1
+    assert "'watch/document': 1" in result.stderr
+    assert "'watch/item': 2" in result.stderr
+
+
 def test_subclass_has_an_argument_of_its_own(
     crawl: CrawlResult, project: Project
 ) -> None:
@@ -273,8 +327,8 @@ def test_spider_is_generated_from_our_template(
 
 @pytest.fixture(scope="module")
 def bare(start_project: StartProject) -> Project:
-    """Return a project as Scrapy makes it."""
-    return start_project("bare", "")
+    """Return a project as Scrapy makes it, with our commands."""
+    return start_project("bare", COMMANDS)
 
 
 @pytest.mark.parametrize(

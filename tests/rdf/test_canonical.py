@@ -43,10 +43,10 @@ def no_short_way(block: bytes, *, has_graphs: bool) -> None:
 def read(
     data: bytes, media_type: str, limits: ParseLimits
 ) -> tuple[bytes, list[Fault], int, bool]:
-    """Return all that reading a document gives.
+    """Return the complete result of reading a document.
 
-    Of what the parser says of a bad line, its number: an IRI that is not closed is
-    told in other words where no further line is before the parser.
+    Of messages about bad lines, only the line number: the message about an open IRI
+    depends on whether the parser sees a further line.
     """
     document = parse(data, url=URL, graph=URL, media_type=media_type, limits=limits)
     lines = b"".join(document)
@@ -176,7 +176,7 @@ def test_every_character_is_read_alike(begin: int) -> None:
 
 
 def test_ordinary_lines_need_no_parser() -> None:
-    """If lines are as most dumps have them, then none is left to the parser."""
+    """If lines are as in most dumps, then none is left to the parser."""
     lines = (
         f"<http://e.org/a> <{RDF}type> <http://e.org/ont#C> .\n"
         '<http://e.org/a> <http://e.org/p> "see _:b \\"x\\" é"@en .\n'

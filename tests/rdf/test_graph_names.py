@@ -1,4 +1,4 @@
-"""Graph names of whole blocks of lines: the fast way gives what the exact one does."""
+"""Graph names of blocks of lines: the fast and the exact way give the same result."""
 
 from __future__ import annotations
 

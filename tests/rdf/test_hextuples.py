@@ -81,7 +81,7 @@ def test_blank_nodes_are_equal_by_label(kind: str) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n  \n"])
 def test_lines_may_end_as_they_like(end: str) -> None:
-    """If lines end in any usual way, then they are told apart."""
+    """If lines end in any usual way, then they are separated."""
     text, parsed = read(GOOD, GOOD, end=end)
     assert text == LINE * 2
     assert parsed.faults == []

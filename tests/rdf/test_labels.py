@@ -15,7 +15,7 @@ from rdfcrawl.rdf.labels import BlankNodes, without_labels
 from rdfcrawl.rdf.parse import parse
 
 URL = "http://e.example/d"
-# What a literal may hold that looks like the end of a line or the begin of a term.
+# Text in a literal that looks like the end of a line or the begin of a term.
 PIECES = (
     *("_:b", "_:", " ", " ", " ", ".", " .", " .\n", "\n", "\r", "\t", '"', "\\", "<"),
     *(">", "<g>", "<http://e/g>", "@en", "^^", "<<(", ")>>", " <<( ", "x", "\u2028"),
@@ -76,7 +76,7 @@ def serialized(quads: list[ox.Quad]) -> bytes:
 
 
 def renamed(quad: ox.Quad, labels: dict[str, str]) -> ox.Quad:
-    """Return a statement whose blank nodes are named anew, in their order."""
+    """Return a statement with its blank nodes renamed, in order."""
 
     def new(term: Any) -> Any:
         if isinstance(term, ox.BlankNode):
@@ -91,7 +91,7 @@ def renamed(quad: ox.Quad, labels: dict[str, str]) -> ox.Quad:
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("seed", range(40))
 def test_relabelling_changes_labels_alone(seed: int, *, deep: bool) -> None:
-    """If literals and IRIs hold what looks like a label, then they stay as they are."""
+    """If literals and IRIs have text like a label, then they stay unchanged."""
     quads = random_quads(random.Random(seed), 60, deep=deep)
     lines = serialized(quads)
 
@@ -131,7 +131,7 @@ def test_label_in_a_literal_is_text(literal: str, tail: str) -> None:
 
 
 def test_texts_that_differ_in_a_literal_are_told_apart() -> None:
-    """If two answers differ in what a literal says of `_:`, then they differ."""
+    """If two responses differ in a literal with `_:`, then they differ."""
     line = b'_:%s <http://e/p> "see _:%s" .\n'
 
     assert without_labels(line % (b"a", b"x")) == without_labels(line % (b"b", b"x"))

@@ -111,7 +111,7 @@ def test_one_bad_iri_costs_one_statement_of_text(iri: str, media_type: str) -> N
 
 
 def test_statements_stay_in_their_graph() -> None:
-    """If an IRI is bad inside of a graph, then what follows is still in it."""
+    """If an IRI is bad inside a graph, then the following statements stay in it."""
     text, parsed = read(trig("e:g { e:a e:b <http://a|b> . e:a e:c 1 }"), TRIG)
     assert text.splitlines()[0].endswith(" <http://e/g> .")
     assert reasons(parsed) == {Reason.BAD_TERM: 1, Reason.REPAIRED: 1}
@@ -128,7 +128,7 @@ def test_bad_graph_names_cost_their_graphs() -> None:
 
 @pytest.mark.parametrize("body", BREAKING_OUT.values(), ids=BREAKING_OUT)
 def test_terms_cannot_end_where_they_like(body: str) -> None:
-    """If a term has escaped delimiters, then it makes no statements of its own."""
+    """If a term has escaped delimiters, then it makes no further statements."""
     text, parsed = read(trig(body), TRIG)
     assert text == LAST
     assert reasons(parsed) == {Reason.BAD_TERM: 1, Reason.REPAIRED: 1}
@@ -163,7 +163,7 @@ LEADING_ASTRAY = {
 @pytest.mark.parametrize("body", LEADING_ASTRAY.values(), ids=LEADING_ASTRAY)
 @pytest.mark.parametrize("media_type", [TRIG, N3])
 def test_nothing_is_read_that_was_not_said(body: str, media_type: str) -> None:
-    """If the end of a token cannot be told, then reading ends there."""
+    """If the end of a token is unclear, then reading ends there."""
     text, parsed = read(f"{P}e:a e:b 'first' . {body} e:a e:b 'last' .", media_type)
     assert text == '<http://e/a> <http://e/b> "first" .\n'
     assert parsed.is_partial
@@ -193,7 +193,7 @@ def test_nothing_comes_twice(tmp_path: Path) -> None:
 
 
 def test_faults_are_counted_once(tmp_path: Path) -> None:
-    """If a document is read twice, then what is wrong with it is counted once."""
+    """If a document is read twice, then its errors are counted once."""
     path = tmp_path / "bad.rdf"
     long = f'<e:T rdf:nodeID="n1" e:b="{"x" * 999}"/>'
     broken = long.replace("x" * 999, "\udcff")
@@ -210,7 +210,7 @@ def test_faults_are_counted_once(tmp_path: Path) -> None:
 
 
 def test_what_passes_by_has_no_second_chance(tmp_path: Path) -> None:
-    """If a stream cannot be opened again, then what came before is kept."""
+    """If a stream cannot be opened again, then the statements before are kept."""
     path = tmp_path / "bad.rdf"
     path.write_text(many(2000, BAD))
     with path.open("rb") as stream:
@@ -276,7 +276,7 @@ def test_rdflib_runs_within_bounds_alone() -> None:
     ],
 )
 def test_what_rdflib_cannot_read_keeps_what_came_before(body: str) -> None:
-    """If rdflib refuses it too, or would invent names, what was read stays."""
+    """If rdflib refuses it too, or would invent names, earlier statements stay."""
     first = '<rdf:Description rdf:about="http://e/a"><e:b>0</e:b></rdf:Description>'
     text, parsed = read(body.replace("<e:T", first + "<e:T", 1), XML)
     assert text.startswith('<http://e/a> <http://e/b> "0" .\n')
@@ -294,7 +294,7 @@ def test_rdflib_takes_literals_as_they_are() -> None:
 
 
 def test_deep_xml_is_refused() -> None:
-    """If elements are nested 100,000 deep, the document is refused at once."""
+    """If elements are nested 100,000 deep, the document is refused immediately."""
     for body in (
         "<e:T><e:b>" * 100_000,
         "<e:T><e:b>" * 50_000 + "</e:b></e:T>" * 50_000,
@@ -376,7 +376,7 @@ def test_what_the_strict_parser_takes_is_not_cut(content: str) -> None:
 def test_whatever_comes_the_output_is_strict(
     content: str, form: formats.Format
 ) -> None:
-    """If anything is read leniently, then what comes out is strict N-Quads."""
+    """If anything is read leniently, then the output is strict N-Quads."""
     text, parsed = read(f"{P} e:a e:b <a b> . {content}", form.media_types[0])
     quads = list(pyoxigraph.parse(text.encode(), RdfFormat.N_QUADS))
     assert len(quads) == parsed.n_quads

@@ -1,4 +1,4 @@
-"""Notation 3: what of it is RDF, and what is left out."""
+"""Notation 3: the part that is RDF, and the part that is left out."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_statements_of_n3_are_read(body: str, n_quads: int) -> None:
     ],
 )
 def test_nothing_comes_out_of_formulas(body: str, n_left_out: int) -> None:
-    """If there are formulas, neither they nor what is said about them is written."""
+    """If there are formulas, neither they nor statements about them are written."""
     text, parsed = read(f"{P}:a :b :c. {body} {LAST}")
     assert text == "<http://e/a> <http://e/b> <http://e/c> .\n" + END
     assert reasons(parsed)[Reason.N3_FORMULA] == n_left_out
@@ -110,7 +110,7 @@ def test_nothing_comes_out_of_variables(body: str) -> None:
 def test_empty_prefix_needs_no_declaration(
     body: str, n_left_out: int, tmp_path: Path, *, is_file: bool
 ) -> None:
-    """If `:` is not declared, then it is `<#>`, whatever else is in the document."""
+    """If `:` is not declared, then it is `<#>`, with any other content."""
     text = f':a :b "1" . {body} :g :h "i" .'
     path = tmp_path / "a.n3"
     path.write_text(text)
@@ -137,7 +137,7 @@ def test_empty_prefix_needs_no_declaration(
     ],
 )
 def test_quantifiers_in_formulas_end_nothing(body: str) -> None:
-    """If a quantifier is in a formula, then it is left out with it, and no more."""
+    """If a quantifier is in a formula, then only the formula is left out."""
     text, parsed = read(f"{P}{LAST} {body.replace('@a', 'a')}{LAST}")
     assert text == END + END
     assert reasons(parsed).keys() == {Reason.N3_FORMULA}
@@ -145,7 +145,7 @@ def test_quantifiers_in_formulas_end_nothing(body: str) -> None:
 
 
 def test_variables_that_rdflib_reads_are_counted() -> None:
-    """If older syntax comes with variables, then what is left out is counted."""
+    """If older syntax comes with variables, then left out statements are counted."""
     text, parsed = read(f"{P} ?x @a :y . :a @a ?z .{LAST}")
     assert text == END
     assert reasons(parsed) == {Reason.REPAIRED: 1, Reason.N3_FORMULA: 2}
@@ -196,7 +196,7 @@ def test_rdflib_runs_within_bounds_alone() -> None:
 
 
 def test_rdflib_is_not_asked_about_logic() -> None:
-    """If older syntax comes with formulas, then what came before it is kept."""
+    """If older syntax comes with formulas, then the statements before are kept."""
     text, parsed = read(f"{P}{LAST} {{:a :b :c}} => {{:a :b :d}} . :x @a :y .")
     assert text == END
     assert reasons(parsed) == {Reason.N3_FORMULA: 3, Reason.SYNTAX: 1}
@@ -212,7 +212,7 @@ def test_what_nobody_reads_keeps_what_came_before() -> None:
 
 
 def test_formulas_are_known_in_streams(tmp_path: Path) -> None:
-    """If formulas and strings lie over the borders of blocks, they are told apart."""
+    """If formulas and strings cross the borders of blocks, they are distinguished."""
     one = P + ":me :says {} , '{ \"' , {:x :y 'z {'} . # {\n :d :e '''{ ' ''' .\n"
     path = tmp_path / "a.n3"
     path.write_text(one * 9000)

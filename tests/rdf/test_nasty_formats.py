@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BOUNDED = ReaderContext(is_bounded=True)
 SEEDS = range(3)
-# What is no text, as an escape of the syntax.
+# Invalid text, as an escape of the syntax.
 SURROGATES = {
     "N-Triples": rb'<http://e/x> <http://e/p> "_:b \uD800 _:b" .' + b"\n",
     "N-Quads": rb'<http://e/x> <http://e/p> "_:b \uDFFF"@en .' + b"\n",
@@ -66,7 +66,7 @@ async def test_literals_are_stored_as_published(
 async def test_half_characters_end_no_statement_but_their_own(
     name: str, tmp_path: Path
 ) -> None:
-    """If a literal has half of a character, then the others are stored as they are."""
+    """If a literal has half a character, then the others are stored unchanged."""
     statements = nasty_statements(7, n=10)
     body, bad = WRITERS[name][1](statements), SURROGATES[name]
     if name in ("JSON-LD", "RDF/JSON"):

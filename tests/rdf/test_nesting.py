@@ -1,4 +1,4 @@
-"""Looking for what is nested too deeply takes time that is bounded."""
+"""Searching for content that is nested too deeply takes bounded time."""
 
 from __future__ import annotations
 

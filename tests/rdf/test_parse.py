@@ -257,7 +257,7 @@ def test_bad_statement_costs_no_good_one(
     faults: dict[Reason, int],
     is_partial: bool,
 ) -> None:
-    """If a statement is bad, then it is counted, and what can be read is kept."""
+    """If a statement is bad, then it is counted, and the readable part is kept."""
     text, parsed = read(as_source(body.encode()), media_type)
     assert objects(text) == kept
     assert reasons(parsed) == faults
@@ -266,7 +266,7 @@ def test_bad_statement_costs_no_good_one(
 
 
 def test_first_error_is_named_with_its_line() -> None:
-    """If statements are bad, then the fault tells the line of the first."""
+    """If statements are bad, then the fault names the line of the first."""
     good = "<http://a> <http://b> <http://c> .\n"
     _, parsed = read(good * 20_000 + "bad\nbad\n" + good, NT)
     assert parsed.faults[0].detail.startswith("line 20001: ")
@@ -299,7 +299,7 @@ def test_errors_have_an_end(media_type: str) -> None:
 def test_empty_document_is_a_fault(
     as_source: Callable[[bytes], Any], body: bytes, media_type: str
 ) -> None:
-    """If a document has no content, then it is empty, whatever its type."""
+    """If a document has no content, then it is empty, with any type."""
     text, parsed = read(as_source(body), media_type)
     assert (text, reasons(parsed)) == ("", {Reason.EMPTY: 1})
 
@@ -325,7 +325,7 @@ def test_document_without_statements_is_no_fault(media_type: str, body: str) -> 
 def test_what_is_no_rdf_is_refused(
     as_source: Callable[[bytes], Any], body: bytes, fault: tuple[Reason, str]
 ) -> None:
-    """If the content is not RDF, then the fault says what it is."""
+    """If the content is not RDF, then the fault names its type."""
     text, parsed = read(as_source(body))
     assert text == ""
     assert parsed.format is None

@@ -78,7 +78,7 @@ BOMB = '<!ENTITY a "aaaaaaaaaa">' + "".join(
 def test_dangerous_entities_are_refused(
     as_source: Callable[[bytes], Any], body: str
 ) -> None:
-    """If entities grow or reach out, then the document is refused at once."""
+    """If entities grow or reach out, then the document is refused immediately."""
     with takes_at_most(10):
         text, parsed = read(as_source(body.encode()), XML)
     assert text == ""
@@ -202,7 +202,7 @@ def test_long_json_ld_is_read_as_a_stream(tmp_path: Path) -> None:
 
 
 class TestLimits:
-    """What is over a limit is left out and named; the rest is kept."""
+    """Statements over a limit are left out and named; the rest is kept."""
 
     def test_long_literals_are_dropped(self, as_source: Callable[[bytes], Any]) -> None:
         """If a literal is too long, then its statement is dropped and counted."""
@@ -231,7 +231,7 @@ class TestLimits:
         assert peak < 8_000_000
 
     def test_token_longer_than_the_parser_takes(self) -> None:
-        """If one token of Turtle has 20 MB, then what came before it is kept."""
+        """If one token of Turtle has 20 MB, then the statements before are kept."""
         body = b"<http://a> <http://b> 1 .\n" + b"<http://a> <http://b> '%s' ."
         text, parsed = read(body % (b"x" * 20_000_000))
         assert len(objects(text)) <= 1

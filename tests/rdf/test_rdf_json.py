@@ -110,7 +110,7 @@ def test_bad_objects_cost_no_good_one(bad: Any) -> None:
 
 
 def test_key_that_comes_twice_costs_its_object() -> None:
-    """If an object has a key twice, then nobody knows which one counts."""
+    """If an object has a duplicate key, then it is left out as ambiguous."""
     good = json.dumps(GOOD)
     bad = '{"type": "literal", "value": "x", "value": "y"}'
     text, parsed = read(f'{{"http://e/a": {{"http://e/b": [{good}, {bad}]}}}}')
@@ -135,7 +135,7 @@ def test_bad_terms_cost_no_good_one(bad: Any) -> None:
 
 
 def test_bad_subjects_and_predicates_cost_no_good_ones() -> None:
-    """If what a name stands for is bad, then the others are read."""
+    """If the value of one name is bad, then the others are read."""
     text, parsed = read(
         {
             "http://e/x": [GOOD],
@@ -269,7 +269,7 @@ def test_whatever_comes_ends_as_a_fault(value: Any, cut: int, tail: str) -> None
     ids=["subjects", "predicates", "objects"],
 )
 def test_too_much_that_is_no_statement_ends_reading(bad: Any) -> None:
-    """If as much as `n_errors` is no statement, then what came before is kept."""
+    """If `n_errors` statements are invalid, then the statements before are kept."""
     document = {"http://e/a": {"http://e/b": [GOOD]}, **bad}
     document["http://e/z"] = {"http://e/b": [GOOD]}
     parsed = parse(

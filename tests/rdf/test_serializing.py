@@ -1,4 +1,4 @@
-"""What is written piece by piece has what came in, as readers of others find."""
+"""Output written in pieces has all statements of the input, for other readers too."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MORE = f"""<http://e/s> <{XSD}p> "1.50"^^<{XSD}decimal> <http://e/doc> .
 <http://xmlns.com/foaf/0.1/a.b/-c> <http://schema.org/%20~(x)> <http://schema.org/1:2> <http://e/doc> .
 <http://e/list> <http://www.w3.org/1999/02/22-rdf-syntax-ns#first> <http://www.w3.org/1999/02/22-rdf-syntax-ns#nil> <http://e/doc> .
 """.encode()  # noqa: E501
-# pyld and rdflib write these numbers anew, and rdflib cannot read an escape at the end.
+# pyld and rdflib reformat these numbers, and rdflib cannot read an escape at the end.
 ODD = f"""<http://e/s> <{XSD}p> "01"^^<{XSD}integer> <http://e/doc> .
 <http://e/s> <{XSD}p> "NaN"^^<{XSD}double> <http://e/doc> .
 <http://e/s> <{XSD}p> "1E0"^^<{XSD}double> <http://e/doc> .

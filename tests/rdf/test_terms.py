@@ -1,4 +1,4 @@
-"""What is written is well-formed N-Quads, and the same on every crawl."""
+"""Output is well-formed N-Quads, and the same on every crawl."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_term_makes_no_statement_of_its_own(
 def test_whatever_comes_the_output_is_strict_n_quads(
     pieces: list[str], form: formats.Format, separator: str
 ) -> None:
-    """If a document is arbitrary, then what is written is N-Quads in its graphs."""
+    """If a document is arbitrary, then the output is N-Quads in its graphs."""
     body = separator.join(pieces).encode("latin-1")
     parsed = parse(
         body,

@@ -167,7 +167,7 @@ def test_bad_documents_end_and_what_came_before_is_kept(bad: str) -> None:
     ],
 )
 def test_what_does_not_belong_costs_one_triple(bad: str) -> None:
-    """If a triple has what TriX does not have there, then the others are kept."""
+    """If a triple has a term that TriX does not allow, then the others are kept."""
     text, parsed = read(graph(GOOD + bad + GOOD))
     assert text == '<http://e/a> <http://e/b> "good" .\n' * 2
     assert reasons(parsed) == {Reason.SYNTAX: 1}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
-    SitemapListing,
     UriFacts,
     UriFetch,
+    UriListing,
 )
 from rdfcrawl.analysis.refresh.optimal import allocate, mean_freshness
 from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.refresh.policy import RefreshPolicy
 
 Honesty = Literal["none", "truthful", "silent", "rewritten", "random"]
-LISTING = (SitemapListing(sitemap="https://a.example/map.xml", first_ms=0),)
+LISTING = (UriListing(sitemap="https://a.example/map.xml", first_ms=0),)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from rdfcrawl.sources.ckan.deletions import (
     check_missing,
     iter_confirmations,
 )
-from rdfcrawl.sources.ckan.envelope import CkanAnswer
+from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.outcome import (
     DEFAULT_PLAN_LIMITS,
     DatasetListing,
@@ -133,7 +133,7 @@ class FakePortal:
             del package["metadata_modified"]
         return package
 
-    def answer(self, request: CkanRequest) -> CkanAnswer:
+    def answer(self, request: CkanRequest) -> CkanResponse:
         """Answer a request of the action API."""
         self.n_requests += 1
         if self.before is not None:
@@ -142,19 +142,19 @@ class FakePortal:
         action = parts.path.rpartition("/")[2]
         if action in self.broken:
             status, body = self.broken[action]
-            return CkanAnswer(status=status, body=body, url=request.url)
+            return CkanResponse(status=status, body=body, url=request.url)
         given = {key: found[-1] for key, found in parse_qs(parts.query).items()}
         if action in self.refuses:
             return _failure(403, "Authorization Error", request)
         refused = {"fq", "sort"} & self.refuses & given.keys()
         if refused:
             return _failure(400, "Search Query Error", request)
-        answer: CkanAnswer = getattr(self, f"_{action}")(given, request)
+        answer: CkanResponse = getattr(self, f"_{action}")(given, request)
         return answer
 
     def _package_search(
         self, given: dict[str, str], request: CkanRequest
-    ) -> CkanAnswer:
+    ) -> CkanResponse:
         self.n_searches += 1
         fq = given.get("fq", "")
         if ids := _IDS.search(fq):
@@ -187,7 +187,7 @@ class FakePortal:
 
     def _page(
         self, rows: list[tuple[int, str, int]], count: int, request: CkanRequest
-    ) -> CkanAnswer:
+    ) -> CkanResponse:
         result = {
             "count": count,
             "sort": "x",
@@ -197,12 +197,16 @@ class FakePortal:
         }
         return self._success(result, request)
 
-    def _package_list(self, given: dict[str, str], request: CkanRequest) -> CkanAnswer:
+    def _package_list(
+        self, given: dict[str, str], request: CkanRequest
+    ) -> CkanResponse:
         offset = 0 if self.ignores_start else int(given.get("offset", "0"))
         limit = min(int(given.get("limit", "100000000")), self.cap)
         return self._success(self.names[offset : offset + limit], request)
 
-    def _package_show(self, given: dict[str, str], request: CkanRequest) -> CkanAnswer:
+    def _package_show(
+        self, given: dict[str, str], request: CkanRequest
+    ) -> CkanResponse:
         wanted = given["id"]
         number = self.numbers.get(wanted, -1)
         if wanted.startswith("dataset-"):
@@ -214,27 +218,27 @@ class FakePortal:
 
     def _current_package_list_with_resources(
         self, given: dict[str, str], request: CkanRequest
-    ) -> CkanAnswer:
+    ) -> CkanResponse:
         offset = 0 if self.ignores_start else int(given.get("offset", "0"))
         limit = min(int(given["limit"]), self.cap)
         found = self.rows[::-1][offset : offset + limit]
         return self._success([self.package(row) for row in found], request)
 
-    def _success(self, result: object, request: CkanRequest) -> CkanAnswer:
+    def _success(self, result: object, request: CkanRequest) -> CkanResponse:
         envelope = {"help": "h", "success": True, "result": result}
         body = json.dumps(envelope).encode()
         if self.max_bytes:
             body = body[: self.max_bytes]
-        return CkanAnswer(status=200, body=body, url=request.url)
+        return CkanResponse(status=200, body=body, url=request.url)
 
 
-def _failure(status: int, kind: str, request: CkanRequest) -> CkanAnswer:
+def _failure(status: int, kind: str, request: CkanRequest) -> CkanResponse:
     envelope = {
         "help": "h",
         "success": False,
         "error": {"__type": kind, "message": "m"},
     }
-    return CkanAnswer(
+    return CkanResponse(
         status=status, body=json.dumps(envelope).encode(), url=request.url
     )
 

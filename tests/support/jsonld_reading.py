@@ -75,7 +75,7 @@ def read(
 
 def read_whole(value: Any, *, base: str, contexts: Contexts) -> bytes:
     """Return the statements of a document as PyLD alone reads it."""
-    from rdfcrawl.rdf.jsonld.whole import iter_statements  # PyLD
+    from rdfcrawl.rdf.jsonld.pyld_reading import iter_statements  # PyLD
 
     loader = ContextLoader(contexts, document_url=base)
     statements = iter_statements(value, JsonLdReaderOptions(base=base), loader)

@@ -34,7 +34,8 @@ DOWNLOAD_DELAY = 0
 HOST_PATIENCE_SECS = 0
 STATS_DUMP = True
 """
-ADDON = 'ADDONS = {"rdfcrawl.Addon": 500}\n'
+COMMANDS = 'COMMANDS_MODULE = "rdfcrawl.commands"\n'
+ADDON = f'ADDONS = {{"rdfcrawl.Addon": 500}}\n{COMMANDS}'
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
     ListReading,
     SitemapFacts,
-    SitemapListing,
     SitemapOrigin,
     UriFacts,
     UriFetch,
+    UriListing,
 )
 from rdfcrawl.analysis.report.domains import DomainFacts
 
@@ -41,7 +41,7 @@ def uri(  # as the fields of the facts
     pagerank: float | None = None,
 ) -> UriFacts:
     """Return a URL, seen on some days after the first."""
-    listing = SitemapListing(
+    listing = UriListing(
         sitemap=f"https://{domain}/map.xml",
         first_ms=at(listed or 0),
         found_by=found_by,

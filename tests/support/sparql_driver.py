@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.sources.sparql.exchange import SparqlAnswer, SparqlFailure
+from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import PartitionCheck
     from rdfcrawl.sources.sparql.plan import EndpointPlan
 
-    Ask = Callable[[SparqlRequest], SparqlAnswer | SparqlFailure]
+    Ask = Callable[[SparqlRequest], SparqlResponse | SparqlFailure]
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Harvested:
 def with_cap(ask: Ask, max_rows: int) -> Ask:
     """Return what cuts each JSON table after some rows, and does not tell."""
 
-    def cut(request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
+    def cut(request: SparqlRequest) -> SparqlResponse | SparqlFailure:
         answer = ask(request)
         if isinstance(answer, SparqlFailure) or "json" not in answer.media_type:
             return answer
@@ -83,7 +83,7 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
     """Yield what sends requests over connections that are kept open."""
     connections: dict[str, http.client.HTTPConnection] = {}
 
-    def ask(request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
+    def ask(request: SparqlRequest) -> SparqlResponse | SparqlFailure:
         parts = urlsplit(request.url)
         connection = connections.setdefault(
             parts.netloc,
@@ -100,7 +100,7 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
             connection.close()
             return SparqlFailure.TIMEOUT
         fields = {name.lower(): text for name, text in response.getheaders()}
-        return SparqlAnswer(
+        return SparqlResponse(
             status=response.status, headers=fields, body=ByteSource(body)
         )
 
@@ -158,7 +158,7 @@ def harvest_all(
             result.failures[outcome.failure] += 1
         result.checks += outcome.checks
         result.faults += faults
-        if outcome.again:
+        if outcome.retries:
             waiting.append(task)
         for each in outcome.tasks:
             if each not in seen:

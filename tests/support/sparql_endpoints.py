@@ -14,7 +14,7 @@ from rdfcrawl.dataweb.messages import NodeRequest as WebRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
-from rdfcrawl.sources.sparql.exchange import SparqlAnswer, SparqlFailure
+from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
 from tests.support.sparql_driver import query_of
 
 if TYPE_CHECKING:
@@ -52,11 +52,13 @@ class Endpoint:
     local_labels: bool = False
     union: bool = False
     table: str = "json"
-    refuse: Callable[[str], SparqlAnswer | SparqlFailure | None] = lambda _query: None
-    description: SparqlAnswer = field(default_factory=lambda: SparqlAnswer(status=400))
+    refuse: Callable[[str], SparqlResponse | SparqlFailure | None] = lambda _query: None
+    description: SparqlResponse = field(
+        default_factory=lambda: SparqlResponse(status=400)
+    )
     n_answers: int = 0
 
-    def __call__(self, request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
+    def __call__(self, request: SparqlRequest) -> SparqlResponse | SparqlFailure:
         """Answer a request."""
         query = query_of(request)
         if not query:
@@ -97,15 +99,15 @@ def _relabel(term: Term, labels: dict[Term, ox.BlankNode]) -> Term:
     return labels.setdefault(term, ox.BlankNode(f"b{len(labels)}"))
 
 
-def _answer(media_type: str, body: bytes) -> SparqlAnswer:
-    return SparqlAnswer(
+def _answer(media_type: str, body: bytes) -> SparqlResponse:
+    return SparqlResponse(
         status=200, headers={"content-type": media_type}, body=ByteSource(body)
     )
 
 
-def failed(status: int, text: str = "") -> SparqlAnswer:
+def failed(status: int, text: str = "") -> SparqlResponse:
     """Return an answer that tells of an error."""
-    return SparqlAnswer(status=status, body=ByteSource(text.encode()))
+    return SparqlResponse(status=status, body=ByteSource(text.encode()))
 
 
 def store_of(lines: Iterable[str]) -> ox.Store:
@@ -127,7 +129,7 @@ def data_web_endpoint() -> tuple[Ask, str, set[bytes]]:
     )
     node = SparqlNode(plan, [list(range(n, n + 120)) for n in range(30)])
 
-    def ask(request: SparqlRequest) -> SparqlAnswer:
+    def ask(request: SparqlRequest) -> SparqlResponse:
         response = node.answer(
             WebRequest(
                 method="POST" if request.body else "GET",
@@ -139,7 +141,7 @@ def data_web_endpoint() -> tuple[Ask, str, set[bytes]]:
         )
         found = re.search(rb"Content-Type: (.*)\r", response.head)
         headers = {"content-type": found[1].decode() if found else ""}
-        return SparqlAnswer(
+        return SparqlResponse(
             status=response.status, headers=headers, body=ByteSource(response.body)
         )
 

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate, choose_canonical
 from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
-    SitemapListing,
     SitemapOrigin,
     UriFacts,
     UriFetch,
+    UriListing,
 )
 from rdfcrawl.dataweb.evolution.sightings import first_seen_by_links
 from rdfcrawl.dataweb.messages import NodeRequest
@@ -51,7 +51,7 @@ class KnownFetch(NamedTuple):
 class _SitemapReadings:
     """What the sitemaps have said of one URL, up to a reading."""
 
-    listings: dict[str, SitemapListing] = field(default_factory=dict)
+    listings: dict[str, UriListing] = field(default_factory=dict)
     stated: dict[str, int | None] = field(default_factory=dict)
     claims: list[LastmodClaim] = field(default_factory=list)
 
@@ -156,7 +156,7 @@ def _read(
         )
         known = reading.listings.get(one.url)
         priority = node.listings.priority(entry.path)
-        reading.listings[one.url] = SitemapListing(
+        reading.listings[one.url] = UriListing(
             sitemap=one.url,
             first_ms=known.first_ms if known else one.started_ms,
             found_by=origin,

@@ -25,7 +25,7 @@ def _crawl(
     """Follow links from a page, with so many workers in turn.
 
     Returns:
-        What was visited, at most `MANY` pages, and what was not followed.
+        The visited pages, at most `MANY`, and the links not followed.
     """
     workers = [UrlForms(LIMITS) for _ in range(forms)]
     seen, refused, queue = {start}, set(), deque([start])

@@ -1,4 +1,4 @@
-"""Schemes of users: what their URLs become, and from where they may be reached."""
+"""Schemes of users: their URLs, and the pages that may link to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index keeps of the activities in the provenance of a crawl."""
+"""Activities in the provenance of a crawl, as the index stores them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class IndexedActivity:
     """One crawl of one URI.
 
     Attributes:
-        uri: as the frontier gave it.
-        started_ms: Unix time; 0: nothing was asked for.
-        ended_ms: Unix time; 0 likewise.
+        uri: as given by the frontier.
+        started_ms: Unix time; 0 if no request was sent.
+        ended_ms: Unix time; 0 if no request was sent.
         status: `sq:status`.
-        http_status: of the last answer; 0: there was none.
-        n_statements: that were stored.
-        n_bytes: of the decoded body; 0 if that is not known.
-        format_name: that it was read as; empty if it was not.
+        http_status: of the last response; 0 without one.
+        n_statements: number of stored statements.
+        n_bytes: of the decoded body; 0 if unknown.
+        format_name: format of the document; empty if it was not read.
         parent: the document that led to it; empty for seeds.
         reason: of the first fault; empty if there is none.
         facts: all terms of the activity and its response, by predicate, as N-Quads.
@@ -60,7 +60,7 @@ class IndexedActivity:
 
 
 def iter_indexed(lines: bytes) -> Iterator[IndexedActivity]:
-    """Yield the activities in some whole lines of provenance."""
+    """Yield the activities in complete lines of provenance."""
     for facts, _ in iter_described(lines.decode("utf-8", "replace")):
         if _CRAWLED in facts:
             yield _indexed(facts)

@@ -1,4 +1,4 @@
-"""Bring the index of a crawl up to date with its logs, a little at a time."""
+"""Update the index of a crawl from its logs, in small transactions."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.crawl_index.members import LogMember
 
 _COMMIT_BYTES: Final = 4 * 1024 * 1024  # of content in one transaction
-_NOTED_MS: Final = 5_000  # between two notes that nothing is new
+_NOTED_MS: Final = 5_000  # between two updates of the time without new members
 
 
 class IndexTally(Protocol):
-    """Some tables of an index, and their growth.
+    """Some tables of an index, and their updates.
 
     Attributes:
-        schema: statements that make the tables, if they are not there.
+        schema: statements that create the tables, if they do not exist.
     """
 
     schema: str
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
-        """Add what a member says, or a piece of a large one.
+        """Add the content of a member, or of a piece of a large one.
 
-        Each is given once in a transaction that holds.
+        Each piece comes once within committed transactions.
         """
 
 
 class IndexBuilder:
-    """The one that writes the index of a crawl.
+    """The writer of the index of a crawl.
 
-    Each transaction moves the checkpoint with what it adds: whenever it is killed, the
-    index is as it was after some member, and goes on from there.
+    Each transaction moves the checkpoint together with the added rows. So a killed
+    builder leaves the index in the state after some member, and continues from there.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
-        tallies: that are fed.
+        tallies: to update.
     """
 
     def __init__(self, root: Path, tallies: Sequence[IndexTally]) -> None:
@@ -58,10 +58,10 @@ class IndexBuilder:
         return IndexDatabase.open(self._root, schemas=schemas, is_read=False)
 
     def catch_up(self, is_stopped: Callable[[], bool] = lambda: False) -> int:
-        """Read what is new; return how many members that were.
+        """Read new members; return their number.
 
         Args:
-            is_stopped: asked after each member; then the rest is left for later.
+            is_stopped: called after each member; if true, the rest is left for later.
 
         Raises:
             OSError: a log cannot be read.
@@ -75,7 +75,7 @@ class IndexBuilder:
         for member in iter_new_members(self._root, self._database.offsets()):
             for tally in self._tallies:
                 tally.take(connection, member)
-            if not member.is_last:  # what was taken holds with its last piece
+            if not member.is_last:  # commit only with the last piece
                 if is_stopped():
                     connection.rollback()
                     break
@@ -96,7 +96,7 @@ class IndexBuilder:
         return n_members
 
     def _note_time(self, now_ms: int, n_members: int) -> None:
-        """Note that all was read which was there at a time; rarely without news."""
+        """Store the time at which all members had been read; rarely if none is new."""
         if n_members or now_ms - self._noted_ms > _NOTED_MS:
             self._noted_ms = now_ms
             self._database.connection.execute(

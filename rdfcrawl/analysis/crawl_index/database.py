@@ -1,4 +1,4 @@
-"""The SQLite file of an index: opened, checked, emptied when the logs are others."""
+"""The SQLite file of an index: open, check, and empty it if the logs were replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-FORMAT: Final = 1  # of the tables; another one is made anew from the logs
+FORMAT: Final = 1  # of the tables; with another format the index is rebuilt
 _HEAD: Final = """
 CREATE TABLE IF NOT EXISTS head (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS checkpoint (name TEXT PRIMARY KEY, offset INTEGER)
@@ -21,12 +21,12 @@ CREATE TABLE IF NOT EXISTS checkpoint (name TEXT PRIMARY KEY, offset INTEGER)
 
 
 def index_path(root: Path) -> Path:
-    """Return where the index of a crawl is, in its folder."""
+    """Return the path of the index of a crawl, by the folder of the crawl."""
     return root / "page" / "index.sqlite"
 
 
 class IndexDatabase:
-    """One connection to the index of a crawl; of one thread at a time.
+    """One connection to the index of a crawl; used by one thread at a time.
 
     Args:
         connection: open.
@@ -40,7 +40,7 @@ class IndexDatabase:
 
     @property
     def is_current(self) -> bool:
-        """Whether the file has not been replaced since."""
+        """Whether the file was not replaced after opening."""
         return _inode(self._path) == self._inode
 
     @classmethod
@@ -49,8 +49,8 @@ class IndexDatabase:
 
         Args:
             root: `CRAWL_DIR/<CRAWL_ID>`.
-            schemas: of the tables, for the one that writes.
-            is_read: nothing is written by it; the file must be there.
+            schemas: of the tables, for the writer.
+            is_read: open read-only; the file must exist.
 
         Raises:
             sqlite3.Error: the file cannot be used.
@@ -70,12 +70,12 @@ class IndexDatabase:
         return database
 
     def _prepare(self, identity: str, schemas: Sequence[str]) -> None:
-        """Empty a file of other logs or with other tables, and make all tables."""
+        """Drop the tables of other logs or schemas, and create all tables."""
         self.connection.execute("PRAGMA journal_mode = WAL")
-        # The logs have everything: what a power cut takes is read again.
+        # The logs are complete: rows lost by a power cut are read again.
         self.connection.execute("PRAGMA synchronous = OFF")
         self.connection.executescript(_HEAD)
-        # A table that is new would lack all that was read before.
+        # A new table would lack the members read so far.
         tables = blake2b("\0".join(schemas).encode(), digest_size=16).hexdigest()
         if (self.head("identity"), self.head("tables")) != (identity, tables):
             self._drop_all()
@@ -96,12 +96,12 @@ class IndexDatabase:
                     self.connection.execute(f'DROP TABLE "{name}"')
 
     def head(self, name: str) -> str:
-        """Return a value of the head; empty if there is none."""
+        """Return a value of the head; empty if it is not set."""
         rows = self.rows("SELECT value FROM head WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 
     def offsets(self) -> dict[str, int]:
-        """Return how far each segment was read, by `LogMember.name`."""
+        """Return the offset up to which each segment was read, by `LogMember.name`."""
         return dict(self.rows("SELECT name, offset FROM checkpoint"))
 
     def rows(
@@ -116,14 +116,14 @@ class IndexDatabase:
 
 
 def identity_of(root: Path) -> str:
-    """Return a text that other logs, and other formats of the index, do not have."""
+    """Return a text that identifies the logs and the format of the index."""
     found = read_identity(root / "quads")
     log = f"{found.log} {found.generation}" if found else "none"
     return f"{FORMAT} {log}"
 
 
 def remove_index(root: Path) -> None:
-    """Remove the index of a crawl, which is made anew from its logs."""
+    """Remove the index of a crawl; it is rebuilt from the logs."""
     path = index_path(root)
     for suffix in ("-wal", "-shm", ""):
         path.with_name(path.name + suffix).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Datasets that a crawl has come upon: what documents say, and what was fetched."""
+"""Datasets that a crawl has found: their descriptions and fetched files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.crawl_index.activities import IndexedActivity
     from rdfcrawl.analysis.crawl_index.members import LogMember
 
-# A member without these describes no dataset; looking for them is cheap.
+# A member without these describes no dataset; the search is cheap.
 _MARKS: Final = (VOID.encode(), DCAT.encode(), SD.encode())
 _PROPERTIES: Final = {
     RDF_TYPE: "type",
@@ -38,7 +38,7 @@ _KINDS: Final = {
     f"<{DCAT}Dataset>": "DCAT",
     f"<{SD}Service>": "SPARQL",
 }
-# Whoever has one of these is a dataset, or a part of one.
+# A subject with one of these is a dataset, or a part of one.
 _EVIDENCE: Final = frozenset({"dump", "endpoint", "triples", "distribution", "access"})
 _find_statements: Final = re.compile(
     rb"^(<[^>]*>|_:\S+) <(%s)> (.*) <([^>]*)> \.$"
@@ -48,7 +48,7 @@ _find_statements: Final = re.compile(
 _dump_of: Final = re.compile(r"dump\(dataset=(.*?), way=\d+, part=\d+").match
 _source_step: Final = re.compile(r"source\(.*?payload=(\w+)\(").match
 _STEPS: Final = {"ckan": "CKAN", "sparql": "SPARQL", "sync": "ResourceSync"}
-# As `harvest` tells them: the dataset comes first.
+# As written by `harvest`: the dataset comes first.
 _find_faults: Final = re.compile(
     rb'<%s> "(\S+): ([^"]{0,500})"' % re.escape(f"{RC}detail".encode())
 ).findall
@@ -59,8 +59,8 @@ _MAX_FILES: Final = 1000  # of one dataset
 _MAX_CHARS: Final = 2000  # of a name or value
 _MAX_OF_ENDPOINT: Final = 20  # datasets that one endpoint counts for
 _RUN: Final = f"{RC}run"
-# What the steps of an endpoint or a portal give in one run is one file: they share a
-# URL. A dump is what it was last.
+# The steps of an endpoint or a portal share a URL: their figures are added up within
+# one run. A dump has the figures of its last fetch.
 _PUT_FILE: Final = """
 INSERT INTO dataset_file SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
     WHERE (SELECT n_files FROM dataset WHERE name = ?1) < ?11
@@ -87,7 +87,7 @@ WHERE about = 'endpoint' AND value = ?1 AND subject <> ?1 LIMIT ?2
 
 
 class DatasetStatement(NamedTuple):
-    """Something that a document says of a dataset, or of one of its distributions."""
+    """A statement of a document about a dataset, or about one of its distributions."""
 
     subject: str
     about: str
@@ -96,10 +96,10 @@ class DatasetStatement(NamedTuple):
 
 
 class DatasetTally:
-    """Descriptions of datasets, the files that were fetched for each, and faults.
+    """Descriptions of datasets, the files fetched for each, and faults.
 
-    At most 100,000 datasets, 60 statements and 1,000 files of each: 500 bytes for each
-    of these, and nothing for documents that describe none.
+    At most 100,000 datasets, with 60 statements and 1,000 files each: 500 bytes for
+    each of these, and nothing for documents that describe no dataset.
     """
 
     schema = """
@@ -125,7 +125,7 @@ class DatasetTally:
     """
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
-        """Add what a member says of datasets, or of the files of some."""
+        """Add the statements of a member about datasets, or fetches of their files."""
         if member.kind == "quads":
             if any(mark in member.content for mark in _MARKS):
                 _add_descriptions(connection, iter_statements(member.content))
@@ -139,7 +139,7 @@ class DatasetTally:
 
 
 def iter_statements(content: bytes) -> Iterable[DatasetStatement]:
-    """Yield what whole lines of N-Quads say of datasets, with terms as written."""
+    """Yield the statements in complete lines of N-Quads about datasets."""
     for subject, predicate, value, graph in _find_statements(content):
         document = _text(graph)
         yield DatasetStatement(
@@ -155,7 +155,7 @@ def _text(found: bytes) -> str:
 
 
 def _node(term: str, document: str) -> str:
-    """Return an IRI as written, and a blank node with its document."""
+    """Return an IRI without brackets, and a blank node with its document."""
     if term.startswith("<"):
         return term[1:-1]
     return f"{term} {document}" if term.startswith("_:") else term
@@ -225,7 +225,7 @@ def _describe(
 
 
 def _make(connection: sqlite3.Connection, name: str) -> bool:
-    """Make a dataset; return False if there are too many already."""
+    """Create a dataset; return False if there are too many."""
     connection.execute(
         "INSERT OR IGNORE INTO dataset"
         " SELECT ?1, '', '', '', '', '', '', NULL, 0, 0, 0, 0"
@@ -239,14 +239,14 @@ def _make(connection: sqlite3.Connection, name: str) -> bool:
 def _add_words(
     connection: sqlite3.Connection, name: str, *, kind: str = "", way: str = ""
 ) -> None:
-    """Add a kind and a way to those of a dataset, each at most once."""
+    """Add a kind and a way to those of a dataset, without duplicates."""
     connection.execute(_ADD_WORDS, {"name": name, "kind": kind, "way": way})
 
 
 def _add_fetch(
     connection: sqlite3.Connection, activity: IndexedActivity, task: str
 ) -> None:
-    """Add the fetch of a file of a dataset, or of a step of a source."""
+    """Add a fetch of a file of a dataset, or of a step of a source."""
     if found := _dump_of(task):
         name, kind, way = found[1], "", "dump"
     elif (found := _source_step(task)) and found[1] in _STEPS:
@@ -291,7 +291,7 @@ def _sum_up(connection: sqlite3.Connection, name: str, way: str) -> None:
 
 
 def _copy_files(connection: sqlite3.Connection, name: str, endpoint: str) -> None:
-    """Give a dataset what its endpoint gave before the description was found."""
+    """Copy the files of an endpoint to a dataset that was described later."""
     copied = connection.execute(
         "INSERT OR REPLACE INTO dataset_file SELECT ?1, url, status, http_status,"
         " reason, n_statements, n_bytes, ended_ms, run FROM dataset_file"

@@ -31,10 +31,10 @@ _Row = tuple[str, int, int, str]
 
 
 class FaultTally:
-    """How many documents have a fault, by reason, and the latest examples.
+    """Number of documents with a fault, by reason, and the latest examples.
 
-    There are as many examples as reasons, twenty times: a megabyte at most, whatever
-    the crawl has fetched, since a URI has 2 KiB at most.
+    Twenty examples for each reason: a megabyte at most, for a crawl of any size, since
+    URIs are limited to 2 KiB.
     """
 
     schema = """
@@ -47,7 +47,7 @@ class FaultTally:
     """
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
-        """Add the faults of a member; the place of an example is used again."""
+        """Add the faults of a member; new examples overwrite the oldest."""
         found: dict[str, list[_Row]] = defaultdict(list)
         for each in member.activities:
             if each.reason:
@@ -59,8 +59,8 @@ class FaultTally:
 
 
 def _add(connection: sqlite3.Connection, reason: str, rows: list[_Row]) -> None:
-    asked = "SELECT n_documents FROM fault WHERE reason = ?"
-    n_before = connection.execute(asked, (reason,)).fetchone()
+    query = "SELECT n_documents FROM fault WHERE reason = ?"
+    n_before = connection.execute(query, (reason,)).fetchone()
     first = (n_before[0] if n_before else 0) + max(0, len(rows) - MOST_EXAMPLES)
     connection.executemany(
         "INSERT OR REPLACE INTO fault_example VALUES (?, ?, ?, ?, ?, ?)",
@@ -73,8 +73,8 @@ def _add(connection: sqlite3.Connection, reason: str, rows: list[_Row]) -> None:
 
 
 def _faults_of(activity: IndexedActivity) -> Iterator[tuple[str, str]]:
-    """Yield reason and detail of each fault; a reason comes once."""
-    # Behind the reason of the first fault stand the lines of all that follow.
+    """Yield reason and detail of each fault, each reason once."""
+    # The lines of all further faults follow the reason of the first one.
     text = _FIRST + activity.facts[f"{RC}reason"]
     terms = {(number, name): term for number, name, term in _find_terms(text)}
     seen = set()

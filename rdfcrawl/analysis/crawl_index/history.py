@@ -1,4 +1,4 @@
-"""What a crawl has done minute by minute, and lately in steps of five seconds."""
+"""Documents, statements and bytes by minute, and recently by steps of 5 seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MINUTE_MS: Final = 60_000
 STEP_MS: Final = 5_000
 MOST_STEPS: Final = 720
-"""Steps of `history_lately`: an hour before the latest document."""
+"""Steps of `history_lately`: the hour before the latest document."""
 _SUMS: Final = "n_documents", "n_statements", "n_bytes", "n_faulty"
 
 
@@ -21,7 +21,7 @@ class HistoryTally:
     """Documents, statements, bytes and faulty documents of each minute and step.
 
     Minutes and steps are counted from 1970; a document belongs to those in which its
-    fetch has ended. A minute takes 20 bytes, all steps 20 kB.
+    fetch ended. A minute takes 20 bytes, all steps 20 kB.
     """
 
     schema = """
@@ -52,8 +52,8 @@ class HistoryTally:
             minute = minutes[step * STEP_MS // MINUTE_MS]
             minute[:] = map(sum, zip(minute, row, strict=True))
         connection.executemany(_add("history", "minute"), _rows(minutes))
-        # Members come in the order of their workers, not of time. What is removed here
-        # is behind the latest step, wherever that comes to be, and so not missed.
+        # Members come in the order of workers, not of time. The latest step only
+        # increases, so removed steps are never needed.
         connection.executemany(_add("history_lately", "step"), _rows(steps))
         connection.execute(
             "DELETE FROM history_lately"

@@ -1,4 +1,4 @@
-"""Which hosts were crawled, and how many links lead from each to others."""
+"""Crawled hosts, and the number of links from each to others."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.crawl_index.members import LogMember
 
-# The document of the lines that follow, or the target of a link, by its host.
+# The host of the document whose lines follow, or of the target of a link.
 _find_hosts: Final = re.compile(
     rb"^(?:(#\tdocument) |<[^>]*> )<[a-z]+://([^/?#>]*)", re.MULTILINE
 ).findall
 _host_of_uri: Final = re.compile(r"[a-z]+://([^/?#]*)").match
 _MAX_TARGETS: Final = 1000  # of one host
-_MAX_HOSTS: Final = 1_000_000  # with those that were not crawled
+_MAX_HOSTS: Final = 1_000_000  # including hosts that were not crawled
 _MAX_CHARS: Final = 255 + 6  # of a host with its port
 _ADD_DOCUMENTS: Final = """
 UPDATE web_host SET n_documents = n_documents + ?, n_statements = n_statements + ?
@@ -41,8 +41,8 @@ SET n_targets = (SELECT COUNT(*) FROM host_link WHERE source = id) WHERE id = ?
 class HostLinkTally:
     """Documents of each host, and links from each to at most 1,000 others.
 
-    Links within a host do not count. A host takes 60 bytes, a pair of hosts 20; there
-    are at most a million hosts, of which some are only linked.
+    Links within a host do not count. A host takes 60 bytes, a pair of hosts 20. There
+    are at most a million hosts, including those that are only linked.
     """
 
     schema = """
@@ -67,7 +67,7 @@ class HostLinkTally:
 
 
 def count_links(content: bytes) -> Counter[tuple[str, str]]:
-    """Return how many links lead from host to host in whole lines of a link log."""
+    """Return the number of links from host to host in complete lines of a link log."""
     found: Counter[tuple[bytes, bytes]] = Counter()
     source = b""
     for mark, host in _find_hosts(content):
@@ -104,7 +104,7 @@ def _add_documents(connection: sqlite3.Connection, member: LogMember) -> None:
 
 
 def _make(connection: sqlite3.Connection, hosts: Iterable[str]) -> None:
-    """Make hosts that are not there yet, unless there are too many."""
+    """Create missing hosts, unless there are too many."""
     for host in hosts:
         found = connection.execute("SELECT 1 FROM web_host WHERE host = ?", (host,))
         if found.fetchone() is None:
@@ -116,7 +116,7 @@ def _make(connection: sqlite3.Connection, hosts: Iterable[str]) -> None:
 
 
 def domain_of(host: str) -> str:
-    """Return the registered domain of a host, which may have a port.
+    """Return the registered domain of a host with an optional port.
 
     >>> domain_of("www.example.org:8080"), domain_of("127.0.0.1:80")
     ('example.org', '127.0.0.1')

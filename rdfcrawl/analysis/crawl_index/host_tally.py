@@ -1,4 +1,4 @@
-"""What a crawl has had of each host, from its provenance."""
+"""Figures of each host of a crawl, from the provenance."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.crawl_index.members import LogMember
 
 MAX_FETCHES: Final = 200
-"""Fetches of a host that are kept: the latest."""
+"""Number of stored fetches of a host: the latest."""
 MAX_SOURCES: Final = 50
-"""Sitemaps and other sources of a host that are kept: the first."""
+"""Number of stored sitemaps and other sources of a host: the first."""
 MAX_CHARS: Final = 1000
-"""Characters of a URL or detail that are kept; a longer URL is cut, and no link."""
+"""Stored characters of a URL or detail; a truncated URL is no link."""
 
 _name_of: Final = PolitenessKey().of
 _DETAIL: Final = f":fault:0> <{RC}detail> "
@@ -57,8 +57,8 @@ ON CONFLICT (host, uri) DO UPDATE SET kind = excluded.kind,
 class HostTally:
     """Sums of each host, its latest fetches, its faults by reason, and its sources.
 
-    Hosts are those of `POLITENESS_KEY=host`; other keys stand for several of them.
-    About 150 bytes on disk for a document, less for hosts of more than 200.
+    Hosts are those of `POLITENESS_KEY=host`; other keys combine several of them.
+    About 150 bytes on disk for a document, less for hosts with more than 200.
     """
 
     schema = """
@@ -93,7 +93,7 @@ class HostTally:
 
 
 def _sums(name: str, activities: Sequence[IndexedActivity]) -> tuple[Any, ...]:
-    """Return the row of a host; what nothing was asked for is no document."""
+    """Return the row of a host; activities without a request are no documents."""
     return (
         name,
         sum(1 for each in activities if each.ended_ms),
@@ -139,15 +139,15 @@ def _fetch(host: int, each: IndexedActivity) -> tuple[Any, ...]:
 
 
 def _fault(host: int, each: IndexedActivity) -> tuple[Any, ...]:
-    told = each.facts.get(f"{RC}reason", "").partition(_DETAIL)[2]
-    detail = text_of(told) if told else ""
+    term = each.facts.get(f"{RC}reason", "").partition(_DETAIL)[2]
+    detail = text_of(term) if term else ""
     uri = each.uri[:MAX_CHARS]
     return host, each.reason, uri, each.ended_ms, detail[:MAX_CHARS]
 
 
 def _source(host: int, each: IndexedActivity) -> tuple[Any, ...]:
-    def said(name: str) -> str:
+    def fact(name: str) -> str:
         return text_of(each.facts[name])[:100] if name in each.facts else ""
 
-    kind = f"sitemap {said(_SITEMAP_FORMAT)}".rstrip()
-    return host, each.uri[:MAX_CHARS], kind, said(_FOUND_BY), each.ended_ms
+    kind = f"sitemap {fact(_SITEMAP_FORMAT)}".rstrip()
+    return host, each.uri[:MAX_CHARS], kind, fact(_FOUND_BY), each.ended_ms

@@ -1,4 +1,4 @@
-"""Keep the index of a crawl up to date, in a thread or process of its own."""
+"""Keep the index of a crawl up to date, in a separate thread or process."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LOOK_SECS: Final = 1.0  # between two looks at the logs
-_TAKEN_SECS: Final = 5.0  # between two tries while another process keeps the index
+_LOOK_SECS: Final = 1.0  # between two reads of the logs
+_TAKEN_SECS: Final = 5.0  # between two attempts while another process writes the index
 
 
 def keep_index(
     root: Path, stopped: threading.Event, normal_form: NormalForm | None = None
 ) -> None:
-    """Read what is new in the logs, again and again, until stopped.
+    """Read new members of the logs repeatedly, until stopped.
 
-    One process at a time writes an index; others wait for its end. An index that is
-    damaged, as by a power cut, is made anew from the logs.
+    Only one process at a time writes an index; others wait. A damaged index, such as
+    after a power cut, is rebuilt from the logs.
 
     Args:
-        root: `CRAWL_DIR/<CRAWL_ID>`; it may come later.
-        stopped: ends it.
-        normal_form: of the crawl; by default that of the settings' defaults.
+        root: `CRAWL_DIR/<CRAWL_ID>`; it may be created later.
+        stopped: set to stop.
+        normal_form: of the crawl; by default that of the default settings.
     """
     normal_form = normal_form or NormalForm()
     last = ""
@@ -43,16 +43,16 @@ def keep_index(
             if root.is_dir():
                 folder = index_path(root).parent
                 folder.mkdir(exist_ok=True)
-                with writing_alone(folder, "another page keeps the index"):
+                with writing_alone(folder, "another page updates the index"):
                     _keep(root, stopped, normal_form)
-        # A full disk and the like are operational, and damage none of it.
+        # Operational errors, such as a full disk, do not damage the index.
         except (ConfigError, OSError, sqlite3.OperationalError) as error:
             if str(error) != last:
-                logger.info("the logs are not indexed here: %s", error)
+                logger.info("the logs are not indexed: %s", error)
             last = str(error)
             stopped.wait(_TAKEN_SECS)
         except sqlite3.DatabaseError as error:
-            logger.warning("%s: made anew: %s", index_path(root), error)
+            logger.warning("%s: rebuilding it: %s", index_path(root), error)
             remove_index(root)
         stopped.wait(_LOOK_SECS)
 

@@ -1,4 +1,4 @@
-"""Members of the logs of a crawl that are new since an index has read them."""
+"""Members of the logs of a crawl that an index has not read yet."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ KINDS: Final = ("provenance", "quads", "links", "decisions")
 
 @dataclass(frozen=True)
 class LogMember:
-    """One member of a segment, whole, or a piece of a large one.
+    """One member of a segment, or a piece of a large one.
 
-    Pieces of provenance begin at activities, others at lines.
+    Pieces of provenance start at activities, others at lines.
 
     Attributes:
         kind: of the log, one of `KINDS`.
         segment: its name in that folder.
         offset: of the member in the segment.
-        n_bytes: of the member, as it is packed.
-        content: whole lines.
-        mark: line of the document to which the first ones belong, if a piece begins
-            within that; empty otherwise.
-        is_last: nothing of the member follows.
+        n_bytes: compressed size of the member.
+        content: complete lines.
+        mark: line of the document to which the first lines belong, if a piece starts
+            within a document; otherwise empty.
+        is_last: this is the last piece of the member.
     """
 
     kind: str
@@ -54,23 +54,23 @@ class LogMember:
 
     @property
     def end(self) -> int:
-        """Offset behind the member."""
+        """Offset of the end of the member."""
         return self.offset + self.n_bytes
 
     @cached_property
     def activities(self) -> tuple[IndexedActivity, ...]:
-        """Activities that are described here; none in other logs than provenance."""
+        """Activities in the provenance; empty for other logs."""
         if self.kind != "provenance":
             return ()
         return tuple(iter_indexed(self.content))
 
 
 def iter_new_members(root: Path, offsets: Mapping[str, int]) -> Iterator[LogMember]:
-    """Yield the members behind some offsets, log by log, up to what is whole now.
+    """Yield the members after some offsets, log by log, if they are complete.
 
     Args:
-        root: `CRAWL_DIR/<CRAWL_ID>`; logs that are not there have no members.
-        offsets: by `LogMember.name`, how far each segment was read.
+        root: `CRAWL_DIR/<CRAWL_ID>`; missing logs have no members.
+        offsets: by `LogMember.name`, the end of the part already read.
 
     Raises:
         OSError: the disk cannot be read.
@@ -90,9 +90,9 @@ def _read_segment(path: Path, kind: str, start: int) -> Iterator[LogMember]:
         pieces = read_pieces(fd, member, is_provenance=kind == "provenance")
         return (LogMember(*place, *piece) for piece in pieces)
 
-    for pieces, _ in iter_read(path, path.name, start, read=read, tell=_pass_over):
+    for pieces, _ in iter_read(path, path.name, start, read=read, on_damage=_ignore):
         yield from pieces
 
 
-def _pass_over(_damage: SegmentDamage) -> None:
-    """Go on behind a damage: readers of the log tell of damages."""
+def _ignore(_damage: SegmentDamage) -> None:
+    """Skip damaged parts; readers of the log report them."""

@@ -1,4 +1,4 @@
-"""Members of the logs in pieces of whole lines, so that a large one takes no memory."""
+"""Split members of the logs into pieces of complete lines, to limit memory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.members import GzipMember
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
-"""Content of a piece; one within an activity has more."""
+"""Content of a piece; a piece that ends within an activity is longer."""
 MOST_PIECE_BYTES: Final = 16 * 1024 * 1024
-"""No piece has more: activities are cut here, and longer lines left out."""
+"""Maximum content: activities are split here, and longer lines dropped."""
 _DOCUMENT: Final = b"#\tdocument "
-# Before the first line of an activity, which has its type.
+# Precedes the first line of an activity, which has its type.
 _ACTIVITY: Final = re.compile(
     rb"\n(?=<[^>\n]*> <%s> <%s>)"
     % (re.escape(RDF_TYPE.encode()), re.escape(f"{PROV}Activity".encode()))
@@ -27,13 +27,13 @@ _ACTIVITY: Final = re.compile(
 
 
 class MemberPiece(NamedTuple):
-    """A part of a member, or the whole of it.
+    """A part of a member, or all of it.
 
     Attributes:
-        content: whole lines.
-        mark: line of the document to which the first ones belong, if the piece begins
-            within that; empty otherwise.
-        is_last: nothing of the member follows.
+        content: complete lines.
+        mark: line of the document to which the first lines belong, if the piece starts
+            within a document; otherwise empty.
+        is_last: this is the last piece of the member.
     """
 
     content: bytes
@@ -44,19 +44,19 @@ class MemberPiece(NamedTuple):
 def read_pieces(
     fd: int, member: GzipMember, *, is_provenance: bool
 ) -> Iterator[MemberPiece]:
-    """Return the pieces of a member, inflated as each is taken.
+    """Return the pieces of a member, decompressed on demand.
 
     Args:
-        fd: of the segment, open until the last piece is taken.
+        fd: of the segment; keep it open until the last piece was read.
         member: its place there.
-        is_provenance: pieces begin at activities; otherwise at lines.
+        is_provenance: pieces start at activities; otherwise at lines.
 
     Raises:
-        TornMember: the member is damaged; raised here, before any piece is taken.
+        TornMember: the member is damaged; raised here, before any piece is returned.
     """
     pieces = _iter_pieces(iter_content(fd, member), is_provenance=is_provenance)
     first = next(pieces)
-    # The checksum stands at the end of a member, which costs a large one a reading.
+    # The checksum is at the end, so a large member is read twice.
     if not first.is_last and not is_whole(fd, member):
         raise TornMember(member)
     return chain((first,), pieces)
@@ -81,14 +81,14 @@ def _iter_pieces(
             del kept[:end]
             yield MemberPiece(content, mark, is_last=False)
             mark = _last_mark(content) or mark
-        elif is_full:  # what is cut within a line could be read as another one
+        elif is_full:  # a line cut in two could be read as two lines
             kept.clear()
             is_in_long_line = True
     yield MemberPiece(bytes(kept), mark, is_last=True)
 
 
 def _last_cut(content: bytearray, *, is_provenance: bool) -> int:
-    """Return where the last activity begins, or else the last line; 0: nowhere."""
+    """Return the start of the last activity, or of the last line; 0: none."""
     if not is_provenance:
         return content.rfind(b"\n") + 1
     return max((found.end() for found in _ACTIVITY.finditer(content)), default=0)

@@ -1,4 +1,4 @@
-"""All tallies of the index, in one place."""
+"""The list of all tallies of the index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def all_tallies(normal_form: NormalForm) -> list[IndexTally]:
     """Return a new tally of each kind.
 
     Args:
-        normal_form: of the crawl; an index by another one is made anew.
+        normal_form: of the crawl; an index with another normal form is rebuilt.
     """
     return [
         HistoryTally(),

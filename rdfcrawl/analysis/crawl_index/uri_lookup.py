@@ -1,4 +1,4 @@
-"""Ask an index where in the logs something is said of a URI."""
+"""Find the members of the logs that mention a URI."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class MemberPlace(NamedTuple):
-    """A member of a segment that says something of a URI.
+    """A member of a segment that mentions a URI in some role.
 
     Attributes:
         segment: name in checkpoints, `kind/segment`.
         offset: of the member.
-        n_bytes: of the member, as it is packed.
-        times: how often it says that.
+        n_bytes: compressed size of the member.
+        times: number of mentions.
     """
 
     segment: str
@@ -42,11 +42,12 @@ class MemberPlace(NamedTuple):
 
 
 class FoundPlaces(NamedTuple):
-    """Members that say something of a URI, in the order of reading.
+    """Members that mention a URI, in the order of reading.
 
     Attributes:
-        places: of them; of very many, the first and last of each batch.
-        n_left_out: how often the others say that.
+        places: of the members; if there are very many, the first and last of each
+            batch.
+        n_left_out: number of mentions in other members.
     """
 
     places: tuple[MemberPlace, ...]
@@ -54,15 +55,14 @@ class FoundPlaces(NamedTuple):
 
 
 class UriIndex:
-    """The places of URIs at one moment; close soon, as the moment is kept.
+    """The places of URIs in a snapshot of the index; close it soon.
 
     Args:
         database: open for reading.
 
     Attributes:
-        offsets: how far each segment was read, by its name in checkpoints; what is
-            behind is not in the index.
-        caught_up_ms: when nothing was behind, Unix time; 0: never.
+        offsets: end of the indexed part of each segment, by its name in checkpoints.
+        caught_up_ms: last time when the index was complete, Unix time; 0: never.
     """
 
     def __init__(self, database: IndexDatabase) -> None:
@@ -76,11 +76,11 @@ class UriIndex:
 
     @classmethod
     def open(cls, root: Path, normal_form: NormalForm) -> Self | None:
-        """Return the index of a crawl; None without one of these logs.
+        """Return the index of a crawl; None if it does not match logs and normal form.
 
         Args:
             root: `CRAWL_DIR/<CRAWL_ID>`.
-            normal_form: by which URIs are looked up.
+            normal_form: for lookups.
         """
         try:
             database = IndexDatabase.open(root, is_read=True)
@@ -97,11 +97,11 @@ class UriIndex:
         return None
 
     def find(self, mark: int, role: PlaceRole) -> FoundPlaces:
-        """Return where the logs say something of a URI.
+        """Return the places where the logs mention a URI in a role.
 
         Args:
             mark: fingerprint of its normal form.
-            role: what is said.
+            role: of the mention.
 
         Raises:
             sqlite3.Error: the index cannot be read.
@@ -139,7 +139,7 @@ class UriIndex:
 
     @cached_property
     def _staged(self) -> bytes:
-        """All records that are not yet sorted, a few megabytes."""
+        """All records that are not sorted yet, a few megabytes."""
         return b"".join(
             records
             for (records,) in self._database.rows(

@@ -1,9 +1,9 @@
-"""Where in the logs something is said of a URI: by a fingerprint of its normal form.
+"""Places in the logs that mention a URI, by the fingerprint of its normal form.
 
-What members say is staged first, a row for each member. When enough is staged, the
-records are sorted into as many rows as there are leading bits of a fingerprint, behind
-all earlier rows: nothing is ever written again, and to find a URI takes one row of each
-batch. A million documents with ten links each make about 70 batches.
+Records are first staged, one row for each member. Once there are enough, a batch is
+sorted into rows by the leading bits of the fingerprints, after all earlier rows. So no
+row is ever rewritten, and a lookup reads one row of each batch. A million documents
+with ten links each make about 70 batches.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 RECORD: Final = struct.Struct(">qIBH")  # fingerprint, member, role, how often
 KEY: Final = struct.Struct(">q")
 BUCKETS: Final = 4096
-MOST_PLACES: Final = 50  # of one URI in one role, in one batch: the first, the last
+MOST_PLACES: Final = 50  # per URI, role and batch: the first and the last
 FORM: Final = "uri_form"  # in the head of the index
-NO_MEMBER: Final = 0xFFFFFFFF  # stands for all members that were left out
+NO_MEMBER: Final = 0xFFFFFFFF  # represents all omitted members
 _MOST_TIMES: Final = 0xFFFF
 _STAGED_RECORDS: Final = 200_000
 _STAGE: Final = """
@@ -48,14 +48,14 @@ _term = re.compile(rb'<([^>\n]*)>|"([^"\\\n]*)"').match
 
 
 def form_text(normal_form: NormalForm) -> str:
-    """Return what tells a normal form from others: by one, other URIs are equal."""
+    """Return a text that identifies a normal form."""
     return " ".join(normal_form.session_parameters)
 
 
 class PlaceRole(IntEnum):
-    """What a member says of a URI."""
+    """The role in which a member mentions a URI."""
 
-    FETCH = 0  # it was crawled, or a redirect led there
+    FETCH = 0  # it was crawled, or was the target of a redirect
     SAME_CONTENT = 1  # another URI has its content
     STATEMENTS = 2  # it is a document
     LINKS_FROM = 3
@@ -64,10 +64,10 @@ class PlaceRole(IntEnum):
 
 
 class UriPlaceTally:
-    """Places of all URIs, in at most 15 bytes for each that a member names.
+    """Places of all URIs, in at most 15 bytes for each mention in a member.
 
-    A document with ten links to others takes 230 bytes; a URI that a member names
-    several times has one place in it for each role, with the number of times.
+    A document with ten links takes 230 bytes. A URI that a member mentions several
+    times has one record for each role, with the number of mentions.
 
     Args:
         normal_form: of the crawl.
@@ -87,13 +87,13 @@ class UriPlaceTally:
 
     def __init__(self, normal_form: NormalForm) -> None:
         self._normal_form = normal_form
-        # Of another form, the whole index is made anew.
+        # With another normal form, all tables are rebuilt.
         form = form_text(normal_form).replace("'", "''")
         note = f"INSERT OR REPLACE INTO head VALUES ('{FORM}', '{form}');\n"  # noqa: S608
         self.schema = UriPlaceTally.schema + note
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
-        """Stage what a member says, and sort what is staged once there is enough."""
+        """Stage the URIs of a member; sort the staged records if there are enough."""
         counts: Counter[tuple[int, PlaceRole]] = Counter()
         for role, spellings in _READERS[member.kind](member.content):
             for spelling, times in Counter(spellings).items():
@@ -113,7 +113,7 @@ class UriPlaceTally:
             _sort_staged(connection, n_batches)
 
     def _mark(self, spelling: bytes) -> int | None:
-        """Return the fingerprint of a URL; None of one that is never crawled."""
+        """Return the fingerprint of a URL; None if it cannot be crawled."""
         text = spelling.decode("utf-8", "replace")
         form = self._normal_form
         if form.is_simple(text):
@@ -128,7 +128,7 @@ def _number_member(connection: sqlite3.Connection, member: LogMember) -> int:
     connection.execute(
         "INSERT OR IGNORE INTO uri_segments (name) VALUES (?)", (member.name,)
     )
-    # Pieces of a large member come one behind the other.
+    # Pieces of a large member are adjacent.
     last = connection.execute(
         "SELECT uri_members.number FROM uri_members JOIN uri_segments"
         " ON uri_segments.number = segment WHERE uri_members.number ="
@@ -155,12 +155,12 @@ def _records(number: int, counts: Counter[tuple[int, PlaceRole]]) -> Iterator[by
 
 
 def bucket_of(mark: int) -> int:
-    """Return which row of a batch has a fingerprint."""
+    """Return the row of a batch that has a fingerprint."""
     return (mark >> 52) & (BUCKETS - 1)
 
 
 def _sort_staged(connection: sqlite3.Connection, n_batches: int) -> None:
-    """Make a batch of what is staged."""
+    """Turn the staged records into a batch."""
     buckets: defaultdict[int, list[bytes]] = defaultdict(list)
     size = RECORD.size
     for (records,) in connection.execute(
@@ -181,10 +181,10 @@ def _sort_staged(connection: sqlite3.Connection, n_batches: int) -> None:
 
 
 def _bounded(records: list[bytes]) -> Iterable[bytes]:
-    """Return records with few places for each URI and role; sorted ones.
+    """Return sorted records with a limited number of places for each URI and role.
 
-    Of a URI that everything links to, the first and last places stay, and one record
-    for the times of all others.
+    For a URI with too many places, the first and last ones remain, and one record with
+    the number of all other mentions.
     """
     if len(records) <= MOST_PLACES:
         return records

@@ -1,4 +1,4 @@
-"""Which classes and predicates documents use, from a sample of what is stored."""
+"""Classes and predicates that documents use, from a sample of the stored quads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.crawl_index.members import LogMember
 
 _SAMPLE_BYTES: Final = 8192  # of each member
-_MOST: Final = 1000  # terms of a kind that are counted
+_MOST: Final = 1000  # counted terms of a kind
 _MAX_CHARS: Final = 200  # of a term
 _find_terms: Final = re.compile(
     rb"^(?:<[^>]*>|_:\S+) <([^>]*)> (?:<([^>]*)>)?", re.MULTILINE
@@ -29,10 +29,10 @@ ON CONFLICT (kind, term) DO UPDATE SET n = n + excluded.n
 
 
 class VocabularyTally:
-    """Classes and predicates, by how many statements of a sample have them.
+    """Classes and predicates, by the number of statements in a sample.
 
-    The sample is the begin of each member, and the first 1,000 terms of each kind that
-    come by: at most 300 kB, however large the crawl.
+    The sample is the start of each member, limited to the first 1,000 terms of each
+    kind: at most 300 kB, for a crawl of any size.
     """
 
     schema = """

@@ -1,6 +1,6 @@
-"""What a crawl has found, described in VoID and DCAT.
+"""Describe the statements of a crawl in VoID and DCAT.
 
-`statements` reads the documents, `table` adds up what they say in bounded memory,
-`distinct` counts different things, `figures` are those of one host or of the crawl,
-`void` and `dcat` write them in Turtle, and `writing` makes the files.
+`statements` reads the documents, `table` aggregates their figures in bounded memory,
+`distinct` counts distinct terms, `figures` holds the figures of one host or of the
+crawl, `void` and `dcat` write them as Turtle, and `writing` writes the files.
 """

@@ -1,4 +1,4 @@
-"""Find whom a document names as publisher, and under which licence it stands."""
+"""Find the publisher and the licence that a document states for itself."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def iter_attributions(
 ) -> Iterator[tuple[FigureKind, bytes]]:
     """Yield licences and publishers of a document or of the datasets in it.
 
-    What a document says of other things is theirs: the licence of a picture, say.
+    Statements about other subjects, such as the licence of a picture, are ignored.
 
     Args:
         statements: of the document.
-        document: as a term.
+        document: its IRI as a term.
 
     Yields:
-        A licence as a term; a publisher as a term or nothing, a tab, and the name as
-        a literal or nothing. Each once.
+        Each licence as a term; each publisher as an optional term, a tab, and an
+        optional literal with its name. No duplicates.
     """
     about = {s for s, p, o in statements if p == _TYPE and o in _DATASET}
     about.add(document)
@@ -79,7 +79,7 @@ def iter_attributions(
     for s, p, o in statements:
         if p not in ATTRIBUTING or not (s in about or _is_part(s, document)):
             continue
-        if o.startswith(b"<<"):  # a triple term is nobody, and no licence
+        if o.startswith(b"<<"):  # a triple term names neither publisher nor licence
             continue
         if p in _PUBLISHER:
             if publisher := _publisher(o, names):
@@ -94,7 +94,7 @@ def iter_attributions(
 
 
 def _is_part(subject: bytes, document: bytes) -> bool:
-    """Return whether a subject is the document by a name with `#` and no more."""
+    """Return whether a subject is the document's IRI with an empty fragment."""
     return subject == document[:-1] + b"#>"
 
 

@@ -1,7 +1,7 @@
 """Describe a crawl and its hosts by the Data Catalog Vocabulary.
 
-Source: DCAT version 3, W3C Recommendation of 22 August 2024; what DCAT-AP 3.0 makes
-mandatory is there.
+Source: DCAT version 3, W3C Recommendation of 22 August 2024. All properties that are
+mandatory in DCAT-AP 3.0 are included.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class DescribedFile(NamedTuple):
-    """A file that has statements of the crawl.
+    """A file with statements of the crawl.
 
     Attributes:
         href: its path, relative to the description, percent-encoded.
-        media_type: of what is in it.
-        compression: media type of how it is packed; empty if it is not.
+        media_type: of its content.
+        compression: media type of the compression; empty if uncompressed.
         n_bytes: its length.
-        sha256: its checksum, in hexadecimal digits; empty if it may still grow.
+        sha256: its checksum in hexadecimal digits; empty if the file may still grow.
     """
 
     href: str
@@ -47,8 +47,11 @@ def describe_catalog(
     *,
     n_hosts: int,
 ) -> str:
-    """Return the catalogue, its publisher, and the dataset of all that was crawled."""
-    about = [("dcterms:description", text(_told(figures, n_hosts))), *_times(figures)]
+    """Return the catalogue, its publisher, and the dataset of the crawl."""
+    about = [
+        ("dcterms:description", text(_description(figures, n_hosts))),
+        *_times(figures),
+    ]
     title = f"Crawl {crawl.title}"
     catalog = [
         ("a", "dcat:Catalog"),
@@ -78,7 +81,7 @@ def describe_host_dataset(crawl: DescribedCrawl, figures: DatasetFigures) -> str
         [
             ("a", "dcat:Dataset"),
             ("dcterms:title", text(figures.host)),
-            ("dcterms:description", text(_told(figures))),
+            ("dcterms:description", text(_description(figures))),
             *_times(figures),
             ("dcterms:isPartOf", crawl.dataset),
             *([("dcat:landingPage", resource(place))] if place else []),
@@ -89,11 +92,11 @@ def describe_host_dataset(crawl: DescribedCrawl, figures: DatasetFigures) -> str
     )
 
 
-def _told(figures: DatasetFigures, n_hosts: int | None = None) -> str:
+def _description(figures: DatasetFigures, n_hosts: int | None = None) -> str:
     hosts = "" if n_hosts is None else f" of {counted(n_hosts, 'host')}"
     return (
         f"{counted(figures.n_triples, 'statement')} in"
-        f" {counted(figures.n_documents, 'document')}{hosts}, as they were crawled"
+        f" {counted(figures.n_documents, 'document')}{hosts}, as crawled"
     )
 
 
@@ -122,19 +125,19 @@ def _of_file(file: DescribedFile) -> Iterator[tuple[str, str]]:
 
 
 def _place(figures: DatasetFigures) -> str:
-    """Return where the documents of a host are: its front page; empty if unknown."""
+    """Return the front page of a host; empty if unknown."""
     space = uri_space(figures.place)
     return f"{origin_of(space)}/" if space else ""
 
 
 def _licence(figures: DatasetFigures) -> Iterator[tuple[str, str]]:
-    """Yield the licence, if there is no other."""
+    """Yield the licence, if there is exactly one."""
     if figures.licences.n_all == 1:
         yield "dcterms:license", figures.licences.items[0].about
 
 
 def _publisher(figures: DatasetFigures) -> Iterator[tuple[str, str]]:
-    """Yield the publisher, if there is no other."""
+    """Yield the publisher, if there is exactly one."""
     if figures.publishers.n_all != 1:
         return
     iri, name = figures.publishers.items[0].about.split("\t")
@@ -145,7 +148,7 @@ def _publisher(figures: DatasetFigures) -> Iterator[tuple[str, str]]:
 
 
 def _as_published(figures: DatasetFigures, place: str) -> Iterator[tuple[str, str]]:
-    """Yield how the host itself publishes its documents."""
+    """Yield a distribution for each format in which the host publishes documents."""
     for name, _ in figures.formats.items:
         media_type = _MEDIA_TYPES.get(name)
         distribution = [

@@ -1,4 +1,4 @@
-"""Count different things: exactly as long as they are few, then by a sketch.
+"""Count distinct terms: exactly up to a limit, then with a sketch.
 
 The sketch is a HyperLogLog of 2^14 registers with hashes of 64 bits (Flajolet et al.
 2007), read by the estimator of Ertl (2017, "New cardinality estimation algorithms for
@@ -25,13 +25,13 @@ STANDARD_ERROR: Final = 1.04 / sqrt(_REGISTERS)  # relative
 
 
 class Cardinality(NamedTuple):
-    """A number of different things, and whether it is exact or an estimate."""
+    """A number of distinct terms, exact or estimated."""
 
     number: int
     is_exact: bool = True
 
     def plus(self, other: Cardinality) -> Cardinality:
-        """Return the number of both, which have nothing in common."""
+        """Return the sum of two counts that have no term in common."""
         number = self.number + other.number
         return Cardinality(number, self.is_exact and other.is_exact)
 
@@ -42,17 +42,17 @@ def hashes_of(terms: Iterable[bytes]) -> list[bytes]:
 
 
 class DistinctCount:
-    """Count of different hashes, which does not depend on their order."""
+    """Count distinct hashes; the order in which they are added does not matter."""
 
     __slots__ = ("_hashes", "_packed", "_registers")
 
     def __init__(self) -> None:
         self._hashes: set[bytes] = set()
-        self._packed = b""  # hashes in place of the set, each once
+        self._packed = b""  # concatenated distinct hashes, instead of the set
         self._registers: bytearray | None = None
 
     def add(self, hashes: Iterable[bytes]) -> None:
-        """Count hashes that may have been counted before."""
+        """Count hashes; repeated ones count once."""
         if self._registers is not None:
             _sketch(self._registers, hashes)
             return
@@ -63,7 +63,7 @@ class DistinctCount:
             self._begin_sketch()
 
     def merge(self, other: DistinctCount) -> None:
-        """Count what another one has counted."""
+        """Add the hashes of another count."""
         if other._registers is not None:
             registers = self._registers or self._begin_sketch()
             registers[:] = bytes(map(max, registers, other._registers))
@@ -73,7 +73,7 @@ class DistinctCount:
             self.add(other._hashes or _hashes_in(other._packed))
 
     def _begin_sketch(self) -> bytearray:
-        """Go on with a sketch of the hashes up to now."""
+        """Replace the set of hashes by a sketch of them."""
         self._registers = bytearray(_REGISTERS)
         _sketch(self._registers, self._hashes or _hashes_in(self._packed))
         self._hashes, self._packed = set(), b""
@@ -81,29 +81,29 @@ class DistinctCount:
 
     @property
     def cardinality(self) -> Cardinality:
-        """How many different hashes were counted."""
+        """How many distinct hashes were counted."""
         if self._registers is None:
             return Cardinality(self.n_held)
         return Cardinality(round(_estimate(self._registers)), is_exact=False)
 
     @property
     def n_held(self) -> int:
-        """Memory that is needed, in hashes."""
+        """Memory use, in hashes."""
         if self._registers is None:
             return len(self._hashes) or len(self._packed) // HASH_BYTES
         return _REGISTERS // 64  # a hash in a set takes about as many bytes
 
     def to_bytes(self) -> bytes:
-        """Return the count for a file: equal for equal counts."""
+        """Return the serialized count; equal counts give equal bytes."""
         if self._registers is None:
             return self._packed or b"".join(sorted(self._hashes))
         return b"~" + self._registers
 
     @classmethod
     def from_bytes(cls, text: bytes) -> Self:
-        """Return the count that `to_bytes` has written."""
+        """Return the count that `to_bytes` serialized."""
         count = cls()
-        if len(text) % HASH_BYTES:  # the sign before the registers
+        if len(text) % HASH_BYTES:  # "~" precedes the registers
             count._registers = bytearray(text[1:])
         else:
             count._packed = text
@@ -116,7 +116,7 @@ _hashes_in: Final[Callable[[bytes], list[bytes]]] = re.compile(
 
 
 def _sketch(registers: bytearray, hashes: Iterable[bytes]) -> None:
-    """Note the highest rank that was seen for each register."""
+    """Raise each register to the highest rank seen for it."""
     read = int.from_bytes
     for each in hashes:
         value = read(each, "big")

@@ -1,4 +1,4 @@
-"""The figures of one host, or of the crawl, as they are described."""
+"""The figures of one host, or of the crawl, that a description contains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NONE: Final = Cardinality(0)
 
 
 class RankedItem(NamedTuple, Generic[N]):
-    """What a figure is about, and the figure."""
+    """A subject of a ranking and its figure."""
 
     about: str
     number: N
@@ -30,10 +30,10 @@ class RankedItem(NamedTuple, Generic[N]):
 class Ranking(Generic[N]):
     """The largest of many figures, and how many there are.
 
-    What has a very long IRI is counted, but not kept.
+    Subjects with very long IRIs are counted, but not kept.
 
     Args:
-        size: how many are kept.
+        size: maximum number of figures kept.
     """
 
     def __init__(self, size: int) -> None:
@@ -42,7 +42,7 @@ class Ranking(Generic[N]):
         self.n_all = 0
 
     def add(self, about: bytes, number: N) -> None:
-        """Take a figure into account."""
+        """Add a figure."""
         self.n_all += 1
         if len(about) > _MAX_ABOUT_BYTES:
             return
@@ -54,14 +54,14 @@ class Ranking(Generic[N]):
 
     @property
     def is_cut(self) -> bool:
-        """Whether figures are missing."""
+        """Whether some figures were dropped."""
         return self.n_all > len(self._largest)
 
     @property
     def items(self) -> list[RankedItem[N]]:
-        """The figures, the largest first; equal ones by what they are about."""
+        """The figures in descending order; equal ones ordered by subject."""
         largest = sorted(self._largest, reverse=True)
-        # The name of a host may have been cut within a character.
+        # A host name may have been truncated within a character.
         return [
             RankedItem(name.text.decode(errors="ignore"), number)
             for number, name in largest
@@ -69,7 +69,7 @@ class Ranking(Generic[N]):
 
 
 class _Reversed(NamedTuple):
-    """A text that comes after larger ones."""
+    """A text that sorts in reverse order."""
 
     text: bytes
 
@@ -79,23 +79,23 @@ class _Reversed(NamedTuple):
 
 @dataclass(kw_only=True)
 class DatasetFigures:
-    """What is said about one dataset: a host, or the crawl as a whole.
+    """The figures of one dataset: a host, or the crawl.
 
     Attributes:
         host: its name; empty for the crawl, and for documents without host.
         size: of the rankings.
-        first_ms: when its first document was fetched, Unix time.
-        last_ms: when the last one was.
-        place: what the IRIs of its documents begin with.
-        space: what the IRIs of its entities begin with.
-        entities: different IRIs that are subjects.
-        classes: by IRI: different instances.
-        properties: by IRI: triples.
-        vocabularies: by namespace: triples and instances.
-        links: by host and property: triples.
-        licences: by IRI: documents.
-        publishers: by IRI and name: documents.
-        formats: by name: documents.
+        first_ms: fetch time of its first document, Unix time.
+        last_ms: fetch time of its last document.
+        place: common prefix of the IRIs of its documents.
+        space: common prefix of the IRIs of its entities.
+        entities: distinct IRIs used as subjects.
+        classes: distinct instances by class IRI.
+        properties: triples by property IRI.
+        vocabularies: triples and instances by namespace.
+        links: triples by host and property.
+        licences: documents by licence IRI.
+        publishers: documents by IRI and name.
+        formats: documents by format name.
     """
 
     host: str
@@ -118,17 +118,17 @@ class DatasetFigures:
     formats: Ranking[Cardinality] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the rankings."""
+        """Create the rankings."""
         for name in (*_RANKED.values(), *_RANKED_COUNTS.values()):
             setattr(self, name, Ranking(self.size))
 
     @property
     def subjects(self) -> Cardinality:
-        """Different subjects: IRIs and blank nodes."""
+        """Distinct subjects: IRIs and blank nodes."""
         return self.entities.plus(self.blank_subjects)
 
     def take(self, kind: FigureKind, about: bytes, figure: Figure) -> None:
-        """Take a figure from the table."""
+        """Set a figure from the table."""
         if isinstance(figure, DistinctCount):
             number = figure.cardinality
             if kind in _RANKED_COUNTS:

@@ -1,4 +1,4 @@
-"""The keys of the table of figures: host, kind of figure, and what it is about."""
+"""The keys of the figure table: host, kind of figure, and its subject."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Final, NamedTuple
 
 
 class FigureKind(StrEnum):
-    """What a figure of a host or of the crawl says; in the order of the table."""
+    """Kinds of figures; the values define their order in the table."""
 
     DOCUMENTS = "D"  # number
     FIRST = "F"  # negative time of the first version, ms
     LAST = "L"  # time of the last version, ms
-    PLACE = "P"  # what the IRIs of documents begin with
+    PLACE = "P"  # common prefix of the IRIs of documents
     TRIPLES = "T"  # number
-    SPACE = "U"  # what the IRIs of entities begin with
+    SPACE = "U"  # common prefix of the IRIs of entities
     BLANK_SUBJECTS = "b"
-    CLASSES = "c"  # by class: different instances
-    ENTITIES = "e"  # different IRIs as subjects
-    FORMATS = "f"  # by name of format: different documents
+    CLASSES = "c"  # by class: distinct instances
+    ENTITIES = "e"  # distinct IRIs as subjects
+    FORMATS = "f"  # by name of format: distinct documents
     PUBLISHERS = "h"  # by IRI and name: number of documents
     LINKS = "l"  # by host and predicate: number
     LICENCES = "n"  # by IRI: number of documents
@@ -29,7 +29,7 @@ class FigureKind(StrEnum):
 
 
 class FigureKey(NamedTuple):
-    """Host, kind of figure, and what it is about, which may be nothing."""
+    """Host, kind of figure, and its subject, which may be empty."""
 
     host: bytes
     kind: FigureKind
@@ -47,10 +47,10 @@ _KINDS: Final = {kind.encode(): kind for kind in FigureKind}
 
 @lru_cache(maxsize=65_536)
 def key_prefix(host: bytes, kind: FigureKind) -> bytes:
-    r"""Return the key of figures of a kind, up to what they are about.
+    r"""Return the beginning of a key, up to its subject.
 
     >>> key_prefix(b"e.example", FigureKind.CLASSES)
     b'e.example\tc\t'
     """
-    # No name of a host and no IRI has a tab in it, so all of a host stand together.
+    # Host names and IRIs contain no tab, so all keys of a host are adjacent.
     return b"%s\t%s\t" % (host, kind.encode())

@@ -1,4 +1,4 @@
-"""The names of what is described: reserved IRIs that begin with that of the log."""
+"""IRIs of the described crawl: reserved names that begin with the name of the log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rdfcrawl.analysis.description.turtle import resource
 
 
 class DescribedCrawl(NamedTuple):
-    """The crawl that is described, and the IRIs of its parts as terms of Turtle.
+    """The described crawl, and the IRIs of its parts as terms of Turtle.
 
     Attributes:
         log: name of its log.
@@ -23,7 +23,7 @@ class DescribedCrawl(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """All that was crawled."""
+        """The dataset of the crawl."""
         return resource(f"urn:rdfcrawl:crawl:{self.log}")
 
     @property
@@ -37,5 +37,5 @@ class DescribedCrawl(NamedTuple):
         return resource(f"urn:rdfcrawl:crawl:{self.log}:publisher")
 
     def host(self, name: str) -> str:
-        """All that was crawled from a host."""
+        """Return the dataset of a host."""
         return resource(f"urn:rdfcrawl:crawl:{self.log}:host:{quote(name, safe=':')}")

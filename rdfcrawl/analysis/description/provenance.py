@@ -1,4 +1,4 @@
-"""Take from the provenance of a crawl in which formats hosts publish documents."""
+"""Read from the provenance of a crawl the formats in which hosts publish documents."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.description.table import FigureTable
 
-# What an activity has read its document as, and what it has generated. The format
-# comes first; one without statements generates nothing.
+# The format of an activity, and the document that it generated. The format comes
+# first; an activity without statements generates no document.
 _FACTS: Final = re.compile(
     rb'^<([^>\n]*)> <(?:%b> "([^"\n]*)"|%b> <([^>\n]*)>)'
     % (re.escape(f"{RC}format".encode()), re.escape(f"{PROV}wasGeneratedBy".encode())),
@@ -30,9 +30,9 @@ _FACTS: Final = re.compile(
 
 
 def iter_provenance(folder: Path) -> Iterator[bytes]:
-    """Yield what can be read of the provenance in whole lines.
+    """Yield the readable provenance as complete lines.
 
-    Damaged segments are passed over: no figure of the data depends on them.
+    Damaged segments are skipped: no figure of the data depends on them.
     """
     for path in list_segments(folder) if folder.is_dir() else ():
         with suppress(FileNotFoundError, TornMember):
@@ -40,11 +40,11 @@ def iter_provenance(folder: Path) -> Iterator[bytes]:
 
 
 def add_provenance(table: FigureTable, lines: bytes) -> None:
-    """Count the documents of each host by the format that they were read as.
+    """Count the documents of each host by format.
 
     Args:
-        table: that takes the figures of each host.
-        lines: whole lines of provenance, as it is written.
+        table: receives the figures of each host.
+        lines: complete lines of provenance.
     """
     documents: dict[bytes, list[bytes]] = {}
     activity = read_as = b""

@@ -1,4 +1,4 @@
-"""Add what documents say to the figures of their hosts."""
+"""Add the statements of documents to the figures of their hosts."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 _BEGIN: Final = 9  # past "<https://"
 _TYPE: Final = f"<{RDF_TYPE}>".encode()
-_MAX_HELD_BYTES: Final = 64 * 1024 * 1024  # of statements, before terms are handed on
+_MAX_HELD_BYTES: Final = 64 * 1024 * 1024  # of statements between two flushes
 _MAX_PIECE_BYTES: Final = 1024 * 1024
 _MAX_HOST_BYTES: Final = 300  # of an IRI, up to the end of its host
 _MAX_ATTRIBUTIONS: Final = 1000  # of one document
 
 
 class FigureScan:
-    """The way of documents into a table of figures.
+    """Count the statements of documents in a table of figures.
 
     Args:
-        table: that takes the figures of each host; all of them after `flush`.
+        table: receives the figures of each host; complete after `flush`.
     """
 
     def __init__(self, table: FigureTable) -> None:
         self._table = table
-        # By host; a link is the beginning of its object, and its predicate.
+        # By host; a link is the prefix of its object, and its predicate.
         self._properties: defaultdict[bytes, Counter[bytes]] = defaultdict(Counter)
         self._classes: defaultdict[bytes, Counter[bytes]] = defaultdict(Counter)
         self._links: defaultdict[bytes, Counter[bytes]] = defaultdict(Counter)
         self._n_new_bytes = 0  # of statements since the last flush, at most
 
     def add(self, document: LogDocument) -> None:
-        """Count what a document says; one without statements is left out.
+        """Count the statements of a document; tombstones are ignored.
 
         Raises:
             OSError: a disk cannot be read, or is full.
@@ -69,7 +69,7 @@ class FigureScan:
             table.add(key_prefix(host, kind) + about, 1)
 
     def flush(self) -> None:
-        """Hand the uses of properties, classes and links over to the table."""
+        """Move the counts of properties, classes and links to the table."""
         for host, uses in self._properties.items():
             self._table.add_all(key_prefix(host, FigureKind.PROPERTIES), uses)
             self._add_namespaces(host, uses)
@@ -82,7 +82,7 @@ class FigureScan:
         self._n_new_bytes = 0
 
     def _add(self, host: bytes, statements: list[Statement]) -> bool:
-        """Add statements of a piece; return whether they may attribute a document."""
+        """Add statements; return whether they may name a publisher or a licence."""
         table = self._table
         subjects, predicates, objects = zip(*statements, strict=True)
         table.add(key_prefix(host, FigureKind.TRIPLES), len(statements))
@@ -92,7 +92,7 @@ class FigureScan:
         typed = [(s, o) for s, p, o in statements if p == _TYPE and o[:1] == b"<"]
         if typed:
             self._add_classes(host, typed, hashes)
-        # By the IRI up to the slash behind its host, most often.
+        # By the IRI up to the slash after its host, in most cases.
         self._links[host].update(
             [
                 (o[: o.find(b"/", _BEGIN, _MAX_HOST_BYTES) + 1] or o[:_MAX_HOST_BYTES])
@@ -144,7 +144,7 @@ class FigureScan:
         self._table.add_all(key_prefix(host, FigureKind.VOCABULARIES), namespaces)
 
     def _add_links(self, host: bytes, links: Counter[bytes]) -> None:
-        """Add the links to other hosts; classes of instances are none."""
+        """Add the links to other hosts; the class of an instance is not a link."""
         found: Counter[bytes] = Counter()
         for link, number in links.items():
             end = link.rfind(b"<")
@@ -155,7 +155,7 @@ class FigureScan:
 
 
 def _namespace(term: bytes) -> bytes:
-    """Return the namespace of an IRI; nothing if there is none.
+    """Return the namespace of an IRI; empty if there is none.
 
     >>> _namespace(b"<http://e.example/v#a>")
     b'http://e.example/v#'

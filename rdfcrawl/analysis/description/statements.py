@@ -1,4 +1,4 @@
-"""The statements of one document, each once, as terms of N-Quads."""
+"""The distinct statements of one document, as terms of N-Quads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MAX_REMEMBERED: Final = 1_000_000  # statements of one document
 
 
 def iter_statements(pieces: Iterable[bytes], graph: str) -> Iterator[list[Statement]]:
-    """Yield the statements of a document, each once, piece by piece.
+    """Yield the distinct statements of a document, piece by piece.
 
-    A statement in two graphs is two. Of a document of more than a million statements,
-    those that are repeated later may be yielded again.
+    The same triple in two graphs counts twice. In a document of more than a million
+    statements, later repetitions may be yielded.
 
     Args:
-        pieces: whole lines of canonical N-Quads, where each has a graph.
+        pieces: complete lines of canonical N-Quads, each with a graph.
         graph: of the document.
     """
     tail = b" <%s> .\n" % graph.encode()
@@ -29,7 +29,7 @@ def iter_statements(pieces: Iterable[bytes], graph: str) -> Iterator[list[Statem
     for piece in pieces:
         if len(seen) < _MAX_REMEMBERED:
             seen.update(map(hash, former))
-        # A literal has no line feed in it, so each tail ends a line.
+        # Literals contain no line feed, so each tail ends a line.
         is_of_one_graph = piece.count(tail) == piece.count(b"\n")
         lines = set(piece.split(tail if is_of_one_graph else b"\n"))
         lines.discard(b"")
@@ -37,5 +37,5 @@ def iter_statements(pieces: Iterable[bytes], graph: str) -> Iterator[list[Statem
             lines = {line for line in lines if hash(line) not in seen}
         former = lines
         triples = lines if is_of_one_graph else [x[: x.rfind(b" <")] for x in lines]
-        # No IRI and no label has a space in it.
+        # IRIs and labels contain no space.
         yield [*map(bytes.split, triples, repeat(b" "), repeat(2))]

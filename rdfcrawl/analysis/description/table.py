@@ -1,9 +1,9 @@
 """A table of figures that may be larger than memory.
 
-What is added under one key is merged: added up, the largest of all, their common
-beginning, or the number of different hashes. When memory is full, the table is written
-to a scratch file, sorted by key; reading merges these files. So the figures are the
-same whatever came first, and however often the table was written.
+Figures of one key are merged: summed, maximum, common prefix, or distinct count. When
+memory is full, the table is written to a scratch file, sorted by key; reading merges
+these files. So the figures depend neither on the order of additions nor on the number
+of scratch files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Largest(int):
-    """A number of which the largest is kept, not the sum."""
+    """A number that merges as the maximum instead of the sum."""
 
     __slots__ = ()
 
@@ -41,9 +41,9 @@ Figure: TypeAlias = int | bytes | DistinctCount
 
 _HELD: Final = 1_000_000  # hashes in memory, of about 100 bytes each
 _KEY_HELD: Final = 4  # memory of a key with its figure, in hashes
-_FILES: Final = 64  # scratch files at once
-_RECORD: Final = struct.Struct(">cII")  # how it merges, lengths of key and figure
-_HASH_HELD_BYTES: Final = 100  # memory of a hash, about
+_FILES: Final = 64  # open scratch files
+_RECORD: Final = struct.Struct(">cII")  # kind of merge, lengths of key and figure
+_HASH_HELD_BYTES: Final = 100  # approximate memory of a hash
 _MAX_TEXT_BYTES: Final = 4096
 _BUFFER_BYTES: Final = 64 * 1024
 _SUM, _MAX, _PREFIX, _DISTINCT = b"+", b">", b"^", b"#"
@@ -55,12 +55,12 @@ class FigureTable:
     """Figures by key, merged, in bounded memory.
 
     Args:
-        scratch: folder of the scratch files; by default that of the system.
+        scratch: folder of the scratch files; by default that of the operating system.
     """
 
     def __init__(self, scratch: Path | None = None) -> None:
         self._folder = None if scratch is None else str(scratch)
-        self._n_added = 0  # memory since it was last counted, in hashes; at most so
+        self._n_added = 0  # upper bound of memory since the last exact count, in hashes
         self._sums: dict[bytes, int] = {}
         self._maxima: dict[bytes, Largest] = {}
         self._prefixes: dict[bytes, bytes] = {}
@@ -103,14 +103,14 @@ class FigureTable:
         self._n_added += _held_by(key)
 
     def share(self, key: bytes, beginning: bytes) -> None:
-        """Keep what all texts of a key begin with, up to a length."""
+        """Keep the common prefix of all texts of a key, up to a maximum length."""
         beginning = beginning[:_MAX_TEXT_BYTES]
         known = self._prefixes.get(key, beginning)
         self._prefixes[key] = common_beginning(known, beginning)
         self._n_added += _held_by(key) + _held_by(beginning)
 
     def count(self, key: bytes, hashes: Collection[bytes]) -> None:
-        """Count different hashes of a key."""
+        """Count distinct hashes of a key."""
         count = self._counts.get(key)
         if count is None:
             count = self._counts[key] = DistinctCount()
@@ -131,7 +131,7 @@ class FigureTable:
             self.add(key, figure)
 
     def trim(self) -> None:
-        """Write the table to a file if it has become too large.
+        """Write the table to a file if it is too large.
 
         Raises:
             OSError: the disk of the scratch files is full.
@@ -142,7 +142,7 @@ class FigureTable:
         self._n_added = sum(_held_by(key) for table in tables for key in table)
         self._n_added += sum(map(_held_by, self._prefixes.values()))
         self._n_added += sum(count.n_held for count in self._counts.values())
-        # Half: else it would be counted again and again.
+        # Half: otherwise the memory would be recounted on every call.
         if self._n_added > _HELD // 2:
             self._write(self._held())
             for table in tables:
@@ -156,11 +156,11 @@ class FigureTable:
             del self._files[:n_files]
 
     def items(self) -> Iterator[tuple[bytes, Figure]]:
-        """Yield all figures, sorted by key; one reader at a time."""
+        """Yield all figures, sorted by key; only one reader at a time."""
         return _merged([*map(_read, self._files), self._held()])
 
     def _held(self) -> Iterator[_Record]:
-        """Yield what is in memory, sorted."""
+        """Yield the figures in memory, sorted."""
         key = itemgetter(0)
         tables = (sorted(table.items(), key=key) for table in self._tables)
         return heapq.merge(*tables, key=key)
@@ -174,7 +174,7 @@ class FigureTable:
 
 
 def common_beginning(one: bytes, other: bytes) -> bytes:
-    """Return what two texts begin with.
+    """Return the common prefix of two texts.
 
     >>> common_beginning(b"http://a/", b"http://b/")
     b'http://'
@@ -192,7 +192,7 @@ def _held_by(text: bytes) -> int:
 
 
 def _read(file: IO[bytes]) -> Iterator[_Record]:
-    """Yield the records of a file from its begin."""
+    """Yield the records of a file from its beginning."""
     file.seek(0)
     while head := file.read(_RECORD.size):
         how, n_key, n_text = _RECORD.unpack(head)
@@ -211,7 +211,7 @@ def _merged(sources: Sequence[Iterable[_Record]]) -> Iterator[_Record]:
 
 
 def _joined(figures: Sequence[Any]) -> Figure:
-    """Return the figure of one key; all are of one type."""
+    """Merge the figures of one key; all have the same type."""
     first = figures[0]
     if isinstance(first, Largest):
         return Largest(max(figures))
@@ -219,7 +219,7 @@ def _joined(figures: Sequence[Any]) -> Figure:
         return int(sum(figures))
     if isinstance(first, bytes):
         return common_beginning(min(figures), max(figures))
-    # Another one: that in memory is still counted on.
+    # A new count: the one in memory is still in use.
     count = DistinctCount()
     for each in figures:
         count.merge(each)

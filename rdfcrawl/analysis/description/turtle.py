@@ -13,7 +13,7 @@ from rdfcrawl.rdf.terms import iri, literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Predicate and object, as they are written.
+# Predicate and object, as Turtle.
 Properties: TypeAlias = "Iterable[tuple[str, str]]"
 
 _PREFIXES: Final = {
@@ -31,12 +31,12 @@ PREFIXES: Final = "".join(
 
 
 def node(subject: str, properties: Properties) -> str:
-    """Return a node with its properties; those of one predicate follow each other."""
+    """Return a node with its properties; consecutive equal predicates are grouped."""
     return f"\n{subject} {_listed(properties, '    ')} .\n"
 
 
 def blank(properties: Properties) -> str:
-    """Return a node without name, as an object."""
+    """Return an anonymous blank node, as an object."""
     return f"[ {' ; '.join(f'{name} {value}' for name, value in properties)} ]"
 
 
@@ -54,7 +54,7 @@ def text(value: str) -> str:
 
 
 def resource(value: str) -> str:
-    """Return an IRI, absolute or not."""
+    """Return an absolute or relative IRI."""
     return iri(value)
 
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.description.names import DescribedCrawl
 
 _FEATURE = "<http://www.w3.org/ns/formats/N-Quads>"
-_SLASHES = 3  # of the shortest space: that of all IRIs of a host
+_SLASHES = 3  # in the shortest space: all IRIs of a host
 
 
 def describe_document(crawl: DescribedCrawl) -> str:
-    """Return what is said of the description itself."""
+    """Return the statements about the description itself."""
     return node(
         "<>",
         [
@@ -41,11 +41,11 @@ def describe_all(
     n_linksets: int,
     dumps: Iterable[str],
 ) -> str:
-    """Return the description of all that was crawled.
+    """Return the description of the crawl.
 
     Args:
-        crawl: that is described.
-        figures: of all hosts together.
+        crawl: the described crawl.
+        figures: of all hosts.
         n_hosts: number of all hosts.
         n_linksets: number of all linksets of all hosts.
         dumps: files with the statements, relative to the description.
@@ -67,10 +67,10 @@ def describe_all(
 def describe_host(
     crawl: DescribedCrawl, figures: DatasetFigures, described: Container[str]
 ) -> str:
-    """Return the description of what was crawled from one host.
+    """Return the description of one host.
 
     Args:
-        crawl: that is described.
+        crawl: the described crawl.
         figures: of the host.
         described: hosts that have a description.
     """
@@ -130,7 +130,7 @@ def _class_partitions(classes: Ranking[Cardinality]) -> Iterator[tuple[str, str]
 
 
 def _estimated(names: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield which figures of a node are estimates, and how good these are."""
+    """Yield the names of estimated figures, and the standard error."""
     for name in names:
         yield "rc:estimated", name
     if names:
@@ -168,7 +168,7 @@ def _linksets(
 
 
 def uri_space(prefix: str) -> str:
-    """Return what IRIs have in common, up to a separator; empty if it is too little.
+    """Return the common prefix of IRIs up to a separator; empty if it is too short.
 
     >>> uri_space("http://e.example/people/a"), uri_space("http://e.ex")
     ('http://e.example/people/', '')

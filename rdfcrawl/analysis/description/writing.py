@@ -1,4 +1,4 @@
-"""Write the descriptions of a crawl as files, whole or not at all."""
+"""Write the descriptions of a crawl as files, atomically."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ LISTED_OF_HOST: Final = 100
 
 
 class DescriptionOptions(NamedTuple):
-    """How a crawl is described.
+    """Options of a description.
 
     Attributes:
         title: of the crawl.
-        publisher: who describes it.
-        n_hosts: hosts that are described one by one: those with most statements.
-        scratch: folder of scratch files; by default that of the system.
+        publisher: name of the publisher of the description.
+        n_hosts: maximum number of described hosts: those with most statements.
+        scratch: folder of scratch files; by default that of the operating system.
     """
 
     title: str
@@ -64,16 +64,16 @@ def write_descriptions(
     target: Path | None = None,
     files: Sequence[DescribedFile] | None = None,
 ) -> list[Path]:
-    """Write `void.ttl` and `dcat.ttl` beside a crawl, or both into one file.
+    """Write `void.ttl` and `dcat.ttl` into the folder of a crawl, or both to one file.
 
     Args:
         log: of the crawl.
-        options: see there.
-        target: the one file.
-        files: with the statements; by default the segments of the log.
+        options: title, publisher and limits.
+        target: file for both descriptions.
+        files: files with the statements; by default the segments of the log.
 
     Returns:
-        The files that were written.
+        The written files.
 
     Raises:
         OSError: a disk cannot be read, or is full.
@@ -89,7 +89,7 @@ def write_descriptions(
         scan.flush()
         for lines in iter_provenance(log.root / "provenance"):
             add_provenance(hosts, lines)
-        if files is None:  # now: they may have been compacted meanwhile
+        if files is None:  # list them late: compaction may have replaced some
             files = _segments(log.root, paths[0].absolute().parent)
         outputs = [stack.enter_context(replacing_file(path)) for path in paths]
         _write(crawl, hosts, options, files, outputs)
@@ -131,7 +131,7 @@ def _write(
 
 
 class _Summary(NamedTuple):
-    """What is known once the figures of all hosts were read."""
+    """Sums over the figures of all hosts."""
 
     n_hosts: int
     n_linksets: int
@@ -158,10 +158,10 @@ class _Summary(NamedTuple):
 
 
 def _segments(root: Path, folder: Path) -> list[DescribedFile]:
-    """Return the segments of a log, as they are seen from a folder."""
+    """Return the segments of a log, with paths relative to a folder."""
     found = []
     for path in list_segments(root / "quads"):
-        with suppress(FileNotFoundError):  # there was nothing in it
+        with suppress(FileNotFoundError):  # removed since, as it was empty
             href = quote(os.path.relpath(path, folder))
             n_bytes = path.stat().st_size
             file = DescribedFile(

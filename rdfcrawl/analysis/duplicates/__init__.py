@@ -1,5 +1,5 @@
 """Documents that are equal, or nearly so, under several URLs or at several times.
 
-`fingerprints` gives the hashes and the sketch of one document, `clusters` finds which
-documents are equal, and `canonical` chooses the URL that represents them.
+`fingerprints` computes the hashes and the sketch of a document, `clusters` finds equal
+documents, and `canonical` chooses the URL that represents them.
 """

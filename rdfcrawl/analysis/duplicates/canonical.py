@@ -1,7 +1,7 @@
-"""Canonical URLs: which member of a cluster of duplicates represents it (section 6.2).
+"""Canonical URLs: the representatives of clusters of duplicates (section 6.2).
 
-The paper names the shortest URL, that of the highest PageRank, and "the URL listed in a
-Sitemap file", which gives the power to webmasters; the order of the rules is ours.
+The paper suggests the shortest URL, that of the highest PageRank, and "the URL listed
+in a Sitemap file", which gives control to webmasters; the order of the rules is ours.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class CanonicalCandidate:
 
     Attributes:
         is_listed: a sitemap lists it.
-        priority: the greatest that a sitemap states; None if none does.
+        priority: the greatest stated in sitemaps; None if none is stated.
         is_declared: the page of a member names it by `rel=canonical`.
         is_redirect_target: a member redirects to it.
         pagerank: 0 if it is no node of the graph.
@@ -38,9 +38,9 @@ class CanonicalCandidate:
 def choose_canonical(members: Iterable[CanonicalCandidate]) -> str:
     """Return the URL of a cluster's representative.
 
-    The first rule that tells members apart decides: listed in a sitemap, and with the
-    greater priority; named by `rel=canonical`; target of a redirect; greater PageRank;
-    shorter; first in order of bytes.
+    The first rule that distinguishes members decides: listed in a sitemap, and with
+    the greater priority; named by `rel=canonical`; target of a redirect; greater
+    PageRank; shorter; first in byte order.
 
     Raises:
         ValueError: there are no members.

@@ -1,15 +1,15 @@
 """Clusters of near-duplicates: equal hashes first, then sketches, then redirects.
 
-Two documents are near-duplicates if their resemblance, the share of shingles that they
-have in common of all that either has, is 0.9 or more. The sketch has 64 minima, and the
-share of equal ones estimates it, with a standard error of 0.04 at 0.9. That minima of
-which only 6 bits are known agree by chance is expected of less than half a minimum from
-a resemblance of 0.5 on, so it is not subtracted. Pairs to compare
-are found by bands: 16 of 4 minima; a pair of resemblance 0.9 has an equal band with a
-probability of 1 - 4e-8, one of 0.7 with 0.99, one of 0.3 with 0.12.
+Two documents are near-duplicates if their resemblance, the share of common shingles in
+all shingles of both, is 0.9 or more. The sketch has 64 minima; the share of equal ones
+estimates the resemblance, with a standard error of 0.04 at 0.9. If only 6 bits of the
+minima are known, less than half a minimum is expected to agree by chance from a
+resemblance of 0.5 on, so this is not subtracted. Candidate pairs are found by bands: 16
+of 4 minima. A pair of resemblance 0.9 has an equal band with a probability of 1 - 4e-8,
+one of 0.7 with 0.99, one of 0.3 with 0.12.
 
-A cluster is what hangs together by such pairs (section 5.1.1); redirects join their
-source with their target.
+A cluster is a connected component of such pairs (section 5.1.1); redirects connect
+their source with their target.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 N_MINIMA: Final = 64
 N_BANDS: Final = 16
 NEAR_DUPLICATE: Final = 0.9  # resemblance
-RELATED: Final = 0.7  # below it, nobody would call them duplicates
-# Documents with an equal band that one is compared with. Templates without content of
-# their own share a band by thousands; beyond this some pairs are missed.
+RELATED: Final = 0.7  # below it, documents are not duplicates in any sense
+# Documents with an equal band to compare one with. Thousands of empty templates share a
+# band; beyond this limit some pairs are missed.
 MAX_COMPARED: Final = 256
 
 _BAND: Final = N_MINIMA // N_BANDS
 _LOW: Final = (1 << LOW_BITS) - 1
-# The top bit of each lane of 16 or 32 bits, and all below it.
+# The top bit of each lane of 16 or 32 bits, and all lower bits.
 _SHORT_TOPS: Final = int.from_bytes(b"\x80\0" * N_MINIMA, "big")
 _SHORT_RESTS: Final = int.from_bytes(b"\x7f\xff" * N_MINIMA, "big")
 _LONG_TOPS: Final = int.from_bytes(b"\x80\0\0\0" * N_MINIMA, "big")
@@ -45,13 +45,13 @@ _LONG_RESTS: Final = int.from_bytes(b"\x7f\xff\xff\xff" * N_MINIMA, "big")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentPrint:
-    """What clusters are made from, of one crawled URL.
+    """Hashes and redirects of one crawled URL, from which clusters are computed.
 
     Attributes:
         text_hash: of its content; empty if it has none.
         minima: numbers of `fingerprints.read_sketch`; empty if there is no sketch.
-        redirects_to: URLs that it redirected to, in order.
-        n_shingles: different ones that the sketch is made of; 0: not known.
+        redirects_to: targets of its redirects, in order.
+        n_shingles: number of distinct shingles in the sketch; 0: unknown.
     """
 
     url: str
@@ -64,7 +64,7 @@ class ContentPrint:
 def resemblance(one: Sequence[int], other: Sequence[int]) -> float:
     """Return the estimated resemblance of two documents, from 0 to 1.
 
-    If only the low bits of the minima of one of them are known, these are compared.
+    If one document has only the low bits of its minima, only these are compared.
 
     >>> resemblance([1, 2, 3, 4], [1, 2, 3, 9])
     0.75
@@ -75,49 +75,48 @@ def resemblance(one: Sequence[int], other: Sequence[int]) -> float:
 
 
 def low_bits(minima: Sequence[int]) -> array[int]:
-    """Return what is known of the minima of all documents, below 4,096."""
+    """Return the bits of the minima that all sketches have, below 4,096."""
     return array("H", [x & _LOW for x in minima])
 
 
 class SketchMinima:
-    """Minima of one sketch, prepared to be compared often.
+    """Minima of one sketch, prepared for many comparisons.
 
-    All of them are one number, so that those that differ are counted at once.
+    They form a single number, so all that differ are counted in one operation.
     """
 
-    __slots__ = "_is_whole", "_low", "_minima", "_n", "low_bytes"
+    __slots__ = "_has_all_bits", "_low", "_minima", "_n", "low_bytes"
 
     def __init__(self, minima: Sequence[int]) -> None:
         self._n = len(minima)
-        self._is_whole = max(minima) > _LOW
+        self._has_all_bits = max(minima) > _LOW
         self.low_bytes = low_bits(minima).tobytes()
         self._low = int.from_bytes(self.low_bytes, byteorder)
         self._minima = int.from_bytes(array("I", minima).tobytes(), byteorder)
 
     def resembles(self, other: SketchMinima, least: float) -> bool:
-        """Return whether the resemblance with another one is `least` or more."""
+        """Return whether the resemblance with another sketch is `least` or more."""
         n_differing = _n_lanes(self._low ^ other._low, _SHORT_TOPS, _SHORT_RESTS)
         if (self._n - n_differing) / self._n < least:
             return False
-        if not (self._is_whole and other._is_whole):
+        if not (self._has_all_bits and other._has_all_bits):
             return True
         n_differing = _n_lanes(self._minima ^ other._minima, _LONG_TOPS, _LONG_RESTS)
         return (self._n - n_differing) / self._n >= least
 
 
 def _n_lanes(number: int, tops: int, rests: int) -> int:
-    """Return how many lanes of bits are not 0; no sum goes beyond its lane."""
+    """Return how many lanes of bits are not 0; sums do not overflow their lanes."""
     return ((((number & rests) + rests) | number) & tops).bit_count()
 
 
 def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
     """Yield the clusters of two URLs or more, each sorted, in order of their first.
 
-    Prints in another order give the same clusters, unless more than `MAX_COMPARED`
-    different documents share a band. Targets of redirects that have no print of their
-    own are members, too.
+    The order of the prints does not matter, unless more than `MAX_COMPARED` distinct
+    documents share a band. Targets of redirects without a print are members, too.
 
-    Memory: the URLs, and some 1,200 bytes for each different sketch.
+    Memory: the URLs, and some 1,200 bytes for each distinct sketch.
     """
     found = _Clusters()
     for each in prints:
@@ -129,15 +128,15 @@ def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
 def find_related(
     prints: Iterable[ContentPrint], wanted: AbstractSet[str]
 ) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield URLs, each with those whose content resembles its own by `RELATED` or more.
+    """Yield URLs, each with those whose content has a resemblance of `RELATED` or more.
 
-    Itself is among them. Of two with a resemblance of 0.7 one in 100 is missed, and a
+    The URL itself is included. At a resemblance of 0.7, one pair in 100 is missed; a
     content is compared with at most `MAX_COMPARED` others for each band.
 
-    Memory: the sketches, and the pairs that are found.
+    Memory: the sketches, and the pairs found.
 
     Args:
-        prints: of all URLs; what has no sketch resembles nothing.
+        prints: of all URLs; those without sketch resemble nothing.
         wanted: the URLs to yield.
     """
     urls: dict[bytes, list[str]] = {}
@@ -146,21 +145,21 @@ def find_related(
             sketch = array("I", each.minima).tobytes()
             urls.setdefault(sketch, []).append(each.url)
     minima = {sketch: SketchMinima(array("I", sketch)) for sketch in urls}
-    asked = [
+    queried = [
         sketch for sketch, some in urls.items() if any(map(wanted.__contains__, some))
     ]
-    related: dict[bytes, set[bytes]] = {sketch: set() for sketch in asked}
+    related: dict[bytes, set[bytes]] = {sketch: set() for sketch in queried}
     for begin in range(0, 2 * N_MINIMA, 2 * _BAND):
         band = slice(begin, begin + 2 * _BAND)
         buckets = _buckets(
-            minima, {minima[sketch].low_bytes[band] for sketch in asked}, band
+            minima, {minima[sketch].low_bytes[band] for sketch in queried}, band
         )
-        for sketch in asked:
+        for sketch in queried:
             own = minima[sketch]
             for other in buckets[own.low_bytes[band]] - related[sketch]:
                 if own.resembles(minima[other], RELATED):
                     related[sketch].add(other)
-    for sketch in asked:
+    for sketch in queried:
         for url in filter(wanted.__contains__, urls[sketch]):
             yield url, chain.from_iterable(urls[each] for each in related[sketch])
 
@@ -168,7 +167,7 @@ def find_related(
 def _buckets(
     minima: Mapping[bytes, SketchMinima], wanted: Iterable[bytes], band: slice
 ) -> dict[bytes, set[bytes]]:
-    """Return the first sketches that have a band in common, by the band."""
+    """Return the first sketches of each band, up to a maximum."""
     buckets: dict[bytes, set[bytes]] = {each: set() for each in wanted}
     for sketch, each in minima.items():
         bucket = buckets.get(each.low_bytes[band])
@@ -178,7 +177,7 @@ def _buckets(
 
 
 class _Clusters:
-    """Disjoint sets of URLs; the least number of a set names it."""
+    """Disjoint sets of URLs, identified by the least number of a set."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -187,7 +186,7 @@ class _Clusters:
         self._sketches: dict[bytes, int] = {}
 
     def add(self, each: ContentPrint) -> None:
-        """Add a URL, and join it with what has equal content and what it leads to."""
+        """Add a URL, and join it with equal content and targets of redirects."""
         place = self._place(each.url)
         for target in each.redirects_to:
             self._join(place, self._place(target))
@@ -198,7 +197,7 @@ class _Clusters:
             self._join(place, self._sketches.setdefault(sketch, place))
 
     def join_near_duplicates(self) -> None:
-        """Join documents whose sketches are near."""
+        """Join documents with similar sketches."""
         found = self._sketches.items()
         sketches = [(SketchMinima(array("I", x)), place) for x, place in found]
         for begin in range(0, 2 * N_MINIMA, 2 * _BAND):

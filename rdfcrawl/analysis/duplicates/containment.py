@@ -1,7 +1,7 @@
-"""How much of a document is in a longer one, estimated from sketches and sizes.
+"""Share of a document that a longer one contains, from sketches and sizes.
 
-A and B have |A ∩ B| shingles in common, which follows from their resemblance and their
-sizes: r (|A| + |B|) / (1 + r). The containment of A in B is that by |A|.
+The number of common shingles, |A ∩ B|, follows from resemblance and sizes:
+r (|A| + |B|) / (1 + r). Divided by |A|, it is the containment of A in B.
 
 Source: Broder, "On the resemblance and containment of documents" (1997).
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.duplicates.clusters import ContentPrint
 
 MAX_TIMES: Final = 4
-"""As long as a document; of longer ones, the sketch says too little of a part."""
+"""Maximum ratio of lengths: sketches of longer documents say too little of a part."""
 
 
 def containment(share: float, n_shingles: int, n_others: int) -> float:
-    """Return which share of the shingles of a document a longer one has, too.
+    """Return the share of a document's shingles that a longer document contains.
 
-    Sketches are of at most `MAX_SAMPLED` shingles, those with the least sums: of the
-    longer document this is a smaller part, and what both have is drawn from it.
+    Sketches represent at most `MAX_SAMPLED` shingles, those with the least sums. This
+    is a smaller part of the longer document, from which the common ones are drawn.
 
     Args:
         share: resemblance of the sketches.
@@ -52,26 +52,25 @@ def containment(share: float, n_shingles: int, n_others: int) -> float:
 def find_containers(
     prints: Iterable[ContentPrint], wanted: AbstractSet[str]
 ) -> Iterator[tuple[str, str, float]]:
-    """Yield URLs with a longer document that has shingles of theirs, and their share.
+    """Yield URLs with a longer document that contains some shingles, and their share.
 
-    Longer is up to `MAX_TIMES` as long, and of less than `RELATED` resemblance: what is
-    nearer is a copy. Of two documents with a resemblance of 0.2, one
-    pair in 14 is missed, and a document is compared with at most `MAX_COMPARED` others
-    for each pair of minima.
+    Longer documents have up to `MAX_TIMES` the length, and a resemblance below
+    `RELATED`: others are copies. At a resemblance of 0.2, one pair in 14 is missed; a
+    document is compared with at most `MAX_COMPARED` others for each pair of minima.
 
     Memory: the sketches of all prints.
 
     Args:
-        prints: of all URLs; what has no sketch, or no known size, is passed over.
-        wanted: the URLs that are asked for.
+        prints: of all URLs; those without sketch or known size are skipped.
+        wanted: the URLs to examine.
     """
     known = [x for x in prints if x.minima and x.n_shingles]
-    asked = [x for x in known if x.url in wanted]
-    if not asked:
+    queried = [x for x in known if x.url in wanted]
+    if not queried:
         return
-    candidates: list[set[int]] = [set() for _ in asked]
+    candidates: list[set[int]] = [set() for _ in queried]
     minima = [low_bits(x.minima) for x in known]
-    own = [low_bits(x.minima) for x in asked]
+    own = [low_bits(x.minima) for x in queried]
     for first in range(N_MINIMA):
         pair = first, (first + 1) % N_MINIMA
         buckets: dict[tuple[int, ...], list[int]] = {
@@ -83,7 +82,7 @@ def find_containers(
                 bucket.append(number)
         for each_own, found in zip(own, candidates, strict=True):
             found.update(buckets[tuple(each_own[n] for n in pair)])
-    for each, found in zip(asked, candidates, strict=True):
+    for each, found in zip(queried, candidates, strict=True):
         for number in sorted(found):
             share = _share(each, known[number])
             if share:
@@ -91,7 +90,7 @@ def find_containers(
 
 
 def _share(one: ContentPrint, other: ContentPrint) -> float:
-    """Return the containment of a document in another; 0 if that is not longer."""
+    """Return the containment of a document in another; 0 if the other is not longer."""
     if not one.n_shingles < other.n_shingles <= MAX_TIMES * one.n_shingles:
         return 0.0
     share = resemblance(one.minima, other.minima)
@@ -102,9 +101,9 @@ def _share(one: ContentPrint, other: ContentPrint) -> float:
 
 
 def _without_chance(share: float, one: Sequence[int], other: Sequence[int]) -> float:
-    """Return the share of equal minima without those that agree by chance.
+    """Return the share of equal minima, corrected for agreement by chance.
 
-    These are some of the minima from the same part whose low bits alone are known.
+    Only minima of the same part with known low bits can agree by chance.
 
     Source: Li and König, "b-Bit Minwise Hashing" (2010), theorem 1.
     """

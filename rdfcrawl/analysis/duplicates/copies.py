@@ -1,12 +1,12 @@
-"""Tell which documents only lead on to further copies of themselves.
+"""Detect documents whose links lead only to further copies of themselves.
 
-Sites that answer whatever is asked for with one page, or with pages that hardly differ,
-have URLs without end. Their documents are fetched and stored as all others are; but
-beyond a number of copies, the links of further ones are not followed. A document with
-a content of its own is never judged by the others of its host.
+Sites that respond to any URL with one page, or with almost equal pages, have infinitely
+many URLs. Their documents are fetched and stored like others, but beyond a number of
+copies, their links are not followed. A document with unique content is never judged by
+other documents of its host.
 
-All is counted by one worker, when a document is done; `settle` adds up domains and
-addresses for many documents at once.
+One worker counts the documents it has processed; `settle` adds up domains and addresses
+for many documents in one step.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 
 MAX_CACHED: Final = 100_000  # contents and hosts
 LEAST_PAGES: Final = 64  # of a host, before its pages are compared with each other
-MOST_KINDS: Final = 4  # of near copies, that are told apart on one host
-NEAR: Final = 0.9  # least resemblance of near copies that are long
-LEAST_SHINGLES: Final = 16  # of pages that are compared: shorter ones differ by chance
+MOST_KINDS: Final = 4  # kinds of near copies that are distinguished on one host
+NEAR: Final = 0.9  # least resemblance of long near copies
+LEAST_SHINGLES: Final = 16  # of compared pages: shorter ones differ by chance
 _TENTH: Final = 10
 _SLACK: Final = 0.06  # of an estimate by 64 parts
-_ERRORS: Final = "errors"  # stands for the content of all error pages
+_ERRORS: Final = "errors"  # represents the content of all error pages
 
 
 @dataclass(frozen=True, slots=True)
 class CopyLimits:
-    """How many documents of one content are followed further; 0 is no limit."""
+    """Number of documents with equal content whose links are followed; 0: no limit."""
 
     of_host: int = 100
     of_domain: int = 500
     of_address: int = 2000
-    near: int = 1000  # near copies of a host that lead to nothing else
+    near: int = 1000  # near copies of a host that lead only to near copies
 
 
 class ComparedDocument(NamedTuple):
-    """What copies are known by.
+    """Properties by which copies are recognized.
 
     Attributes:
         host: of its URL.
-        shown: fingerprint of its text, or of its statements if it is no page.
+        shown: fingerprint of its text, or of its statements if it is not a page.
         is_page: it is in markup.
-        n_statements: that were stored of it.
-        n_images: of a page of few words; such pages differ in what they show.
-        is_error_page: it says that there is nothing.
+        n_statements: number of stored statements.
+        n_images: of a page of few words, which may differ from others by its images.
+        is_error_page: it says that there is no such page.
     """
 
     host: str
@@ -65,11 +65,11 @@ class ComparedDocument(NamedTuple):
 
 
 class CopyVerdict(NamedTuple):
-    """What becomes of the links of a document.
+    """Decision about the links of a document.
 
     Attributes:
         reason: why they are not followed; None if they are.
-        is_last: they are queued behind all others of their hosts.
+        is_last: they are queued after all others of their hosts.
     """
 
     reason: Reason | None = None
@@ -84,8 +84,8 @@ class _NearCopies:
     """The pages of one host without statements."""
 
     n_pages: int = 0
-    kinds: dict[str, int] = field(default_factory=dict)  # by that of the first
-    last: AbstractSet[bytes] = frozenset()  # links of the near copy before
+    kinds: dict[str, int] = field(default_factory=dict)  # by the sketch of the first
+    last: AbstractSet[bytes] = frozenset()  # links of the previous near copy
 
     def kind_of(self, shown: Fingerprint) -> str | None:
         """Return the sketch of the first near copy of a page, if there is one."""
@@ -93,7 +93,7 @@ class _NearCopies:
         return next((x for x in self.kinds if _are_near(x, sketch, least)), None)
 
     def note(self, shown: Fingerprint) -> int:
-        """Count a page; return the number of near copies, the page included."""
+        """Count a page; return the number of its near copies, including the page."""
         self.n_pages += 1
         if self.n_pages < LEAST_PAGES:
             return 0
@@ -107,7 +107,7 @@ class _NearCopies:
 
 
 def _are_near(one: str, other: str, least: float) -> bool:
-    """Return whether two sketches agree in that share of the parts that one has."""
+    """Return whether two sketches agree in a share of the parts that either has."""
     n_equal = sum(map(eq, one, other))
     if n_equal < least * BINS:
         return False
@@ -116,25 +116,25 @@ def _are_near(one: str, other: str, least: float) -> bool:
 
 
 def _least_resemblance(n_shingles: int) -> float:
-    """Return from which resemblance on pages are near copies.
+    """Return the resemblance from which pages are near copies.
 
-    A word stands in 8 shingles, so that short pages which differ in a number alone
-    resemble each other far less than long ones.
+    A word is part of 8 shingles, so short pages that differ only in a number have a
+    much lower resemblance than long ones.
     """
     one_word = (n_shingles - SHINGLE_WORDS) / (n_shingles + SHINGLE_WORDS)
     return min(NEAR, one_word - _SLACK)
 
 
 class CopyJudge:
-    """Counts the documents of one worker, and judges the links of copies.
+    """Count the documents of one worker, and judge the links of copies.
 
     Args:
-        limits: see there.
-        place_of: returns domain and address of a host; empty if not known.
+        limits: numbers of copies whose links are followed.
+        place_of: returns domain and address of a host; empty if unknown.
 
     Attributes:
-        suspects: contents of which there are many: documents with others, of hosts
-            without near copies, need not be judged.
+        suspects: frequent contents; documents with other contents, of hosts without
+            near copies, need not be judged.
         near_hosts: hosts with many near copies or error pages.
     """
 
@@ -144,7 +144,7 @@ class CopyJudge:
         self.suspects: set[str] = set()
         self.near_hosts: set[str] = set()
         self._limits, self._place_of = limits, place_of
-        self._known: set[int] = set()  # hashes of contents that came once at least
+        self._known: set[int] = set()  # hashes of contents seen at least once
         self._copies: dict[tuple[str, str], int] = {}  # by host and content
         self._near: dict[str, _NearCopies] = {}
         self._spread: dict[tuple[str, str], int] = {}  # by domain or address, content
@@ -152,12 +152,12 @@ class CopyJudge:
         self._over: dict[tuple[str, str], Reason] = {}
 
     def is_first(self, content: str) -> bool:
-        """Return whether a content is new here, as most are; remember the content.
+        """Remember a content; return whether it is new to this worker.
 
-        Documents with a new content need not be noted, unless they are error pages, or
+        Documents with new content need not be noted, unless they are error pages, or
         pages without statements, which may be near copies.
         """
-        mark = hash(content)  # far smaller
+        mark = hash(content)  # much smaller than the content
         if mark in self._known:
             return False
         if len(self._known) >= MAX_CACHED:
@@ -195,16 +195,17 @@ class CopyJudge:
         """Judge the links of a document, before `note`.
 
         Args:
-            document: that has them.
+            document: with the links.
             links: of the document.
-            digest: returns what is equal for equal statements, apart from its own URL.
-            leads_on: told links, returns whether one is of another form than its URL.
+            digest: returns a value that is equal for equal statements, except for
+                occurrences of the document's URL.
+            leads_on: returns whether any of some links has another form than the URL.
         """
         content = _content_of(document)
         if not content:
             return FOLLOWED
         if document.is_page and document.n_statements and content != _ERRORS:
-            # Pages that a script fills have one text, and data of their own.
+            # Pages filled by scripts have the same text, but different data.
             if content not in self.suspects:
                 return FOLLOWED
             content = f"{content} {digest()}"
@@ -243,16 +244,16 @@ class CopyJudge:
             return CopyVerdict(Reason.ENDLESS_PAGES)
         return CopyVerdict(is_last=True)
 
-    def _count(self, what: tuple[str, str]) -> int:
-        if len(self._copies) >= MAX_CACHED and what not in self._copies:
+    def _count(self, key: tuple[str, str]) -> int:
+        if len(self._copies) >= MAX_CACHED and key not in self._copies:
             self._copies = _without_rare(self._copies)
             self._near.clear()
             self.near_hosts.clear()
-        n = self._copies[what] = self._copies.get(what, 0) + 1
+        n = self._copies[key] = self._copies.get(key, 0) + 1
         return n
 
     def settle(self) -> None:
-        """Add up for domains and addresses what was noted since the last time."""
+        """Add the documents noted since the last call to domains and addresses."""
         since, self._since = self._since, []
         limits = self._limits
         for (host, content), n in Counter(since).items():
@@ -267,20 +268,20 @@ class CopyJudge:
 
     def _suspect(self, content: str) -> None:
         if len(self.suspects) >= MAX_CACHED:
-            self.suspects.clear()  # each comes back with its next copy
+            self.suspects.clear()  # each returns with its next copy
         self.suspects.add(content)
 
     def _add(self, place: str, content: str, n: int) -> int:
-        what = place, content
-        if len(self._spread) >= MAX_CACHED and what not in self._spread:
+        key = place, content
+        if len(self._spread) >= MAX_CACHED and key not in self._spread:
             self._spread = _without_rare(self._spread)
             self._over = {x: y for x, y in self._over.items() if x in self._spread}
-        total = self._spread[what] = self._spread.get(what, 0) + n
+        total = self._spread[key] = self._spread.get(key, 0) + n
         return total
 
 
 def _content_of(document: ComparedDocument) -> str:
-    """Return what a document shows; empty if nothing is to be compared."""
+    """Return the content by which a document is compared; empty if it is not."""
     if document.is_error_page:
         return _ERRORS
     return "" if document.n_images else document.shown.text_hash
@@ -292,6 +293,6 @@ def _may_be_near(document: ComparedDocument) -> bool:
 
 
 def _without_rare(counts: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Return the frequent ones, as there are too many others."""
-    often = {what: n for what, n in counts.items() if n > _TENTH}
+    """Keep only frequent entries, or none if there are too many of these."""
+    often = {key: n for key, n in counts.items() if n > _TENTH}
     return often if len(often) < MAX_CACHED // 2 else {}

@@ -1,7 +1,7 @@
-"""Clusters of any number of documents, of which all but a number is kept on disk.
+"""Clusters of any number of documents, mostly on disk.
 
-Equal hashes and redirects are found by sorting them. Of each different text, the runs
-of `WINDOW` minima that begin at each fourth one are sorted. What shares a run is
+Equal hashes and redirects are found by sorting. For each distinct text, the runs of
+`WINDOW` minima that start at every fourth one are sorted; texts that share a run are
 compared.
 """
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from rdfcrawl.core.sorting import SpillFolder
 
 WINDOW: Final = 6
-"""Minima of a run: 36 bits, which millions of documents share by chance rarely."""
+"""Minima of a run: 36 bits, which millions of documents rarely share by chance."""
 MAX_CROWD: Final = 4096
-"""Texts with a run in common that are looked at; the others are counted."""
+"""Maximum number of texts with a common run to compare; the others are counted."""
 MAX_COMPARED: Final = 32
-"""Of these, different ones that each is compared with."""
+"""Maximum number of distinct texts among these that each one is compared with."""
 LEAST_MINIMA: Final = 7
-"""Of a sketch: what is shorter is equal or no near-duplicate."""
+"""Distinct minima of a sketch; shorter texts are equal or no near-duplicates."""
 
 _HASH_CHARS: Final = 32
 _NUMBER_CHARS: Final = 8
@@ -48,18 +48,18 @@ _KEY_ENDS: Final = {_TEXT: 1 + _HASH_CHARS, _CONTENT: 1 + _HASH_CHARS, _URL: 17}
 
 
 class SpilledClusters:
-    """Disjoint sets of documents, which are numbers from 0 on.
+    """Disjoint sets of documents, which are numbered from 0.
 
-    Memory: 4 bytes for each document, beside what is said.
+    Memory: 4 bytes for each document, in addition to `memory_bytes`.
 
     Args:
         n_documents: at most 2^32.
         spills: of scratch files.
-        memory_bytes: for what is sorted, about.
+        memory_bytes: approximate memory for sorting.
 
     Attributes:
-        n_crowded: runs of minima that more than `MAX_CROWD` texts have.
-        n_left_out: times that a text was not compared, as it came later in these.
+        n_crowded: runs of minima that more than `MAX_CROWD` texts share.
+        n_left_out: comparisons that were omitted for texts of these runs.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SpilledClusters:
     def add(
         self, number: int, *, text_hash: str, content_hash: str, sketch: str
     ) -> None:
-        """Add what is known of a document; what is no hash is passed over."""
+        """Add the hashes of a document; invalid ones are ignored."""
         for kind, each, more in (
             (_TEXT, text_hash, sketch),
             (_CONTENT, content_hash, ""),
@@ -86,13 +86,13 @@ class SpilledClusters:
                 self._keys.add(line + more.encode() if is_sketch else line)
 
     def add_url(self, number: int, url_mark: int, target_mark: int | None) -> None:
-        """Add the fingerprints of a document's URL, and of where it redirects."""
+        """Add the fingerprints of a document's URL, and of its redirect target."""
         self._keys.add(b"u%016x0%08x" % (url_mark, number))
         if target_mark is not None:
             self._keys.add(b"u%016x1%08x" % (target_mark, number))
 
     def join(self) -> None:
-        """Join what is equal, redirects, and what is nearly equal.
+        """Join equal documents, redirects, and near-duplicates.
 
         Raises:
             OSError: a disk is full, or cannot be read.
@@ -109,7 +109,7 @@ class SpilledClusters:
             self._join_near(int(line[-_NUMBER_CHARS:], 16) for line in lines)
 
     def root(self, number: int) -> int:
-        """Return the least document that is known to be in the set of another one."""
+        """Return the least known document of the set of a document."""
         parents = self._parents
         while parents[number] != number:
             parents[number] = parents[parents[number]]
@@ -117,14 +117,14 @@ class SpilledClusters:
         return number
 
     def _join_redirects(self, lines: Iterator[bytes]) -> None:
-        """Join the document of a URL, if there is one, with those that lead there."""
+        """Join the document of a URL, if there is one, with redirects to it."""
         first = next(lines)
         if first[_KEY_ENDS[_URL] :].startswith(b"0"):
             for line in lines:
                 self._unite(int(first[-8:], 16), int(line[-8:], 16))
 
     def _join_equal(self, key: bytes, lines: Iterator[bytes]) -> None:
-        """Join documents of one hash; the first of a text stands for them."""
+        """Join documents of one hash; the first one represents a text."""
         first = next(lines)
         number = _number_of(first)
         for line in lines:
@@ -148,7 +148,7 @@ class SpilledClusters:
             self._windows.add(f"{window:x}{run}{slot:08x}".encode())
 
     def _join_near(self, slots: Iterator[int]) -> None:
-        """Compare and join texts that have one run in common."""
+        """Compare and join texts with a common run."""
         held = [next(slots)]
         for n, slot in enumerate(slots, 2):
             if n > MAX_CROWD:

@@ -1,4 +1,4 @@
-"""Census of a domain: what its sitemaps miss of it (section 5.1.2)."""
+"""Census of a domain: URLs that its sitemaps list and miss (section 5.1.2)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
 
-SAMPLE_SIZE: Final = 3000  # the paper's, of 300,000 missed URLs
+SAMPLE_SIZE: Final = 3000  # as in the paper, of 300,000 missed URLs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainCensus:
-    """How many URLs of a domain are what, as the paper tells of pubmedcentral.nih.gov.
+    """Numbers of URLs of a domain by state, as for pubmedcentral.nih.gov in the paper.
 
     Attributes:
-        n_crawled: by either way.
+        n_crawled: listed or linked.
         n_seen_listed: |Seen_S|.
         n_crawled_listed: of these.
-        n_listed_duplicates: of these, which another URL represents; no redirects.
+        n_listed_duplicates: of these, represented by another URL; no redirects.
         n_missed: crawled, and in no sitemap.
-        n_missed_duplicates: of these, which another URL represents; no redirects.
+        n_missed_duplicates: of these, represented by another URL; no redirects.
     """
 
     n_crawled: int = 0
@@ -36,12 +36,12 @@ class DomainCensus:
 
     @property
     def n_missed_content(self) -> int:
-        """What sitemaps miss, without duplicates: candidates for missing content."""
+        """Missed URLs that are no duplicates: candidates for missing content."""
         return self.n_missed - self.n_missed_duplicates
 
 
 def is_missed_content(facts: UriFacts) -> bool:
-    """Return whether a URL was crawled, is in no sitemap, and no duplicate."""
+    """Return whether a URL was crawled, is in no sitemap, and is no duplicate."""
     return facts.is_crawled and not facts.is_listed and not facts.is_duplicate
 
 
@@ -69,9 +69,9 @@ def take_census(facts: Iterable[UriFacts]) -> DomainCensus:
 
 
 def sample_missed(facts: Iterable[UriFacts], size: int = SAMPLE_SIZE) -> list[UriFacts]:
-    """Return a sample of the missed content, equal for equal URLs, in any order.
+    """Return a sample of the missed content, independent of the order of URLs.
 
-    Those of the least hashes are taken; only `size` URLs are in memory.
+    It consists of the URLs with the smallest hashes; only `size` URLs are in memory.
     """
     found = nsmallest(size, filter(is_missed_content, facts), key=_hash_of)
     return sorted(found, key=lambda each: each.url)

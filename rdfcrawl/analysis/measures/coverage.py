@@ -1,8 +1,8 @@
-"""Coverage: which part of a domain its sitemaps list (section 5.1.1).
+"""Coverage: the part of a domain that its sitemaps list (section 5.1.1).
 
-Sets of URLs by state, each a part of the one before: Seen, Crawled, Unique, Indexed;
-and by way: `_S` for those in sitemaps, `_D` for those that links lead to. Who has seen
-a URL counts, not whose queue it came from: a URL known both ways is in both.
+Sets of URLs by state, each a subset of the previous one: Seen, Crawled, Unique,
+Indexed. The suffix `_S` means URLs in sitemaps, `_D` URLs found by links. A URL known
+both ways is in both sets, whichever of them queued it first.
 
 Unique counts clusters of duplicates. A cluster is in Unique_S if any of its crawled
 members is in Seen_S, and is indexed if its representative is.
@@ -21,7 +21,7 @@ from rdfcrawl.analysis.measures.uri_facts import UriFacts
 from rdfcrawl.uri.normalize import fingerprint
 
 IndexRule = Callable[[UriFacts], bool]
-"""Whether a crawled URL is added to the index; a crawler has none of its own."""
+"""Whether a crawled URL counts as indexed; a crawler has no index."""
 
 _LISTED: Final = 1
 _LINKED: Final = 2
@@ -29,9 +29,9 @@ _INDEXED: Final = 4
 
 
 def has_statements(facts: UriFacts, at_least: int = 1) -> bool:
-    """Return whether the last fetch was read and stored as many statements.
+    """Return whether the last fetch was read and stored enough statements.
 
-    A document that is unchanged has those of the fetch before.
+    An unchanged document has the statements of its previous fetch.
     """
     for fetch in reversed(facts.fetches):
         if fetch.status != "UNCHANGED":
@@ -42,7 +42,7 @@ def has_statements(facts: UriFacts, at_least: int = 1) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StateSizes:
-    """Sizes of the sets of URLs of one domain, of one way or of both."""
+    """Sizes of the sets of URLs of one domain, of `_S`, of `_D`, or of both."""
 
     seen: int = 0
     crawled: int = 0
@@ -51,7 +51,7 @@ class StateSizes:
 
     @property
     def signal_to_noise(self) -> MeasuredRatio:
-        """Formula (5): |Unique(D)| / |Seen(D)|, also of each way by itself."""
+        """Formula (5): |Unique(D)| / |Seen(D)|."""
         return MeasuredRatio(self.unique, self.seen)
 
     @property
@@ -65,7 +65,7 @@ class DomainCoverage:
     """The measures of section 5.1.1 for one domain.
 
     Attributes:
-        both: by either way, each URL once.
+        both: union of the two, each URL once.
         listed: by sitemaps.
         linked: by Discovery.
         pagerank: of all URLs that are nodes of the graph, crawled or not.
@@ -96,12 +96,12 @@ class DomainCoverage:
 
     @property
     def pagerank_coverage(self) -> MeasuredRatio:
-        """Formula (4): the PageRank of URLs in sitemaps, by that of all URLs."""
+        """Formula (4): the PageRank of URLs in sitemaps / that of all URLs."""
         return MeasuredRatio(self.pagerank_listed, self.pagerank)
 
     @property
     def utility(self) -> MeasuredRatio:
-        """IndexCoverage / UniqueCoverage (section 6.3.1): above 1, sitemaps do better.
+        """IndexCoverage / UniqueCoverage (section 6.3.1): above 1 favours sitemaps.
 
         As one quotient: |Indexed_S| * |Unique| / (|Unique_S| * |Indexed|).
         """
@@ -113,7 +113,7 @@ class DomainCoverage:
 
 @dataclass(slots=True)
 class CoverageCount:
-    """Counts of one domain, to which URLs are added in any order, each once.
+    """Counts of the URLs of one domain; add each URL once, in any order.
 
     Memory: some 100 bytes for each cluster of duplicates; other URLs are only counted.
     """
@@ -154,7 +154,7 @@ class CoverageCount:
             _count(indexed, ways)
 
     def result(self) -> DomainCoverage:
-        """Return the measures of all URLs that were added up to now."""
+        """Return the measures of the URLs added so far."""
         unique, indexed = self._unique.copy(), self._indexed.copy()
         for ways in self._clusters.values():
             self._count_cluster(unique, indexed, ways)
@@ -173,7 +173,7 @@ class CoverageCount:
 
 
 def _count(counts: list[int], ways: int) -> None:
-    """Count in both, in sitemaps and in Discovery."""
+    """Count a URL in both, in sitemaps and in Discovery."""
     counts[0] += 1
     counts[1] += bool(ways & _LISTED)
     counts[2] += bool(ways & _LINKED)
@@ -182,7 +182,7 @@ def _count(counts: list[int], ways: int) -> None:
 def iter_coverage(
     facts: Iterable[UriFacts], is_indexed: IndexRule = has_statements
 ) -> Iterator[DomainCoverage]:
-    """Yield the measures of each domain, from facts that come domain by domain."""
+    """Yield the measures of each domain; facts must be grouped by domain."""
     for domain, uris in groupby(facts, key=attrgetter("domain")):
         count = CoverageCount(domain, is_indexed)
         for each in uris:

@@ -1,4 +1,4 @@
-"""Add to the facts of a domain which of its URLs are duplicates, and of what.
+"""Add the clusters of duplicates to the facts of a domain.
 
 Clusters are those of `analysis.duplicates.clusters`, representatives those of
 `analysis.duplicates.canonical`; only URLs of one domain are compared.
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 
 MAX_COPIES: Final = 4
-"""Of one page, that its facts name."""
+"""Maximum number of copies in the facts of one page."""
 
 LEAST_EQUAL: Final = 5
-"""URLs of a host with the same few words; no page has as many by chance."""
+"""URLs of a host with the same few words; fewer may be a coincidence."""
 
-_FEW_SHINGLES: Final = 50 - SHINGLE_WORDS  # fewer than 50 words have no more
+_FEW_SHINGLES: Final = 50 - SHINGLE_WORDS  # pages of fewer than 50 words
 _NO_TEXT: Final = content_hash(b"")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContent:
-    """What is known of the content of a page beside its facts.
+    """Content of a page that its facts do not include.
 
     Attributes:
-        minima: of its sketch, 64 numbers; empty if there is none.
-        n_shingles: different ones that the sketch is made of; 0: not known.
-        redirects_to: URLs that it redirected to, in normal form.
-        canonical: URL that the page names by `rel=canonical`, in normal form.
+        minima: of its sketch, 64 numbers; empty if there is no sketch.
+        n_shingles: number of distinct shingles in the sketch; 0: unknown.
+        redirects_to: targets of its redirects, in normal form.
+        canonical: URL of its `rel=canonical`, in normal form.
     """
 
     minima: Sequence[int] = ()
@@ -60,15 +60,15 @@ _UNKNOWN = PageContent()
 def with_clusters(
     facts: Sequence[UriFacts], contents: Mapping[str, PageContent] | None = None
 ) -> Iterator[UriFacts]:
-    """Yield the facts of one domain, each with the URL that represents its cluster.
+    """Yield the facts of one domain, each with the representative of its cluster.
 
-    Missed content that is no redirect, or a sample of it, has `copies`, all of other
-    clusters: what its page names as canonical, and what resembles it less than
-    near-duplicates do, if that would represent both. Without such copies it has a
-    `containment`: the greatest share that a longer page has of it.
+    Missed content that is no redirect, or a sample of it, gets `copies` in other
+    clusters: its canonical URL, and pages that are slightly less similar than
+    near-duplicates and would represent both. Without copies it gets a `containment`:
+    the greatest share of it that a longer page contains.
 
-    Error pages are those that say so, and texts of fewer than 50 words, without
-    statements and without images, that `LEAST_EQUAL` URLs of a host have.
+    Error pages are those with `is_error_page`, and pages of fewer than 50 words,
+    without statements and images, whose text `LEAST_EQUAL` URLs of a host share.
 
     Args:
         facts: of all URLs of the domain; they are held in memory.
@@ -101,7 +101,7 @@ def with_clusters(
 def _few_words(
     facts: UriFacts, known: Mapping[str, PageContent]
 ) -> tuple[str, str] | None:
-    """Return host and text of a page of a few words and nothing else, or nothing."""
+    """Return host and text of a page that has only a few words; None for others."""
     read = last_read(facts.fetches)
     if read is None or read.n_statements or facts.n_images or facts.is_redirect:
         return None
@@ -124,7 +124,7 @@ def _print(
 
 
 class _Copies:
-    """Finds copies of missed content beyond its clusters."""
+    """Find copies of missed content outside its clusters."""
 
     def __init__(
         self,
@@ -151,23 +151,23 @@ class _Copies:
                 self._shares[url] = max(share, self._shares.get(url, 0.0))
 
     def of(self, page: UriFacts) -> tuple[str, ...]:
-        """Return at most `MAX_COPIES`, first those that differ in their query."""
+        """Return at most `MAX_COPIES`; those that differ only in their query first."""
         found = self._found.get(page.url, ())
         order = sorted(found, key=lambda x: (not differ_in_query(page.url, x), x))
         return tuple(order[:MAX_COPIES])
 
     def containment(self, page: UriFacts) -> float:
-        """Return the greatest share of a page that a longer one has."""
+        """Return the greatest share of a page that a longer one contains."""
         return self._shares.get(page.url, 0.0)
 
     def _is_copied(self, page: UriFacts, url: str) -> bool:
-        """Return whether the content of a page is rather that of another URL."""
+        """Return whether another URL would represent the content of a page."""
         if not self._is_elsewhere(page, url):
             return False
         return _choose([page, self._read[url]], self._known) == url
 
     def _is_elsewhere(self, page: UriFacts, url: str) -> bool:
-        """Return whether a URL was read, and is in no cluster with a page."""
+        """Return whether a URL was read, and is in another cluster than a page."""
         other = self._read.get(url)
         if other is None or other.is_redirect:
             return False
@@ -175,7 +175,7 @@ class _Copies:
 
 
 def _text_hash(facts: UriFacts) -> str:
-    """Return the hash of what was read last; empty after a failure."""
+    """Return the text hash of the last fetch; empty if it failed."""
     read = last_read(facts.fetches)
     return "" if read is None else text_hash_of(read)
 
@@ -183,13 +183,13 @@ def _text_hash(facts: UriFacts) -> str:
 def text_hash_of(fetch: UriFetch) -> str:
     """Return the hash by which the content of a fetch is compared.
 
-    Pages without visible text, as of images or of scripts, are told by their bytes.
+    Pages without visible text, such as images or scripts, are compared by their bytes.
     """
     return fetch.content_hash if fetch.text_hash == _NO_TEXT else fetch.text_hash
 
 
 def last_read(fetches: Sequence[UriFetch]) -> UriFetch | None:
-    """Return the last fetch before any 304; None if that was not read."""
+    """Return the last fetch that was not a 304; None if it was not read."""
     for fetch in reversed(fetches):
         if fetch.status != "UNCHANGED":
             return fetch if fetch.status in ("SUCCESSFUL", "PARTIAL") else None

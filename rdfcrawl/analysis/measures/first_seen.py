@@ -1,9 +1,9 @@
-"""Who sees a URL first, sitemaps or links, and how much earlier (section 5.2).
+"""First sightings of URLs by sitemaps and by links (section 5.2).
 
-Times are whole seconds: a URL that both ways see in one second is a tie. All measures
-are of a period T; URLs whose time lies outside are left out. What was there when the
-crawl began was first seen when the crawl began: `first_pass_end` finds a begin of T
-that leaves it out.
+Times are whole seconds: if both ways see a URL within one second, it is a tie. All
+measures concern a period T; URLs with a time outside of it are omitted. URLs that exist
+when the crawl begins are first seen then: `first_pass_end` finds a start of T that
+excludes them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ DAY_SECS: Final = 86_400
 
 @dataclass(frozen=True, slots=True)
 class SamplingPeriod:
-    """An interval T of time, with its begin and without its end."""
+    """A time interval T, including its start but not its end."""
 
     begin_ms: float = -inf
     end_ms: float = inf
 
     def secs(self, time_ms: int | None) -> int | None:
-        """Return a time in whole seconds; None if there is none in the period."""
+        """Return a time in whole seconds; None if it is outside the period."""
         if time_ms is None or not self.begin_ms <= time_ms < self.end_ms:
             return None
         return time_ms // 1000
@@ -48,13 +48,13 @@ class FirstSeenCount:
     Attributes:
         delta_secs: formula (6), SeenDelta: the sum of FirstSeen_D(u) - FirstSeen_S(u);
             positive if sitemaps are earlier.
-        n_both: |D_T|: URLs first seen in T by both ways.
-        n_listed_first: of these, by sitemaps first.
-        n_linked_first: of these, by Discovery first.
-        by_ping: figure 7: number of URLs of D_T by whether sitemaps were first, and
-            whether a sitemap that lists the URL came by ping.
-        listed_days: figure 2: URLs by the day of FirstSeen_S, counted from 1970.
-        linked_days: likewise of FirstSeen_D.
+        n_both: |D_T|: URLs first seen in T both ways.
+        n_listed_first: of these, first by sitemaps.
+        n_linked_first: of these, first by Discovery.
+        by_ping: figure 7: URLs of D_T by whether sitemaps were first, and whether a
+            sitemap that lists the URL came by ping.
+        listed_days: figure 2: URLs by the day of FirstSeen_S since 1970.
+        linked_days: URLs by the day of FirstSeen_D.
         day_pairs: figure 6: URLs of D_T by both days, that of sitemaps first.
     """
 
@@ -98,7 +98,7 @@ class FirstSeenCount:
 
     @property
     def n_ties(self) -> int:
-        """URLs of D_T that both ways saw in the same second."""
+        """URLs of D_T that were seen both ways in the same second."""
         return self.n_both - self.n_listed_first - self.n_linked_first
 
     @property
@@ -113,9 +113,9 @@ class FirstSeenCount:
         return MeasuredRatio(self.by_ping[is_listed_first, is_by_ping], self.n_both)
 
     def listed_first_share(self, *, is_by_ping: bool) -> MeasuredRatio:
-        """Return the share that sitemaps saw first, of URLs with ping or without.
+        """Return the share first seen by sitemaps, of URLs with ping or without.
 
-        Where both shares are equal, ping makes no difference: the reading of figure 7.
+        If both shares are equal, pings make no difference (see figure 7).
         """
         first, later = (self.by_ping[way, is_by_ping] for way in (True, False))
         return MeasuredRatio(first, first + later)
@@ -129,10 +129,10 @@ def came_by_ping(facts: UriFacts) -> bool:
 def first_pass_end(
     sitemaps: Iterable[SitemapFacts], facts: Iterable[UriFacts]
 ) -> int | None:
-    """Return when the first pass over a domain was over; None if it is not yet.
+    """Return the end of the first pass over a domain; None before its end.
 
-    This is when the sitemap that was read first and the page that was fetched first
-    have both been read for the second time.
+    The pass ends when both the sitemap that was read first and the page that was
+    fetched first have been read a second time.
     """
     reread = _second((each.started_ms for each in x.readings) for x in sitemaps)
     refetched = _second((each.started_ms for each in x.fetches) for x in facts)
@@ -140,7 +140,7 @@ def first_pass_end(
 
 
 def _second(things: Iterable[Iterable[int]]) -> int | None:
-    """Return the second time of the thing whose first time is the earliest."""
+    """Return the second time of the item with the earliest first time."""
     first: list[int] = []
     for times in things:
         begin = sorted(times)[:2]
@@ -152,11 +152,11 @@ def _second(things: Iterable[Iterable[int]]) -> int | None:
 def iter_first_seen(
     facts: Iterable[UriFacts], periods: dict[str, SamplingPeriod] | None = None
 ) -> Iterator[tuple[str, FirstSeenCount]]:
-    """Yield each domain with its measures, from facts that come domain by domain.
+    """Yield each domain with its measures; facts must be grouped by domain.
 
     Args:
-        facts: of each domain together.
-        periods: T of each domain; all times for those without one.
+        facts: grouped by domain.
+        periods: T of each domain; all times for the others.
     """
     for domain, uris in groupby(facts, key=attrgetter("domain")):
         count = FirstSeenCount((periods or {}).get(domain, ALL_TIMES))

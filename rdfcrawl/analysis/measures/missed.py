@@ -1,7 +1,7 @@
-"""What becomes of content that sitemaps miss: the classes of table 2.
+"""Classes of the content that sitemaps miss (table 2).
 
-The paper's were given by hand to 3,000 URLs. These rules are tried in the order of the
-classes; each URL is in the first whose rule it fits.
+The authors of the paper classified 3,000 URLs by hand. Here each URL belongs to the
+first class whose rule it matches.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-LEAST_LINK_SHARE: Final = 0.5  # of a page's words, of a table of contents
+LEAST_LINK_SHARE: Final = 0.5  # of words within links, in a table of contents
 LEAST_CONTAINMENT: Final = 0.9
 
 
@@ -29,18 +29,18 @@ class MissedClass(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPage:
-    """What is known of a missed URL.
+    """Properties of a missed URL.
 
     Attributes:
-        has_failed: the last fetch failed, whatever the reason.
-        is_error_page: it is answered with a page that says that there is none.
+        has_failed: the last fetch failed, for any reason.
+        is_error_page: its page says that there is no such page.
         is_redirect: the URL redirects elsewhere.
-        duplicates: crawled URLs that hold its content, but were not found to be its
-            near-duplicates: those have no place in the table (`UriFacts.copies`).
-        n_images: of a page of few words; of others, 0.
-        n_words: of a page of many links; of others, 0.
+        duplicates: crawled URLs with the same content that are not in its cluster of
+            near-duplicates (`UriFacts.copies`).
+        n_images: of a page of few words; otherwise 0.
+        n_words: of a page of many links; otherwise 0.
         n_link_words: of these, within links.
-        containment: greatest share of its shingles that another page has, too.
+        containment: greatest share of its shingles that another page contains.
     """
 
     url: str
@@ -55,7 +55,7 @@ class MissedPage:
 
 
 def classify_missed(page: MissedPage) -> MissedClass:
-    """Return the first class of table 2 whose rule a page fits."""
+    """Return the first class of table 2 whose rule a page matches."""
     rules = (
         (MissedClass.ERROR, page.has_failed or page.is_error_page),
         (MissedClass.REDIRECT, page.is_redirect),
@@ -74,7 +74,7 @@ def _has_parameter_twin(page: MissedPage) -> bool:
 
 
 def differ_in_query(url: str, other: str) -> bool:
-    """Return whether two URLs are equal but for their queries.
+    """Return whether two URLs differ only in their queries.
 
     >>> differ_in_query("http://a/x?p=1&q=2", "http://a/x?p=1")
     True

@@ -1,14 +1,23 @@
-"""A measure as numerator and denominator, and exact sums of floats."""
+"""A measure as numerator and denominator, and sums of measures."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from math import fsum
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=Any)  # a dataclass
+
+
+def add_fields(one: T, other: T) -> T:
+    """Return a value whose fields are the sums of the fields of two values."""
+    names = [each.name for each in fields(one)]
+    return replace(one, **{x: getattr(one, x) + getattr(other, x) for x in names})
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRatio:
-    """A quotient of two figures, both of which a report shows.
+    """A quotient that keeps its numerator and denominator for the report.
 
     >>> MeasuredRatio(1, 4).value, MeasuredRatio(0, 0).value
     (0.25, None)
@@ -24,7 +33,7 @@ class MeasuredRatio:
 
 
 class ExactSum:
-    """Sum of floats without rounding but for the last: equal in any order.
+    """Exact sum of floats, rounded only at the end, so the order does not matter.
 
     Source: J. R. Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
     Robust Geometric Predicates" (1997): partial sums that do not overlap.
@@ -51,5 +60,5 @@ class ExactSum:
 
     @property
     def value(self) -> float:
-        """The sum, as `math.fsum` of all that was added."""
+        """The sum, equal to `math.fsum` of the added numbers."""
         return fsum(self._partials)

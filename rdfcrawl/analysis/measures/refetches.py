@@ -1,7 +1,7 @@
-"""What refetches show: changes, how fresh the copies were, and whether lastmod said so.
+"""Measures from refetches: changes, freshness of copies, accuracy of lastmod.
 
-An interval lies between two fetches of a URL that were read, one after the other;
-fetches that failed in between are passed over.
+An interval lies between two consecutive fetches of a URL that were read; failed
+fetches in between are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 
-N_LATEST: Final = 200  # intervals of a site that its lastmods are judged by
+N_LATEST: Final = 200  # latest intervals of a site, to judge its lastmod values
 _WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
 
 
@@ -26,9 +26,9 @@ class FetchInterval(NamedTuple):
 
     Attributes:
         is_changed: the content differs.
-        is_claimed: sitemaps said so at its end.
-        changed_ms: when it changed: `Last-Modified` if it lies in the interval, else
-            the middle; None if it did not.
+        is_claimed: sitemaps claimed a change by the end of the interval.
+        changed_ms: time of the change: `Last-Modified` if it lies in the interval, else
+            the middle; None if there was no change.
     """
 
     begin_ms: int
@@ -39,7 +39,7 @@ class FetchInterval(NamedTuple):
 
 
 def iter_intervals(facts: UriFacts) -> Iterator[FetchInterval]:
-    """Yield the intervals of one URL whose content is known at both ends, in order."""
+    """Yield the intervals of one URL with known content at both ends, in order."""
     last: UriFetch | None = None
     content = ""
     for fetch in facts.fetches:
@@ -69,7 +69,7 @@ def _interval(
 
 
 def stated_lastmod(facts: UriFacts, time_ms: int) -> int | None:
-    """Return the lastmod of a URL that sitemaps stated at a time; None if none."""
+    """Return the lastmod of a URL that sitemaps stated at a time, if any."""
     place = bisect_right(facts.claims, time_ms, key=lambda claim: claim.read_ms)
     return facts.claims[place - 1].lastmod_ms if place else None
 
@@ -77,7 +77,7 @@ def stated_lastmod(facts: UriFacts, time_ms: int) -> int | None:
 def has_claim(stated: int | None, *, before: int | None, since_ms: int) -> bool:
     """Return whether a lastmod claims a change since a fetch.
 
-    It is later than the one that was stated at the fetch, or lies after the fetch.
+    It is later than the one that was stated at the fetch, or than the fetch.
     """
     if stated is None:
         return False
@@ -86,12 +86,12 @@ def has_claim(stated: int | None, *, before: int | None, since_ms: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LastmodAccuracy:
-    """How far the lastmods of a site can be believed.
+    """Reliability of the lastmod values of a site.
 
     Attributes:
-        n_claimed: intervals in which a change was claimed.
-        n_changed: in which the content changed.
-        n_both: in which both is so.
+        n_claimed: intervals with a claimed change.
+        n_changed: intervals with changed content.
+        n_both: intervals with both.
     """
 
     n_intervals: int = 0
@@ -112,22 +112,22 @@ class LastmodAccuracy:
 
     @property
     def precision(self) -> MeasuredRatio:
-        """The share of claimed changes that were changes."""
+        """The share of claimed changes that were real."""
         return MeasuredRatio(self.n_both, self.n_claimed)
 
     @property
     def recall(self) -> MeasuredRatio:
-        """The share of changes that were claimed."""
+        """The share of real changes that were claimed."""
         return MeasuredRatio(self.n_both, self.n_changed)
 
 
 def judge_lastmod(
     facts: Iterable[UriFacts], n_latest: int = N_LATEST
 ) -> LastmodAccuracy:
-    """Return the accuracy of a site's lastmods over its latest intervals.
+    """Return the accuracy of a site's lastmod values over its latest intervals.
 
-    Only that many intervals are in memory; URLs that never had a lastmod count, too:
-    their changes are not claimed.
+    Memory: `n_latest` intervals. URLs that never had a lastmod count, too: their
+    changes are not claimed.
     """
     intervals = (each for uri in facts for each in iter_intervals(uri))
     latest = nlargest(n_latest, intervals, key=lambda each: each.end_ms)
@@ -136,15 +136,15 @@ def judge_lastmod(
 
 @dataclass(slots=True)
 class CopyFreshness:
-    """How fresh the stored copies were, which only refetches can tell.
+    """Freshness of the stored copies, as refetches show it.
 
     Source: J. Cho and H. Garcia-Molina, "Synchronizing a database to improve
     freshness" (2000): a copy is fresh while it equals the live page; its age is the
-    time since it is not, else 0.
+    time since the live page changed, else 0.
 
     Attributes:
-        n_refetches: with content known before and after.
-        n_fresh: whose copy was still equal, just before the refetch.
+        n_refetches: refetches with known content before and after.
+        n_fresh: of these, with a copy that was still equal.
         age_ms: sum of the ages of copies, just before the refetch.
         fresh_ms: sum of the times for which copies were fresh.
         total_ms: sum of the times between fetches.
@@ -183,7 +183,7 @@ class CopyFreshness:
 
 
 def measure_copies(facts: Iterable[UriFacts]) -> CopyFreshness:
-    """Return how fresh the copies of a site, or of all sites, were."""
+    """Return the freshness of the copies of a site, or of all sites."""
     found = CopyFreshness()
     for uri in facts:
         for interval in iter_intervals(uri):

@@ -1,4 +1,4 @@
-"""What figures 3 to 5 show of many domains, in numbers (section 5.1.3)."""
+"""Summary of figures 3 to 5 over many domains, in numbers (section 5.1.3)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CoverageSummary:
-    """Lines beside figures 3 to 5; domains are added one by one, 16 bytes for each.
+    """Summary of figures 3 to 5; each added domain takes 16 bytes.
 
     Attributes:
         n_half: domains whose UniqueCoverage is above 0.5; the paper found 46 %.
         n_most: above 0.9; the paper found 12 %.
         n_above: above the diagonal of figure 5(b): IndexCoverage is above
             UniqueCoverage.
-        n_compared: that have both.
+        n_compared: domains that have both.
     """
 
     n_half: int = 0
@@ -34,7 +34,7 @@ class CoverageSummary:
     _coverages: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, domain: DomainCoverage) -> None:
-        """Count one domain; one without UniqueCoverage is in no figure."""
+        """Count one domain; domains without UniqueCoverage are ignored."""
         unique = domain.unique_coverage.value
         if unique is None:
             return
@@ -59,13 +59,13 @@ class CoverageSummary:
 
     @property
     def above_share(self) -> MeasuredRatio:
-        """The share of domains whose sitemaps have the higher utility."""
+        """The share of domains above the diagonal of figure 5(b)."""
         return MeasuredRatio(self.n_above, self.n_compared)
 
     @property
     def size_correlation(self) -> float | None:
-        """Pearson's r of log DomainSize and UniqueCoverage; None without one."""
+        """Pearson's r of log DomainSize and UniqueCoverage; None if undefined."""
         try:
             return correlation(self._log_sizes, self._coverages)
-        except StatisticsError:  # fewer than two domains, or all are equal
+        except StatisticsError:  # fewer than two domains, or all equal
             return None

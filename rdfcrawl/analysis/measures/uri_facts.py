@@ -1,11 +1,10 @@
-"""What a crawl knows of each URL and each sitemap: the input of all measures.
+"""Facts of a crawl about each URL and each sitemap: the input of all measures.
 
-Whoever reads the logs of a crawl fills these values (the crawl's memory of URIs), and
-yields them sorted by domain, then by URL. Measures, refresh policies and reports read
-nothing else.
+A reader of logs yields these values, sorted by domain, then by URL. Measures, refresh
+policies and reports use no other input.
 
-URLs are in their normal form (`uri.NormalForm`), times are milliseconds since 1970, and
-hashes are as in the provenance: 32 hexadecimal digits, empty where none is known.
+URLs are in their normal form (`uri.NormalForm`), times are milliseconds since 1970,
+and hashes are those of the provenance: 32 hexadecimal digits, or empty if unknown.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ class SitemapOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UriFetch:
-    """One fetch of a URL, whatever came of it; refusals before a request are none.
+    """One fetch of a URL, with any outcome; refusals before a request do not count.
 
     Attributes:
-        started_ms: when it began.
-        status: `sq:status` of its activity, as `SUCCESSFUL` or `UNCHANGED`.
+        started_ms: start of the fetch.
+        status: `sq:status` of its activity, such as `SUCCESSFUL` or `UNCHANGED`.
         http_status: of the last response; 0 without one.
-        n_statements: that were stored, under whatever URL it redirected to.
+        n_statements: stored statements, including those of a redirect's target.
         content_hash: of the decoded body; empty for failures and for 304.
         text_hash: of the normalized text or statements.
         modified_ms: `Last-Modified` of the response.
@@ -51,13 +50,13 @@ class UriFetch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SitemapListing:
-    """One sitemap that lists a URL, and what it last said of that URL.
+class UriListing:
+    """One sitemap that lists a URL, with its latest values for that URL.
 
     Attributes:
-        first_ms: begin of the first reading that lists the URL.
+        first_ms: start of the first reading that lists the URL.
         format: `rc:sitemapFormat` of the sitemap.
-        found_by: how the sitemap was found; of one in an index, how the index was.
+        found_by: origin of the sitemap, or of the index that lists it.
         priority: as stated, from 0 to 1.
     """
 
@@ -72,12 +71,12 @@ class SitemapListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastmodClaim:
-    """What sitemaps say from one reading on, until the next claim about this URL.
+    """The lastmod of a URL in sitemaps from one reading on, until the next claim.
 
     Attributes:
-        read_ms: begin of the reading that first said so.
-        lastmod_ms: the greatest that is stated, of a day or month its begin; None if
-            none is any more.
+        read_ms: start of the first reading with this value.
+        lastmod_ms: the greatest stated value, for a day or month its start; None if
+            sitemaps no longer state one.
     """
 
     read_ms: int
@@ -86,34 +85,34 @@ class LastmodClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UriFacts:
-    """What a crawl knows of one URL.
+    """Facts of a crawl about one URL.
 
     Attributes:
-        domain: registered domain, or another unit that measures are computed for.
-        first_linked_ms: begin of the first fetch of a page that links to the URL;
+        domain: registered domain, or another unit of the measures.
+        first_linked_ms: start of the first fetch of a page that links to the URL;
             seeds are linked from the start of the crawl.
-        listings: by each sitemap that ever listed the URL, sorted by sitemap.
-        claims: stated `lastmod`s, oldest first, each one that differs from the last.
-        fetches: oldest first. Where only the latest are kept, the first fetch and the
-            first change are not known, and nothing else is wrong.
-        cluster: URL that represents the duplicates of this one, which is its own URL
-            if it represents them; empty if there are none.
-        redirects_to: where its redirects end, if elsewhere.
-        copies: of missed content, other URLs that hold it though they are in no
-            cluster with this one: see `domain_clusters.with_clusters`.
-        n_images: of a page of few words; of others, 0.
-        n_words: of a page of many links; of others, 0.
+        listings: one for each sitemap that ever listed the URL, sorted by sitemap.
+        claims: stated `lastmod` values, oldest first; each differs from the previous.
+        fetches: oldest first. If only the latest are kept, the first fetch and the
+            first change are unknown; all else is correct.
+        cluster: representative of the duplicates of this URL, which may be the URL
+            itself; empty if there are none.
+        redirects_to: final target of its redirects, if elsewhere.
+        copies: for missed content: URLs in other clusters with the same content; see
+            `domain_clusters.with_clusters`.
+        n_images: of a page of few words; otherwise 0.
+        n_words: of a page of many links; otherwise 0.
         n_linked_words: of these, within links.
-        is_error_page: it was answered with a page that says that there is none.
-        containment: of missed content, greatest share of its shingles that a longer
-            page has: see `domain_clusters.with_clusters`.
+        is_error_page: its page says that there is no such page.
+        containment: for missed content: greatest share of its shingles that a longer
+            page contains; see `domain_clusters.with_clusters`.
         pagerank: None if the URL is no node of the graph.
     """
 
     domain: str
     url: str
     first_linked_ms: int | None = None
-    listings: tuple[SitemapListing, ...] = ()
+    listings: tuple[UriListing, ...] = ()
     claims: tuple[LastmodClaim, ...] = ()
     fetches: tuple[UriFetch, ...] = ()
     cluster: str = ""
@@ -128,41 +127,41 @@ class UriFacts:
 
     @property
     def first_listed_ms(self) -> int | None:
-        """Begin of the first reading of a sitemap that lists the URL: FirstSeen_S."""
+        """Start of the first reading of a sitemap that lists the URL: FirstSeen_S."""
         return min((listing.first_ms for listing in self.listings), default=None)
 
     @property
     def is_listed(self) -> bool:
-        """Whether the URL is in Seen_S: a sitemap lists it, or did so once."""
+        """Whether the URL is in Seen_S: a sitemap lists it, or once did."""
         return bool(self.listings)
 
     @property
     def is_linked(self) -> bool:
         """Whether the URL is in Seen_D: a page links to it.
 
-        What no sitemap lists was found by Discovery: targets of redirects, too.
+        URLs that no sitemap lists count as linked, such as targets of redirects.
         """
         return self.first_linked_ms is not None or not self.listings
 
     @property
     def is_crawled(self) -> bool:
-        """Whether the URL was fetched, whatever came of it."""
+        """Whether the URL was fetched, with any outcome."""
         return bool(self.fetches)
 
     @property
     def is_representative(self) -> bool:
-        """Whether the URL stands for its cluster, or has no duplicates."""
+        """Whether the URL represents its cluster, or has no duplicates."""
         return not self.cluster or self.cluster == self.url
 
     @property
     def is_redirect(self) -> bool:
-        """Whether the last fetch was led elsewhere."""
+        """Whether the last fetch redirected elsewhere."""
         is_left = bool(self.fetches) and self.fetches[-1].status == "REDIRECTED"
         return is_left or bool(self.redirects_to)
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether another URL holds the content of this one, which leads nowhere else.
+        """Whether another URL represents the content of this one; no redirects.
 
         Section 5.1.2 counts redirects with the missed content.
         """
@@ -171,10 +170,10 @@ class UriFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListReading:
-    """One reading of a sitemap; answers of 304 are readings with the same list.
+    """One reading of a sitemap; a 304 response counts, with the same list.
 
     Attributes:
-        list_hash: of its URLs in their order; equal for equal lists.
+        list_hash: of its URLs in order.
     """
 
     started_ms: int
@@ -184,12 +183,12 @@ class ListReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapFacts:
-    """What a crawl knows of one sitemap file.
+    """Facts of a crawl about one sitemap file.
 
     Attributes:
         domain: of the sitemap itself.
-        format: `rc:sitemapFormat`; empty if the file could not be read as any.
-        is_index: a list of sitemaps, not of pages.
+        format: `rc:sitemapFormat`; empty if the file could not be read.
+        is_index: it lists sitemaps instead of pages.
         readings: oldest first.
     """
 

@@ -1,4 +1,4 @@
-"""How sites use sitemaps: formats, optional values, and how lists grow (3.1)."""
+"""How sites use sitemaps: formats, optional values, growth of lists (section 3.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 UNKNOWN_FORMAT: Final = "unknown"
 TOP_TLDS: Final = 10
 AT_ADDRESSES: Final = ""
-"""In place of a top-level domain: the site has an IP address for a name."""
+"""Replaces the top-level domain of a site whose name is an IP address."""
 
 
 @dataclass(slots=True)
@@ -26,11 +26,11 @@ class UsageCount:
     Memory: one entry for each format and top-level domain.
 
     Attributes:
-        by_format: table 1: listings by format. Files that could not be read count as
-            one each, under `UNKNOWN_FORMAT`: nobody knows what they list.
+        by_format: table 1: listings by format. An unreadable file counts as one, under
+            `UNKNOWN_FORMAT`.
         n_listings: of URLs in sitemaps.
-        n_lastmod: of these, with that element; likewise the other two.
-        n_sites: domains with sitemaps, by top-level domain; `AT_ADDRESSES` has none.
+        n_lastmod: of these, with `lastmod`; the next two correspond.
+        n_sites: domains with sitemaps, by top-level domain or `AT_ADDRESSES`.
     """
 
     by_format: Counter[str] = field(default_factory=Counter)
@@ -85,7 +85,7 @@ class UsageCount:
         return MeasuredRatio(self.n_priority, self.n_listings)
 
     def top_tlds(self, n: int = TOP_TLDS) -> tuple[list[tuple[str, int]], int]:
-        """Return the top-level domains of most sites, and the sites of all others."""
+        """Return the top-level domains with most sites, and the sites of all others."""
         order = sorted(self.n_sites.items(), key=lambda each: (-each[1], each[0]))
         return order[:n], sum(number for _, number in order[n:])
 
@@ -96,7 +96,7 @@ def _top_level(domain: str) -> str:
 
 
 class ListSizes(NamedTuple):
-    """URLs for each sitemap of a domain, by the last reading of each."""
+    """URLs per sitemap of a domain, from the last reading of each."""
 
     least: int
     median: float
@@ -105,14 +105,14 @@ class ListSizes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapHabits:
-    """How the sitemaps of one domain are kept (section 4).
+    """How one domain maintains its sitemaps (section 4).
 
     Attributes:
         n_sitemaps: without indexes.
-        sizes: None without sitemaps that were read.
+        sizes: None if no sitemap was read.
         n_reread: sitemaps that were read more than once.
-        n_log_structured: of these, whose list never changed: new URLs come in new
-            files, as in section 4.1.
+        n_log_structured: of these, with a list that never changed, because new URLs
+            are listed in new files (section 4.1).
     """
 
     n_sitemaps: int
@@ -122,12 +122,12 @@ class SitemapHabits:
 
     @property
     def log_structured_share(self) -> MeasuredRatio:
-        """The share of sitemaps that stay as they are, of those read again."""
+        """The share of reread sitemaps whose list never changed."""
         return MeasuredRatio(self.n_log_structured, self.n_reread)
 
 
 def describe_habits(sitemaps: Iterable[SitemapFacts]) -> SitemapHabits:
-    """Return how the sitemaps of one domain are kept."""
+    """Return how one domain maintains its sitemaps."""
     n_sitemaps = n_reread = n_log = 0
     numbers = []
     for sitemap in sitemaps:

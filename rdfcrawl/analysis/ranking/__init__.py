@@ -1,5 +1,5 @@
-"""Scores by which URLs of a site are ranked: PageRank, and those of sitemaps.
+"""Scores that rank the URLs of a site: PageRank, and scores from sitemaps.
 
-Pure functions over streams of links; numbers of sections are those of U. Schonfeld and
-N. Shivakumar, "Sitemaps: Above and Beyond the Crawl of Duty" (WWW 2009).
+Pure functions over streams of links. Section numbers refer to U. Schonfeld and N.
+Shivakumar, "Sitemaps: Above and Beyond the Crawl of Duty" (WWW 2009).
 """

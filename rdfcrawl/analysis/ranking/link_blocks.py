@@ -1,7 +1,7 @@
-"""Links packed by ranges of their targets: each range may be summed by itself.
+"""Links grouped by ranges of their targets, so each range can be summed separately.
 
-In the order of their sources, what a node gains is the same to the last bit as in
-`pagerank.compute_pagerank`, which adds in that order, too.
+Gains are added in the order of sources, so they equal those of
+`pagerank.compute_pagerank` to the last bit.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _MOST_TARGETS: Final = 1 << 17  # of a block
 
 
 class LinkBlock(NamedTuple):
-    """Some links into one range of nodes.
+    """Links into one range of nodes.
 
     Attributes:
         number: of the range.
-        sources: nodes with links into it, in their order.
-        n_all: of each, how many links it has to all nodes.
-        n_here: of each, how many of these are in `targets`.
-        targets: of each after the other.
+        sources: nodes with links into it, in order.
+        n_all: number of all links of each source.
+        n_here: number of these that are in `targets`.
+        targets: those of the first source, then those of the second, and so on.
     """
 
     number: int
@@ -38,10 +38,10 @@ class LinkBlock(NamedTuple):
 
 
 def pack_links(edges: Iterable[tuple[int, int, int, int]]) -> Iterator[LinkBlock]:
-    """Yield blocks of links, in their order.
+    """Yield blocks of links, in order.
 
     Args:
-        edges: number of the range, source, its number of all links, target; sorted.
+        edges: range number, source, number of all links of the source, target; sorted.
     """
     for number, some in groupby(edges, itemgetter(0)):
         block = _empty(number)
@@ -65,12 +65,12 @@ def _empty(number: int) -> LinkBlock:
 def gain_of_ranges(
     blocks: Iterable[LinkBlock], ranks: Sequence[float], range_size: int
 ) -> Iterator[tuple[int, array[float]]]:
-    """Yield number and gains of each range, by links from nodes of some ranks.
+    """Yield number and gains of each range, for given ranks of nodes.
 
     Args:
-        blocks: of each range together, in the order of sources.
+        blocks: grouped by range, in the order of sources.
         ranks: of all nodes.
-        range_size: nodes of a range; range k begins with node `k * range_size`.
+        range_size: nodes of a range; range k starts with node `k * range_size`.
     """
     for number, some in groupby(blocks, itemgetter(0)):
         gained = array("d", [0.0]) * range_size

@@ -1,7 +1,7 @@
-"""PageRank over links that are streamed once for each round.
+"""PageRank over links that are streamed once per round.
 
-In memory are two arrays of floats, 16 bytes for each node, whatever the number of
-links. Nodes are integers from 0, such as the positions of URLs in a sorted file.
+Memory: two arrays of floats, 16 bytes for each node, for any number of links. Nodes are
+integers from 0, such as the positions of URLs in a sorted file.
 
 Source: S. Brin and L. Page, "The anatomy of a large-scale hypertextual Web search
 engine" (1998); nodes without out-links share their rank among all nodes.
@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-DAMPING: Final = 0.85  # Brin and Page's; the paper on sitemaps gives none
+DAMPING: Final = 0.85  # Brin and Page's; the paper on sitemaps does not state one
 TOLERANCE: Final = 1e-6
 MAX_ROUNDS: Final = 100
 
 
 class OutLinks(NamedTuple):
-    """All that one node links to.
+    """The links of one node.
 
     Attributes:
-        targets: each once.
-        weights: shares of its rank that they get, which sum to 1; None if all get the
-            same.
+        targets: without duplicates.
+        weights: shares of its rank for each target, with sum 1; None if they are
+            equal.
     """
 
     source: int
@@ -40,11 +40,11 @@ class OutLinks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageRanks:
-    """The rank of each node; together they are 1.
+    """The rank of each node, with sum 1.
 
     Attributes:
-        n_rounds: that were computed.
-        change: by the last round, as the sum of absolute differences.
+        n_rounds: number of computed rounds.
+        change: sum of the absolute differences of the last round.
     """
 
     ranks: Sequence[float]
@@ -60,21 +60,21 @@ def compute_pagerank(
     tolerance: float = TOLERANCE,
     max_rounds: int = MAX_ROUNDS,
 ) -> PageRanks:
-    """Return PageRank by power iteration, from equal ranks on.
+    """Return PageRank by power iteration, starting with equal ranks.
 
     PR(v) = (1 - d)/|V| + d * (sum of w(u,v) PR(u) over links u -> v
                                + sum of PR(u)/|V| over u without out-links)
 
     Args:
-        n_nodes: nodes are 0 to `n_nodes - 1`, with links or without.
-        open_links: begins to read the links anew, once for each round. A node comes at
-            most once, in any order; one that does not come has no out-links.
-        damping: d, the share of a node's rank that goes along its links.
-        tolerance: stops when a round changes less, as the sum of absolute differences.
-        max_rounds: stops after so many.
+        n_nodes: nodes are 0 to `n_nodes - 1`.
+        open_links: returns an iterator over the links, called once per round. Nodes
+            may come in any order, at most once; a missing node has no out-links.
+        damping: d, the share of a node's rank that its links pass on.
+        tolerance: stop if the sum of the absolute differences of a round is less.
+        max_rounds: stop after this number of rounds.
 
     Raises:
-        ValueError: a link is not between nodes.
+        ValueError: a link leads to an unknown node.
     """
     return iterate_ranks(
         n_nodes,
@@ -93,16 +93,16 @@ def iterate_ranks(
     tolerance: float = TOLERANCE,
     max_rounds: int = MAX_ROUNDS,
 ) -> PageRanks:
-    """Return PageRank as `compute_pagerank`, wherever the links are.
+    """Return PageRank like `compute_pagerank`, for links in any place.
 
     Args:
         n_nodes: nodes are 0 to `n_nodes - 1`.
-        gain: returns for the ranks of all nodes what each node gains by links, as
-            the sum of `share_of` its sources in their order, and the sum of the ranks
-            of all nodes with links, in their order.
-        damping: as above, and the other two.
-        tolerance: see there.
-        max_rounds: see there.
+        gain: for the ranks of all nodes, returns the gain of each node by links (the
+            sum of `share_of` its sources, in order), and the sum of the ranks of all
+            nodes with links, in order.
+        damping: see `compute_pagerank`.
+        tolerance: see `compute_pagerank`.
+        max_rounds: see `compute_pagerank`.
     """
     if not n_nodes:
         return PageRanks(array("d"), 0, 0.0)
@@ -112,7 +112,7 @@ def iterate_ranks(
         incoming, n_linking = gain(ranks)
         total = fsum(ranks)
         n_rounds += 1
-        # What was not handed on along a link is that of dangling nodes.
+        # Rank that no link passes on belongs to dangling nodes.
         base = (1 - damping) / n_nodes + damping * (total - n_linking) / n_nodes
         change = 0.0
         for node, gained in enumerate(incoming):
@@ -127,10 +127,10 @@ def iterate_ranks(
 def _round(
     ranks: Sequence[float], links: Iterable[OutLinks], damping: float
 ) -> tuple[array[float], float]:
-    """Return what each node gains by links, and the rank of all nodes with links.
+    """Return the gain of each node by links, and the rank of all nodes with links.
 
     Raises:
-        ValueError: a link is not between nodes.
+        ValueError: a link leads to an unknown node.
     """
     incoming = array("d", [0.0]) * len(ranks)
     linking = 0.0
@@ -149,19 +149,19 @@ def _round(
                 for target, weight in zip(targets, weights, strict=True):
                     incoming[target] += share * weight
     except IndexError as error:
-        raise ValueError(f"a link names no node below {len(ranks)}") from error
+        raise ValueError(f"a link leads to a node above {len(ranks) - 1}") from error
     return incoming, linking
 
 
 def share_of(rank: float, n_targets: int, damping: float = DAMPING) -> float:
-    """Return what each target of a node gets of its rank."""
+    """Return the share of a node's rank that each target receives."""
     return damping * rank / n_targets
 
 
 def group_links(edges: Iterable[tuple[int, int]]) -> Iterator[OutLinks]:
     """Yield the out-links of each node from pairs sorted by source, then target.
 
-    Repeated pairs count once, links of a node to itself not at all.
+    Duplicate pairs count once; links of a node to itself are dropped.
 
     >>> list(group_links([(0, 0), (0, 1), (0, 1), (2, 0)]))
     [OutLinks(source=0, targets=array('q', [1]), weights=None), \

@@ -1,8 +1,8 @@
-"""PriorityRank: PageRank of a domain in which sitemaps are nodes, too.
+"""PriorityRank: PageRank of a domain with its sitemaps as nodes.
 
-The front page has a virtual link to the sitemaps, and they have links to what they
-list, weighted by the stated priorities. So pages that nobody links to yet are ranked as
-the site wants, and well linked pages better than that (section 6.3.1).
+The front page has virtual links to the sitemaps, and these have links to the URLs they
+list, weighted by the stated priorities. So pages without links are ranked as the site
+wishes, and well linked pages rank higher (section 6.3.1).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"
 class DomainGraph:
     """Links and sitemaps of one domain, in memory: 8 bytes for each link.
 
-    Nodes are the URLs of the domain seen so far and its sitemap files. URLs are in
-    their normal form; those of other domains are left to the caller to leave out.
+    Nodes are the known URLs of the domain and its sitemap files. URLs are in their
+    normal form; callers must omit those of other domains.
     """
 
     def __init__(self, front_page: str) -> None:
@@ -38,30 +38,30 @@ class DomainGraph:
         return self._nodes.setdefault(url, len(self._nodes))
 
     def add_page(self, url: str, links: Iterable[str] = ()) -> None:
-        """Add a URL that was seen, and what its page links to.
+        """Add a known URL and the links of its page.
 
-        A link of a page to itself is left out, repeated ones count once.
+        Links of a page to itself are ignored, duplicates count once.
         """
         node = self._node(url)
         targets = {self._node(target) for target in links} - {node}
         self._links.setdefault(node, set()).update(targets)
 
     def add_top_sitemap(self, url: str) -> None:
-        """Let the front page link to a sitemap: one of robots.txt, not of an index."""
+        """Link the front page to a sitemap, unless an index lists the sitemap."""
         self._top.add(self._node(url))
 
     def add_index(self, url: str, sitemaps: Iterable[str]) -> None:
-        """Add an index with its sitemaps, which share its rank equally."""
+        """Add an index, whose rank its sitemaps share equally."""
         found = self._indexes.setdefault(self._node(url), set())
         found.update(self._node(sitemap) for sitemap in sitemaps)
 
     def add_sitemap(self, url: str, entries: Mapping[str, float | None]) -> None:
-        """Add a sitemap: of each URL that it lists, the priority, None if unstated."""
+        """Add a sitemap, with the priority of each listed URL, None if unstated."""
         listed = self._lists.setdefault(self._node(url), {})
         listed.update((self._node(page), value) for page, value in entries.items())
 
     def priority_rank(self) -> dict[str, float]:
-        """Return the PriorityRank of each URL and sitemap; together they are 1."""
+        """Return the PriorityRank of each URL and sitemap, with sum 1."""
         links = list(self._augmented_links())
         found = compute_pagerank(len(self._nodes), lambda: links).ranks
         return {url: found[node] for url, node in self._nodes.items()}
@@ -69,7 +69,7 @@ class DomainGraph:
     def pagerank(self) -> dict[str, float]:
         """Return the PageRank of each URL, without sitemaps and virtual links.
 
-        A URL that no page links to is left out: its rank counts as 0 (section 6.3.1).
+        URLs without links to them are omitted: their rank counts as 0 (section 6.3.1).
         """
         links = [
             OutLinks(node, array("q", sorted(targets)))
@@ -104,10 +104,10 @@ class DomainGraph:
 
 
 def weights_of(priorities: Iterable[float | None]) -> list[float] | None:
-    """Return the weights of a sitemap's links; None stands for equal ones.
+    """Return the weights of a sitemap's links; None means equal weights.
 
-    They are in proportion to the priorities, if any is stated, and equal if none is or
-    if all are 0. An unstated one is 0.5.
+    Weights are proportional to the priorities, with 0.5 for unstated ones. They are
+    equal if no priority is stated, or if all are 0.
     """
     stated = list(priorities)
     if all(priority is None for priority in stated):

@@ -1,7 +1,7 @@
-"""SitemapScore and DiscoveryScore: which URLs of a domain to crawl first.
+"""SitemapScore and DiscoveryScore: the order in which to crawl the URLs of a domain.
 
-Each function returns a score for every URL; the greater is the better. `best_first`
-puts them in order (section 6.3.1).
+Each function returns a score for every URL; greater is better. `best_first` sorts by
+score (section 6.3.1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SitemapScore(StrEnum):
-    """The definition of the score of a URL that a sitemap lists."""
+    """Definitions of the score of a URL that a sitemap lists."""
 
     PRIORITY = "priority"
     PAGERANK = "pagerank"
@@ -26,7 +26,7 @@ class SitemapScore(StrEnum):
 
 
 class DiscoveryScore(StrEnum):
-    """The definition of the score of a URL that pages link to."""
+    """Definitions of the score of a URL that pages link to."""
 
     PAGERANK = "pagerank"
     INLINKS = "inlinks"
@@ -42,7 +42,7 @@ def score_listed(
         score: priority: as stated, or 0.5; PageRank: 0 without in-links; PriorityRank:
             see `analysis.ranking.priority_rank`.
         priorities: of each URL, None if unstated.
-        graph: of the domain; used by the scores of that kind alone.
+        graph: of the domain; used only by PageRank and PriorityRank.
     """
     if score is SitemapScore.PRIORITY:
         return {
@@ -64,10 +64,10 @@ def score_linked(
     """Return the DiscoveryScore of each URL of a domain that pages link to.
 
     Args:
-        score: PageRank; in-links seen so far; or first come, first crawled.
-        first_linked_ms: of each URL, when the first page that links to it was fetched.
-        graph: of the domain; used by PageRank alone.
-        n_inlinks: of each URL; used by the score of that name alone.
+        score: PageRank; in-links seen so far; or time of the first link.
+        first_linked_ms: for each URL, fetch time of the first page that links to it.
+        graph: of the domain; used only by PageRank.
+        n_inlinks: of each URL; used only by the score of that name.
     """
     if score is DiscoveryScore.FIRST_SEEN:
         return {url: -float(ms) for url, ms in first_linked_ms.items()}
@@ -78,7 +78,7 @@ def score_linked(
 
 
 def best_first(scores: Mapping[str, float], crawled: Iterable[str] = ()) -> list[str]:
-    """Return the URLs that were not crawled, best score first, equal ones by bytes.
+    """Return the URLs that were not crawled, best score first, ties in byte order.
 
     >>> best_first({"b": 0.5, "a": 0.5, "c": 1.0, "d": 9.0}, crawled=["d"])
     ['c', 'a', 'b']

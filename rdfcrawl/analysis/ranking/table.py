@@ -1,10 +1,10 @@
-"""The table of scores of a crawl's URIs: a file that is mapped, not read.
+"""The score table of a crawl's URIs: a memory-mapped file.
 
 | bytes | content |
 |---|---|
-| 16 | a mark with the version of the form |
+| 16 | magic number with the version of the format |
 | 8 | length of the header, a multiple of 8 |
-| header | JSON: `n_urls`, `scores`, `facts` of the ranking; filled up with spaces |
+| header | JSON: `n_urls`, `scores`, `facts` of the ranking; padded with spaces |
 | 8 each | fingerprints of the URIs in normal form, sorted |
 | 8 each, for each score | its values, in that order |
 | 1 each, for each score | the levels, in that order |
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 FOLDER: Final = "ranks"
-"""Name of the folder of the table, in that of the crawl."""
+"""Name of the folder of the table, within that of the crawl."""
 
 TABLE_NAME: Final = "ranks.bin"
 _MAGIC: Final = b"rdfcrawl ranks\0\1"
 _LENGTH: Final = struct.Struct("<Q")
 _MAX_HEADER_BYTES: Final = 2**20
 
-# From which share of the URIs of its host on, below it, a URI has which level.
+# Level n + 1 starts above this share of the URIs of a host.
 _SHARES: Final = (0.2, 0.4, 0.6, 0.8, 0.95)
 MIDDLE_LEVEL: Final = 2
-"""Level of a URI that nothing is known of: as many are better as are worse."""
+"""Level of an unknown URI, in the middle of its host."""
 
 _SAMPLED: Final = 1_000_000  # scores of one host in memory
 
@@ -55,18 +55,18 @@ class RankScore(StrEnum):
 
 
 class RankTable:
-    """The scores of the URIs of a crawl; what is mapped stays though it is replaced.
+    """The scores of the URIs of a crawl; the mapping survives replacement of the file.
 
     Args:
         path: of the table.
 
     Attributes:
-        n_urls: how many URIs have scores.
+        n_urls: number of URIs with scores.
         facts: of the ranking: numbers by name.
 
     Raises:
         ConfigError: it is damaged, or of another version of rdfcrawl or machine.
-        OSError: it is not there, or cannot be read.
+        OSError: it does not exist, or cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -126,7 +126,7 @@ class RankTable:
 def write_head(
     file: BinaryIO, n_urls: int, facts: Mapping[str, int | float | str]
 ) -> None:
-    """Write the beginning of a table, up to the fingerprints, of all scores."""
+    """Write the start of a table, up to the fingerprints, with all scores."""
     header = json.dumps(
         {"n_urls": n_urls, "scores": [*RankScore], "facts": facts}, sort_keys=True
     ).encode()
@@ -137,9 +137,9 @@ def write_head(
 def levels_of(scores: Sequence[float]) -> bytearray:
     """Return the levels of the URIs of one host, from 0 to 5.
 
-    A URI above 95 % of the others has 5, above 80 % 4, above 60 % 3, above 40 % 2,
-    above 20 % 1, and 0 else; of those with equal scores, half count as below. Of very
-    many, a million are compared with, regularly chosen.
+    A URI above 95 % of the others has level 5, above 80 % 4, above 60 % 3, above 40 %
+    2, above 20 % 1, otherwise 0; half of those with equal scores count as below. A
+    large host is compared with a regular sample of a million scores.
 
     >>> list(levels_of([0.1, 0.5])), list(levels_of([0.3] * 9))
     ([1, 3], [2, 2, 2, 2, 2, 2, 2, 2, 2])
@@ -160,7 +160,7 @@ def levels_of(scores: Sequence[float]) -> bytearray:
 
 
 def open_ranks(root: Path) -> RankTable | None:
-    """Return the table of a crawl in its folder; None if it was not ranked.
+    """Return the table of a crawl by its folder; None if it was not ranked.
 
     Raises:
         ConfigError: the table is damaged.
@@ -173,4 +173,4 @@ def open_ranks(root: Path) -> RankTable | None:
 
 
 def _damaged(path: Path) -> ConfigError:
-    return ConfigError(f"{path}: is damaged; remove it, and rank anew")
+    return ConfigError(f"{path}: is damaged; remove it and run `urldb rank`")

@@ -1,6 +1,6 @@
-"""How often a page changes, estimated from its fetches.
+"""Estimate from its fetches how often a page changes.
 
-Pages are taken to change by a Poisson process of rate lambda.
+The model is a Poisson process of rate lambda.
 
 Source: J. Cho and H. Garcia-Molina, "Estimating frequency of change" (2003).
 """
@@ -35,17 +35,17 @@ UNSTATED_RATE: Final = STATED_RATES["monthly"]
 def estimate_rate(n_fetches: float, n_changes: float, interval: float) -> float:
     """Return the rate of change of a page fetched at a regular interval.
 
-    lambda = -ln((m - n + 0.5) / (m + 0.5)) / I  (section 8 of the specification; Cho
-    and Garcia-Molina's estimator without the bias of n / (m I), which cannot see that
-    a page changed twice).
+    lambda = -ln((m - n + 0.5) / (m + 0.5)) / I (section 8 of the specification). This
+    is Cho and Garcia-Molina's estimator; n / (m I) would be biased, since two changes
+    between fetches look like one.
 
     Args:
-        n_fetches: m, after each of which it was known whether the page had changed.
-        n_changes: n, that were seen, at most m.
+        n_fetches: m, fetches that show whether the page changed.
+        n_changes: n, changes seen, at most m.
         interval: I, in any unit; the rate is per that unit.
 
     Raises:
-        ValueError: there is no such number of changes, or no interval.
+        ValueError: a number is out of range.
     """
     if not 0 <= n_changes <= n_fetches or interval <= 0:
         fetches = counted(n_fetches, "fetch", "fetches")
@@ -56,9 +56,9 @@ def estimate_rate(n_fetches: float, n_changes: float, interval: float) -> float:
 def rate_of(facts: UriFacts) -> float:
     """Return the rate of change of a page, in changes per millisecond.
 
-    What `changefreq` states counts as one more fetch, which saw as much of a change as
-    a page of that rate has in an interval: a page that was never seen to change keeps
-    a rate above 0, which falls with each fetch.
+    The stated `changefreq` counts as one more fetch, with the expected change of an
+    interval. So a page that was never seen to change keeps a rate above 0, which
+    decreases with each fetch.
     """
     prior = stated_rate(facts)
     n_intervals = n_changes = total_ms = 0
@@ -74,9 +74,9 @@ def rate_of(facts: UriFacts) -> float:
 
 
 def stated_rate(facts: UriFacts) -> float:
-    """Return the rate that `changefreq` states, the greatest of several sitemaps.
+    """Return the rate by `changefreq`, the greatest of several sitemaps.
 
-    Without any it is that of a page that changes monthly.
+    The default is monthly.
     """
     stated = (STATED_RATES.get(each.changefreq) for each in facts.listings)
     known = [rate for rate in stated if rate is not None]

@@ -1,17 +1,17 @@
 """CrawlScheduleForDomain: share the quota of a domain between sitemaps and links.
 
-Algorithm 6.1 (section 6.3.1, figure 8). In each epoch the worst URLs that a source was
-granted show what another fetch of it would bring: the share of them that was added to
-the index. The source with the greater share gets more in the next epoch.
+Algorithm 6.1 (section 6.3.1, figure 8). In each epoch, the lowest-ranked URLs granted
+to a source show the value of one more fetch: the share of them that was added to the
+index. The source with the greater share gets more in the next epoch.
 
-The algorithm judges as many URLs as the balance moves by: with a small quota one or
-two, so that most epochs end in a tie, in which figure 8 lets sitemaps gain. Here a tie
-is broken by the same shares over the last epochs, if these differ (a decision: the
-paper says nothing of ties, and with small quotas they would decide alone).
+The algorithm judges as many URLs as the balance moves by. With a small quota this is
+one or two, so most epochs end in a tie, which figure 8 decides in favour of sitemaps.
+Here the shares of the last epochs break a tie first (a decision: the paper does not
+discuss ties, and with small quotas they would dominate).
 
-A schedule is a value. `plan_epoch` and `close_epoch` return the next one, which
-`codec.encode` makes a text of: a plan is stored before its first fetch, and followed,
-not made anew, after a restart. So no epoch has more than its quota.
+A schedule is a value. `plan_epoch` and `close_epoch` return the next one, and
+`codec.encode` serializes it. A plan is stored before its first fetch and continued
+after a restart, so no epoch exceeds its quota.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 SLOW: Final = 0.1  # phi, "a slow converging default"
-_KEPT: Final = 0.8  # of what was judged before, in each epoch; it only breaks ties
+_KEPT: Final = 0.8  # weight of earlier epochs; only breaks ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class EpochPlan:
     Attributes:
         sitemaps: topK_S: granted to sitemaps.
         discovery: topK_D: granted to links.
-        further: taken from either where the other had too few; not judged.
+        further: taken from either if the other had too few; not judged.
     """
 
     sitemaps: tuple[str, ...] = ()
@@ -43,24 +43,24 @@ class EpochPlan:
 
     @property
     def n_urls(self) -> int:
-        """How many URLs are fetched; not more than the quota."""
+        """Number of URLs to fetch; at most the quota."""
         return len(self.sitemaps) + len(self.discovery) + len(self.further)
 
 
 @dataclass(frozen=True, slots=True)
 class PastUtility:
-    """What was judged in the last epochs, where one counts less than that after it."""
+    """Results of the last epochs, weighted by age."""
 
     found: float = 0.0  # added to the index
     judged: float = 0.0
 
     @property
     def share(self) -> float:
-        """Share of those judged that was added to the index; 0 if none was judged."""
+        """Share of the judged URLs that was added to the index; 0 if there are none."""
         return self.found / self.judged if self.judged else 0.0
 
     def then(self, found: int, judged: int) -> PastUtility:
-        """Return the same after one more epoch."""
+        """Return the results after one more epoch."""
         return PastUtility(_KEPT * self.found + found, _KEPT * self.judged + judged)
 
 
@@ -73,14 +73,14 @@ class DomainSchedule:
 
     Attributes:
         quota: N_crawl: fetches in an epoch, 2 or more.
-        phi: how fast the balance moves, between 0 and 1.
-        k_sitemaps: k_S; with k_D it is the quota.
+        phi: speed of the balance, between 0 and 1.
+        k_sitemaps: k_S; k_S + k_D is the quota.
         k_discovery: k_D.
-        delta: by how much they move next, and how many URLs are judged.
+        delta: next step of the balance, and number of URLs to judge.
         utility_sitemaps: share of the judged URLs that was added to the index.
-        epoch: number of epochs that were closed.
-        plan: of the epoch that is open; None between epochs.
-        past_sitemaps: what the last epochs found, to break a tie.
+        epoch: number of closed epochs.
+        plan: of the open epoch; None between epochs.
+        past_sitemaps: results of the last epochs, to break ties.
     """
 
     quota: int
@@ -97,12 +97,12 @@ class DomainSchedule:
 
     @property
     def n_sitemaps(self) -> int:
-        """How many of the quota are granted to sitemaps; all others are to links."""
+        """Fetches of the quota that are granted to sitemaps; the rest is for links."""
         return min(max(round(self.k_sitemaps), 1), self.quota - 1)
 
     @property
     def n_judged(self) -> int:
-        """How many URLs of either source are judged in the epoch that is open."""
+        """Number of URLs of each source to judge in the open epoch."""
         return max(round(self.delta), 1)
 
 
@@ -110,11 +110,11 @@ def new_schedule(quota: int, phi: float = SLOW) -> DomainSchedule:
     """Return a schedule before its first epoch: lines 1 to 4 of the algorithm.
 
     Raises:
-        ValueError: the quota does not give each source one fetch, or the balance would
-            not move or move beyond it.
+        ValueError: the quota is less than one fetch for each source, or phi is out of
+            range.
     """
     if quota < 2 or not 0 < phi < 1:
-        raise ValueError(f"quota {quota}, phi {phi}: want 2 or more, and 0 < phi < 1")
+        raise ValueError(f"quota {quota}, phi {phi}: need quota >= 2 and 0 < phi < 1")
     half = quota / 2
     return DomainSchedule(quota, phi, half, half, phi * half)
 
@@ -126,13 +126,13 @@ def plan_epoch(
 ) -> DomainSchedule:
     """Return the schedule with the plan of its next epoch: lines 10 to 18.
 
-    An epoch that is open already keeps its plan.
+    An open epoch keeps its plan.
 
     Args:
         schedule: of the domain.
-        sitemap_queue: Seen_S without Crawled_S, best SitemapScore first, without what
-            robots.txt refuses; it is read as far as needed.
-        discovery_queue: likewise Seen_D without Crawled_D, by DiscoveryScore.
+        sitemap_queue: Seen_S without Crawled_S, in descending order of SitemapScore,
+            without URLs that robots.txt disallows; it is read only as far as needed.
+        discovery_queue: the same for Seen_D, by DiscoveryScore.
     """
     if schedule.plan is not None:
         return schedule
@@ -142,11 +142,10 @@ def plan_epoch(
 
 
 def move_balance(schedule: DomainSchedule) -> DomainSchedule:
-    """Return the schedule as its next epoch begins: lines 10 to 15.
+    """Return the schedule at the start of its next epoch: lines 10 to 15.
 
-    In a tie of the last epoch the epochs before it decide; if these are equal, too,
-    sitemaps gain, as printed. Each source keeps one fetch: without a sample it could
-    never gain again.
+    Earlier epochs break a tie of the last one; if they are equal, too, sitemaps gain,
+    as printed. Each source keeps one fetch: without a sample it could never gain.
     """
     sitemaps, links = schedule.utility_sitemaps, schedule.utility_discovery
     if sitemaps == links:
@@ -161,7 +160,7 @@ def move_balance(schedule: DomainSchedule) -> DomainSchedule:
 
 
 def with_quota(schedule: DomainSchedule, quota: int) -> DomainSchedule:
-    """Return the schedule with another quota, shared as the one before, and no plan."""
+    """Return the schedule with another quota, the same shares, and no plan."""
     if quota == schedule.quota:
         return schedule
     scale = quota / schedule.quota
@@ -177,11 +176,10 @@ def with_quota(schedule: DomainSchedule, quota: int) -> DomainSchedule:
 
 
 def _grant(queues: list[Iterable[str]], counts: list[int]) -> EpochPlan:
-    """Return the plan that takes from each queue its count, best first.
+    """Return a plan that takes the best URLs of each queue, up to its count.
 
-    A URL in both goes to the one where it stands further ahead, in a tie to sitemaps,
-    and leaves its place in the other to the next. What a queue lacks is taken from the
-    other.
+    A URL in both goes to the queue that ranks it higher, in a tie to sitemaps; the next
+    URL of the other queue replaces it. If a queue is too short, the other one fills up.
     """
     rest = [iter(queue) for queue in queues]
     parts: list[list[str]] = [[], []]
@@ -208,9 +206,9 @@ def close_epoch(
 
     Args:
         schedule: with the plan of the epoch.
-        is_indexed: of each URL that was fetched, whether it was added to the index;
-            failures were not. What is missing was never asked for, as robots.txt
-            refused it meanwhile, and is not judged.
+        is_indexed: for each fetched URL, whether it was added to the index; False for
+            failures. Missing URLs were not requested, because robots.txt disallows
+            them by now, and are not judged.
 
     Raises:
         ValueError: no epoch is open.
@@ -232,9 +230,9 @@ def judge_epoch(
 
     Args:
         schedule: of the domain.
-        sitemaps: of what was granted to sitemaps and was fetched, best first, whether
+        sitemaps: for each fetched URL granted to sitemaps, in order of rank, whether
             it was added to the index.
-        discovery: likewise of what was granted to links.
+        discovery: the same for links.
     """
     worst = [part[-schedule.n_judged :] for part in (sitemaps, discovery)]
     found = [sum(part) for part in worst]
@@ -252,6 +250,6 @@ def judge_epoch(
 def _share(found: int, judged: Sequence[bool], before: float) -> float:
     """Return the share of the judged URLs that was added to the index.
 
-    Without any fetched URL the utility stays as it was.
+    Without fetched URLs, the utility does not change.
     """
     return found / len(judged) if judged else before

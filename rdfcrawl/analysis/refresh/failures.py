@@ -1,8 +1,8 @@
-"""What follows from fetches that failed: wait, or take the page for gone.
+"""Rules for failed fetches: wait, or treat the page as gone.
 
-A page that answers 410 is gone at once, one that answers 404 after several tries over
-some time. Other failures only defer the next try, each twice as long as the last one:
-they say nothing about the page.
+A page with status 410 is gone; a page with status 404 is gone after several tries over
+some time. Other failures only defer the next try, with exponential back-off: they say
+nothing about the page.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureRules:
-    """When a page that fails is tried again, and when it is gone.
+    """When to retry a failing page, and when to treat it as gone.
 
     Attributes:
-        least_tries: answers of 404 in a row before a page is gone,
-        least_ms: and the time from the first to the last of them.
-        first_wait_ms: after one failure; twice as long after each further one,
-        most_wait_ms: but not longer.
+        least_tries: consecutive responses 404 before a page is gone.
+        least_ms: minimum time between the first and the last of them.
+        first_wait_ms: wait after one failure; doubled by each further one.
+        most_wait_ms: maximum wait.
     """
 
     least_tries: int = 3
@@ -40,7 +40,7 @@ class FailureRules:
     most_wait_ms: int = 30 * DAY_MS
 
     def is_gone(self, facts: UriFacts) -> bool:
-        """Return whether a page is gone, so that what is stored of it is deleted."""
+        """Return whether a page is gone, so that its statements are to be deleted."""
         failures = trailing_failures(facts)
         if not failures:
             return False
@@ -52,9 +52,9 @@ class FailureRules:
         return missing[-1].started_ms - missing[0].started_ms >= self.least_ms
 
     def gone_from_ms(self, facts: UriFacts) -> int | None:
-        """Return from when another answer of 404 says that a page is gone.
+        """Return the time from which one more 404 means that a page is gone.
 
-        None: it has to be answered so more often.
+        None: more than one more is needed.
         """
         missing = _missing(trailing_failures(facts))
         if len(missing) + 1 < self.least_tries:
@@ -62,22 +62,22 @@ class FailureRules:
         return missing[0].started_ms + self.least_ms if missing else 0
 
     def retry_ms(self, facts: UriFacts) -> int:
-        """Return the time before which a page is not fetched again; 0 if at any."""
+        """Return the time before which a page is not retried; 0 if there is none."""
         failures = trailing_failures(facts)
         if not failures:
             return 0
-        doublings = min(len(failures) - 1, 40)  # more are beyond any limit
+        doublings = min(len(failures) - 1, 40)  # enough for any limit
         wait_ms = min(self.first_wait_ms << doublings, self.most_wait_ms)
         return failures[-1].started_ms + wait_ms
 
 
 def _missing(failures: Sequence[UriFetch]) -> Sequence[UriFetch]:
-    """Return the last fetches that were answered by 404, oldest first."""
+    """Return the trailing fetches with status 404, oldest first."""
     found = takewhile(lambda each: each.http_status == _NOT_FOUND, reversed(failures))
     return list(found)[::-1]
 
 
 def trailing_failures(facts: UriFacts) -> Sequence[UriFetch]:
-    """Return the fetches that failed since the last one that did not, oldest first."""
+    """Return the trailing fetches that failed, oldest first."""
     failed = takewhile(lambda each: each.status in _FAILURES, reversed(facts.fetches))
     return list(failed)[::-1]

@@ -1,4 +1,4 @@
-"""Until when a server says that a response will not change (RFC 8246)."""
+"""Time until which a response is declared not to change (RFC 8246)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MOST_SECS: Final = 10 * 366 * 86_400
 
 
 def immutable_until_ms(cache_control: str, at_ms: int) -> int | None:
-    """Return until when a response does not change, Unix time in ms.
+    """Return the time until which a response is immutable, Unix time in ms.
 
-    None: the header `Cache-Control` has no `immutable`, or does not say for how long it
-    is fresh (RFC 8246 section 2). Longer than ten years counts as ten years.
+    None: `Cache-Control` has no `immutable`, or no lifetime (RFC 8246 section 2).
+    Lifetimes are limited to ten years.
 
     >>> immutable_until_ms("public, max-age=60, immutable", 1_000_000)
     1060000

@@ -1,4 +1,4 @@
-"""Policies by which a page is due when an interval has passed since it was fetched."""
+"""Policies that fetch a page when an interval has passed since its last fetch."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 class FixedInterval:
     """Policy that fetches all pages after the same time, as Squirrel does.
 
-    Those that are overdue longest come first.
+    The most overdue pages come first.
     """
 
     interval_ms: int
 
     def due_ms(self, facts: UriFacts) -> float:
-        """Return when a page is due."""
+        """Return the time when a page is due."""
         return last_fetched_ms(facts) + self.interval_ms
 
     def choose(
@@ -42,17 +42,17 @@ class FixedInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptiveInterval:
-    """Policy that shortens the interval of pages that change, and lengthens others'.
+    """Policy that shortens the interval of changing pages, and lengthens others.
 
-    As Nutch's `AdaptiveFetchSchedule`; StormCrawler's `AdaptiveScheduler` is the same
-    without synchronization (`STORMCRAWLER`). Attributes are Nutch's defaults.
+    Like Nutch's `AdaptiveFetchSchedule`, with its defaults; StormCrawler's
+    `AdaptiveScheduler` is the same without synchronization (`STORMCRAWLER`).
 
     Attributes:
         first_ms: the interval of a page that was fetched once.
-        least_ms: no interval is shorter,
-        most_ms: and none longer.
-        increase: by which share an interval grows if the page is unchanged.
-        decrease: by which share it shrinks if the page has changed.
+        least_ms: shortest interval.
+        most_ms: longest interval.
+        increase: relative increase of the interval if the page is unchanged.
+        decrease: relative decrease of the interval if the page has changed.
         synchronization: share of the time since the last change by which the next
             fetch is brought forward; the interval is at least that time. None: neither.
     """
@@ -65,7 +65,7 @@ class AdaptiveInterval:
     synchronization: float | None = 0.3
 
     def due_ms(self, facts: UriFacts) -> float:
-        """Return when a page is due, from all its fetches."""
+        """Return the time when a page is due, computed from all its fetches."""
         interval, due = self.first_ms, last_fetched_ms(facts) + self.first_ms
         changed_ms: int | None = None
         for each in iter_intervals(facts):

@@ -1,9 +1,9 @@
-"""How far the lastmods of a site are trusted, from what refetches have shown.
+"""Trust in the lastmod values of a site, learned from refetches.
 
-Pages that lastmod claims to have changed are fetched at once, others only as samples:
-a change that was not claimed is found late, or never. So claims and samples are counted
-apart, and each unclaimed change stands for as many as the time that was sampled is a
-part of the time of all pages.
+Pages with a claimed change are fetched soon, others only as samples, so unclaimed
+changes are found late or never. Therefore claimed and unclaimed intervals are counted
+separately, and unclaimed changes are extrapolated from the sampled time to the time of
+all pages.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.refetches import FetchInterval
 
 LEAST_RECALL: Final = 0.9
-LEAST_PRECISION: Final = 0.5  # below it, most claimed fetches are in vain
+LEAST_PRECISION: Final = 0.5  # below it, most claimed fetches are useless
 
 
 @dataclass(frozen=True, slots=True)
 class LastmodTrust:
     """Precision and recall of a site's lastmods, each the mean of a Beta distribution.
 
-    Before anything is known the distribution is Beta(1, 1), and its mean 0.5.
+    The prior is Beta(1, 1), with mean 0.5.
     """
 
     precision: float
@@ -35,17 +35,17 @@ class LastmodTrust:
 
     @property
     def is_precise(self) -> bool:
-        """Whether what is claimed to have changed is worth a fetch before others."""
+        """Whether pages with a claimed change are worth fetching before others."""
         return self.precision >= LEAST_PRECISION
 
     @property
     def is_trusted(self) -> bool:
-        """Whether to fetch what is claimed, and nothing else but samples."""
+        """Whether to fetch only pages with a claimed change, and samples."""
         return self.is_precise and self.recall >= LEAST_RECALL
 
 
 class _LatestIntervals:
-    """The intervals of a site that ended last, and what they sum up to."""
+    """The intervals of a site that ended last, and their sums."""
 
     def __init__(
         self, n_latest: int, latest: Iterable[tuple[int, int, bool]] = ()
@@ -74,7 +74,7 @@ class _LatestIntervals:
         return sum(length for _, length, _ in self._latest)
 
     def since(self, time_ms: int) -> _LatestIntervals:
-        """Return those that ended at a time or later."""
+        """Return the intervals that ended at a time or later."""
         latest = (each for each in self._latest if each[0] >= time_ms)
         return _LatestIntervals(self._n_latest, latest)
 
@@ -85,14 +85,14 @@ class _LatestIntervals:
 
 @dataclass(slots=True)
 class TrustCount:
-    """Intervals of one site, of which the latest 200 of either kind are kept."""
+    """Latest intervals of one site, claimed and unclaimed, up to 200 each."""
 
     n_latest: int = N_LATEST
     _claimed: _LatestIntervals = field(init=False)
     _unclaimed: _LatestIntervals = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin without intervals."""
+        """Start without intervals."""
         self._claimed = _LatestIntervals(self.n_latest)
         self._unclaimed = _LatestIntervals(self.n_latest)
 
@@ -106,9 +106,9 @@ class TrustCount:
         precision = (claimed and changed + 1) / (claimed + 2)
         recall = (claimed and changed + 1) / (claimed and changed + missed + 2)
 
-        `missed` is the number of unclaimed changes since the first of the claimed
-        intervals ended: those seen, by the page-time seen, times that of all pages;
-        it is not less than those seen.
+        `missed` is the number of unclaimed changes since the end of the first claimed
+        interval: those seen, times the page-time of all pages by the page-time seen;
+        at least those seen.
         """
         found, unclaimed = self._claimed.n_changed, self._unclaimed
         weight = 1.0

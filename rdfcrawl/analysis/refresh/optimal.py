@@ -1,9 +1,9 @@
-"""Freshness-optimal refresh: how often to fetch each page, if its rate is known.
+"""Freshness-optimal refresh: how often to fetch pages with known rates of change.
 
 A page that changes at rate lambda and is fetched at frequency f, in even intervals, is
-fresh for the share F = (f / lambda) (1 - exp(-lambda / f)) of time. The sum of F under
-a budget for the sum of f is greatest where dF/df is the same for all pages that are
-fetched at all; those that change too often for the budget are given up.
+fresh for the share F = (f / lambda) (1 - exp(-lambda / f)) of time. Under a budget for
+the sum of f, the sum of F is maximal if dF/df is the same for all pages that are
+fetched; pages that change too often for the budget are given up.
 
 Source: J. Cho and H. Garcia-Molina, "Synchronizing a database to improve freshness"
 (2000), and "Effective page refresh policies for Web crawlers" (2003).
@@ -23,12 +23,12 @@ from rdfcrawl.analysis.refresh.policy import RefreshEpoch, last_fetched_ms, most
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
 
-EXPLORATION: Final = 0.05  # of a budget, for pages that would be given up
+EXPLORATION: Final = 0.05  # of a budget, for pages that are given up otherwise
 _STEPS: Final = 60
 _PRECISION: Final = 1e-10
 _SMALL: Final = 1e-4
-_ABOVE: Final = 1 + 1e-9  # 1, whatever is lost by rounding
-_DIGITS: Final = 3  # of rates, by which pages are grouped
+_ABOVE: Final = 1 + 1e-9  # above 1 despite rounding
+_DIGITS: Final = 3  # of the rates by which pages are grouped
 
 
 def mean_freshness(rate: float, frequency: float) -> float:
@@ -43,7 +43,7 @@ def mean_freshness(rate: float, frequency: float) -> float:
 
 
 def best_frequency(rate: float, multiplier: float) -> float:
-    """Return the frequency at which another fetch of a page gains so much freshness.
+    """Return the frequency at which dF/df equals a multiplier.
 
     dF/df = (1 - (1 + x) exp(-x)) / lambda with x = lambda / f: it falls from 1/lambda
     at f = 0, so a page whose rate is above 1/multiplier is not fetched.
@@ -53,7 +53,7 @@ def best_frequency(rate: float, multiplier: float) -> float:
         return 0.0
     x = sqrt(2 * wanted)  # below the root, near which Newton's method converges
     for _ in range(_STEPS):
-        # Near 0 the difference has no digits left, and the square root is exact.
+        # Near 0 the difference loses all digits; the square root is exact.
         gain = -expm1(-x) - x * exp(-x) if x > _SMALL else x * x / 2 - x**3 / 3
         step = (wanted - gain) / (x * exp(-x))
         x += step
@@ -65,12 +65,12 @@ def best_frequency(rate: float, multiplier: float) -> float:
 def allocate(
     rates: Mapping[float, int], budget: float, most: float = inf
 ) -> dict[float, float]:
-    """Return the frequency for each rate of change, so that mean freshness is greatest.
+    """Return the frequency for each rate of change that maximizes mean freshness.
 
     Args:
-        rates: with the number of pages that have it.
+        rates: number of pages of each rate.
         budget: sum of the frequencies of all pages, in the unit of the rates.
-        most: frequency of any page.
+        most: maximum frequency of a page.
     """
     changing = {rate: n for rate, n in rates.items() if rate}
     if not changing or budget <= 0:
@@ -89,7 +89,7 @@ def allocate(
         low, high = (middle, high) if is_above else (low, middle)
     found = frequencies(high)
     if low:
-        # Where two neighbouring floats are far apart, the rest goes to the difference.
+        # Where neighbouring floats are far apart, interpolate to use up the budget.
         above, least = frequencies(low), spent(found)
         part = (budget - least) / (spent(above) - least)
         found = {rate: f + part * (above[rate] - f) for rate, f in found.items()}
@@ -98,12 +98,12 @@ def allocate(
 
 @dataclass(frozen=True, slots=True)
 class OptimalFreshness:
-    """Policy that spends the budget where it brings the most freshness.
+    """Policy that maximizes freshness under a budget.
 
-    A share of the budget goes to the pages that were not fetched for longest: one that
-    is given up, as its rate is too great, is looked at again in time.
+    A share of the budget goes to the pages that were not fetched for longest, so a page
+    that was given up for its high rate is eventually fetched.
 
-    Memory: an entry for each different rate, to three digits, and the URLs to fetch.
+    Memory: an entry for each distinct rate, to three digits, and the URLs to fetch.
 
     Attributes:
         rate_of: of a page, in changes per millisecond.
@@ -115,7 +115,7 @@ class OptimalFreshness:
     def choose(
         self, open_pages: Callable[[], Iterable[UriFacts]], epoch: RefreshEpoch
     ) -> list[str]:
-        """Return the pages for which most fetches are due, by their frequencies."""
+        """Return the pages for which most fetches are due."""
         n_explored = floor(epoch.n_fetches * self.exploration)
         n_chosen = epoch.n_fetches - n_explored
         rates = Counter(self._group(each) for each in open_pages())

@@ -1,4 +1,4 @@
-"""The interface of refresh policies, and what they share."""
+"""The interface of refresh policies, and shared functions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class RefreshEpoch:
     """One epoch of refresh of one host.
 
     Attributes:
-        now_ms: when it begins, in milliseconds since 1970.
-        length_ms: until the next one begins.
+        now_ms: start of the epoch, in milliseconds since 1970.
+        length_ms: time until the next one starts.
         n_fetches: its budget; a page is fetched at most once.
     """
 
@@ -33,7 +33,7 @@ class RefreshEpoch:
 class RefreshPolicy(Protocol):
     """A policy that chooses which pages to fetch again.
 
-    Its choice follows from the arguments alone: there is no state to lose.
+    The choice depends only on the arguments: policies have no state.
     """
 
     def choose(
@@ -42,22 +42,22 @@ class RefreshPolicy(Protocol):
         """Return the URLs to fetch in an epoch, the most urgent first.
 
         Args:
-            open_pages: begins to read the facts of the host's pages, all of which were
-                fetched before; may be called more than once.
-            epoch: with the most URLs that are returned.
+            open_pages: returns an iterator over the facts of the host's pages, all of
+                which were fetched before; may be called more than once.
+            epoch: limits the number of URLs.
         """
         ...
 
 
 def last_fetched_ms(facts: UriFacts) -> int:
-    """Return when a page was fetched last, whatever came of it; 0 if it never was."""
+    """Return the time of the last fetch, with any outcome; 0 if there is none."""
     return facts.fetches[-1].started_ms if facts.fetches else 0
 
 
 def most_urgent(urgencies: Iterable[tuple[float, str]], n: int) -> list[str]:
-    """Return the `n` URLs of greatest urgency; only those are in memory.
+    """Return the `n` most urgent URLs; only those are in memory.
 
-    Equal ones are in order of their URLs.
+    Ties are ordered by URL.
 
     >>> most_urgent([(1, "b"), (3, "c"), (1, "a")], 2)
     ['c', 'a']

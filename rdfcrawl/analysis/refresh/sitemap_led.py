@@ -1,4 +1,4 @@
-"""Refresh led by sitemaps: fetch what lastmod says has changed, if that proves right.
+"""Refresh by sitemaps: fetch pages with a claimed change if lastmod is reliable.
 
 Source: section 6.3.2 of the paper, which leaves open how the accuracy is approximated
 "using historical data"; see `lastmod_trust`.
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SitemapLed:
-    """Policy that fetches what sitemaps claim to have changed, and a few samples.
+    """Policy that fetches pages whose change sitemaps claim, and a few samples.
 
-    A site whose lastmods are not trusted, or not yet, is refreshed by another policy;
-    if they are precise, at least, what they claim comes before that.
+    If the lastmods of a site are not trusted, the fallback chooses its pages; if they
+    are precise, pages with a claimed change come first.
 
     Attributes:
         fallback: for sites that are not trusted.
-        exploration: share of the fetches for pages that are not claimed to have
-            changed; of the budget, if none is claimed to; at least one in an epoch:
-            without them nobody would know what is not claimed.
+        exploration: share of the fetches for pages without a claimed change (of the
+            budget, if no change is claimed); at least one in an epoch, to find
+            unclaimed changes.
     """
 
     fallback: RefreshPolicy = field(default_factory=OptimalFreshness)
@@ -51,7 +51,7 @@ class SitemapLed:
     def choose(
         self, open_pages: Callable[[], Iterable[UriFacts]], epoch: RefreshEpoch
     ) -> list[str]:
-        """Return what is claimed to have changed, the oldest copies first, and more."""
+        """Return the oldest copies with a claimed change, then other pages."""
         trust = judge_site(open_pages(), epoch.now_ms)
         claimed: list[str] = []
         if trust.is_precise:
@@ -74,9 +74,9 @@ class SitemapLed:
         return claimed + self.fallback.choose(open_others, more)
 
     def _n_samples(self, n_claimed: int, epoch: RefreshEpoch) -> int:
-        """Return how many samples make their share of all fetches, in the long run.
+        """Return the number of samples whose long-term share is `exploration`.
 
-        What is left of whole numbers is rounded up in as many epochs as it is large.
+        Fractions are rounded up at random, in proportion to their size.
         """
         n_fetches = n_claimed / (1 - self.exploration) or epoch.n_fetches
         wanted = n_fetches * self.exploration
@@ -84,7 +84,7 @@ class SitemapLed:
 
 
 def is_claimed(facts: UriFacts) -> bool:
-    """Return whether sitemaps say that a page has changed since it was fetched."""
+    """Return whether sitemaps claim a change since the last fetch."""
     fetched_ms = last_fetched_ms(facts)
     stated = facts.claims[-1].lastmod_ms if facts.claims else None
     before = stated_lastmod(facts, fetched_ms)
@@ -92,7 +92,7 @@ def is_claimed(facts: UriFacts) -> bool:
 
 
 def judge_site(pages: Iterable[UriFacts], now_ms: int) -> LastmodTrust:
-    """Return how far the lastmods of a site are trusted at a time."""
+    """Return the trust in the lastmods of a site at a time."""
     count, n_pages = TrustCount(), 0
     for each in pages:
         n_pages += 1
@@ -102,12 +102,12 @@ def judge_site(pages: Iterable[UriFacts], now_ms: int) -> LastmodTrust:
 
 
 def _sample(pages: Iterable[UriFacts], n: int, now_ms: int) -> list[str]:
-    """Return pages by chance; by age they would be those that hardly ever change."""
+    """Return random pages; the oldest would be those that hardly ever change."""
     return most_urgent(((_chance(f"{now_ms} {x.url}"), x.url) for x in pages), n)
 
 
 def _chance(name: str) -> float:
-    """Return a number from 0 to 1 that looks random and is always the same."""
+    """Return a deterministic pseudo-random number from 0 to 1."""
     digest = blake2b(name.encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") / 2**32
 

@@ -1,4 +1,4 @@
-"""Count in the provenance of a crawl: hosts, formats, outcomes, faults, and growth."""
+"""Aggregate the provenance of a crawl: hosts, formats, outcomes, faults, growth."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rdfcrawl.uri.iri_hosts import host_of_iri
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_MAX_HOSTS: Final = 100_000  # are counted apart
+_MAX_HOSTS: Final = 100_000  # counted separately
 _MAX_NAMES: Final = 1000  # of formats and reasons
 _OTHERS: Final = "(others)"
 MAX_EXAMPLES: Final = 3  # of a fault
-MAX_TEXT_CHARS: Final = 200  # of what comes from the web
+MAX_TEXT_CHARS: Final = 200  # of text from the web
 
-# A line about an activity, or about a node of one. Terms are as they are written here:
-# an IRI, or a literal whose quotes are escaped.
+# A line about an activity, or about a node of one. A term is an IRI, or a literal with
+# escaped quotes.
 _LINE: Final = re.compile(
     rb"^<(urn:rdfcrawl:activity:[0-9a-f]{32})([^>\n]*)> <([^>\n]*)>"
     rb' (?:<([^>\n]*)>|("(?:[^"\\\n]|\\.)*"))',
@@ -50,7 +50,7 @@ _FACTS: Final = {
 
 
 class FaultExample(NamedTuple):
-    """A document with a fault; the earliest come first."""
+    """A document with a fault; examples sort by start time."""
 
     started_ms: int
     url: str
@@ -58,11 +58,11 @@ class FaultExample(NamedTuple):
 
 
 class CrawlActivity(NamedTuple):
-    """What provenance tells of one activity, as it is written.
+    """The provenance of one activity.
 
     Attributes:
         facts: `url`, `status`, `statements`, `started`, `ended`, `format`, `task` and
-            `bytes`, as far as they are told.
+            `bytes`, if they are known.
         faults: reason and detail of each.
     """
 
@@ -70,24 +70,24 @@ class CrawlActivity(NamedTuple):
     faults: list[list[str]]
 
     @property
-    def is_whole(self) -> bool:
-        """The activity crawled a URL, and says with which outcome.
+    def is_complete(self) -> bool:
+        """The activity has a URL and an outcome.
 
-        What is added later to one, as `sameContentAs`, says nothing of the outcome.
+        Statements that are added later, such as `sameContentAs`, have neither.
         """
         return "url" in self.facts and "status" in self.facts
 
 
 @dataclass(slots=True)
 class HostActivity:
-    """What one host has cost, and how it has answered.
+    """Outcomes and times of the requests to one host.
 
     Attributes:
-        n_activities: URIs that were taken from the queue.
+        n_activities: number of processed URIs.
         n_faulty: of these, with any fault.
-        n_timed: of these, whose begin and end are known.
-        total_ms: sum of the times from begin to end.
-        slowest_ms: the longest.
+        n_timed: of these, with known start and end.
+        total_ms: sum of the times from start to end.
+        slowest_ms: the longest of these times.
     """
 
     n_activities: int = 0
@@ -97,7 +97,7 @@ class HostActivity:
     slowest_ms: int = 0
 
     def add(self, other: HostActivity) -> None:
-        """Add what was counted elsewhere."""
+        """Add the counts of other activities of the host."""
         self.n_activities += other.n_activities
         self.n_faulty += other.n_faulty
         self.n_timed += other.n_timed
@@ -119,22 +119,22 @@ class HostActivity:
 class ActivityCounts:
     """Counts over all activities of a crawl, or of one site.
 
-    Memory: one entry for each host, day, format and reason, up to bounds.
+    Memory: one entry for each host, day, format and reason, up to limits.
 
     Args:
         site: registered domain whose URIs count; None: all.
-        begin_ms: activities that began before, or never began, do not count.
+        begin_ms: activities that started earlier, or never started, do not count.
 
     Attributes:
         by_format: documents by `rc:format`.
         by_status: activities by `sq:status`.
         refreshed: of these, those of `scrapy refresh`.
-        refreshed_bytes: length of the bodies of these, likewise.
+        refreshed_bytes: length of their bodies by `sq:status`.
         by_reason: faults by `rc:reason`.
-        examples: of each reason, those that began first.
+        examples: the earliest faults of each reason.
         documents: activities that stored statements, by day since 1970.
-        statements: that were stored, by day.
-        last_ms: when the last activity began.
+        statements: stored statements, by day.
+        last_ms: start of the last activity.
     """
 
     site: str | None = None
@@ -153,13 +153,13 @@ class ActivityCounts:
     last_ms: int = 0
 
     def read(self, blocks: Iterable[bytes]) -> None:
-        """Count the activities in blocks of whole lines, as they were written."""
+        """Count the activities in blocks of complete lines, in their original order."""
         for each in iter_activities(blocks):
             self.count(each)
 
     def count(self, activity: CrawlActivity) -> None:
-        """Count one activity, if it is whole; see `CrawlActivity.is_whole`."""
-        if not activity.is_whole:
+        """Count one activity, if it is complete; see `CrawlActivity.is_complete`."""
+        if not activity.is_complete:
             return
         facts, faults = activity
         url = facts["url"]
@@ -196,7 +196,7 @@ class ActivityCounts:
         self.examples[reason] = kept[:MAX_EXAMPLES]
 
     def add(self, others: ActivityCounts) -> None:
-        """Add what was counted elsewhere of other activities, likewise."""
+        """Add the counts of other activities with the same site and begin."""
         for name, host in others.hosts.items():
             self._host(name).add(host)
         for counts, some in (
@@ -239,7 +239,7 @@ class ActivityCounts:
 
 
 def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
-    """Yield the activities in blocks of whole lines, as they were written."""
+    """Yield the activities in blocks of complete lines, in their original order."""
     current, facts, faults = b"", dict[str, str](), list[list[str]]()
     for block in blocks:
         for activity, part, predicate, iri, literal in _LINE.findall(block):
@@ -265,7 +265,7 @@ def _count_name(counts: Counter[str], name: str, number: int = 1) -> None:
 
 
 def shorten(text: str) -> str:
-    """Return the beginning of a text that may be of any length.
+    """Truncate a text to `MAX_TEXT_CHARS`.
 
     >>> shorten("a" * 300)[-3:]
     'aa…'

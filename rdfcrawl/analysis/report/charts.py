@@ -1,7 +1,7 @@
-"""Charts as SVG that stands in HTML: colours come from the variables of the page.
+"""Charts as inline SVG for HTML; the page's CSS variables set the colours.
 
-All of a chart is drawn here, in a box of 480 by 320: no script, no font and no file is
-needed, and texts are real ones, that can be found and copied.
+A chart is a box of 480 by 320 units. It needs no script, font or file, and its texts
+can be searched and copied.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _LEGEND_STEP: Final = 150
 
 
 class _Scales(NamedTuple):
-    """The way from values to the box.
+    """Map values to coordinates in the box.
 
     Attributes:
-        margin: between the ends of the axes and the least and greatest values.
+        margin: distance of the extreme values from the ends of the axes.
     """
 
     x: ChartScale
@@ -43,20 +43,20 @@ class _Scales(NamedTuple):
     margin: float
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Return where a point is drawn."""
+        """Return the coordinates of a point."""
         return self.across(self.x.place(x)), self.up(self.y.place(y))
 
     def across(self, place: float) -> float:
-        """Return where a place from 0 to 1 is on the horizontal axis."""
+        """Map a place from 0 to 1 to the horizontal axis."""
         return _LEFT + self.margin + place * (_RIGHT - _LEFT - 2 * self.margin)
 
     def up(self, place: float) -> float:
-        """Return where a place from 0 to 1 is on the vertical axis."""
+        """Map a place from 0 to 1 to the vertical axis."""
         return _BOTTOM - self.margin - place * (_BOTTOM - _TOP - 2 * self.margin)
 
 
 def draw_chart(figure: ReportFigure) -> str:
-    """Return a figure as an element `svg`, with title and description."""
+    """Return a figure as an `svg` element with title and description."""
     key = escape(figure.key)
     return "".join(
         (
@@ -95,9 +95,9 @@ def _scales(figure: ReportFigure) -> _Scales:
     ys = [point.y for point in points]
     if figure.kind is ChartKind.COLUMNS:
         xs += [point.x + point.weight for point in points]
-    elif figure.has_diagonal:  # which is one of equal values
+    elif figure.has_diagonal:  # both axes share one scale
         xs = ys = [*xs, *ys]
-    # No dot hides the labels of the axes.
+    # Keeps dots off the labels of the axes.
     margin = _MOST_RADIUS + 1 if figure.kind is ChartKind.DOTS else 0
     return _Scales(ChartScale.of(figure.x, xs), ChartScale.of(figure.y, ys), margin)
 
@@ -134,7 +134,7 @@ def _dots(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
         yield (
             f'<circle class="s0" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"'
             f' fill-opacity="{0.35 + 0.5 * share:.2f}">'
-            f"<title>{escape(_told(figure, point))}</title></circle>"
+            f"<title>{escape(_mark_text(figure, point))}</title></circle>"
         )
 
 
@@ -150,22 +150,23 @@ def _columns(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
             yield (
                 f'<rect class="s{place}" x="{left:.1f}" y="{top:.1f}"'
                 f' width="{max(width, 0.5):.1f}" height="{_BOTTOM - top:.1f}">'
-                f"<title>{escape(f'{series.name}: {_told(figure, point)}')}</title>"
+                f"<title>{escape(f'{series.name}: {_mark_text(figure, point)}')}"
+                "</title>"
                 "</rect>"
             )
 
 
-def _told(figure: ReportFigure, point: ChartPoint) -> str:
-    """Return the values of a mark in words."""
-    told = f"{_value(figure.x, point.x)}, {_value(figure.y, point.y)}"
+def _mark_text(figure: ReportFigure, point: ChartPoint) -> str:
+    """Return the values of a mark as text."""
+    text = f"{_value(figure.x, point.x)}, {_value(figure.y, point.y)}"
     if figure.kind is ChartKind.COLUMNS:
-        return told
+        return text
     if point.n > 1 and point.n != point.weight:
-        told += f", {number(point.n)} sites"
+        text += f", {number(point.n)} sites"
     label = figure.weight_label
     if point.weight == 1:
         label = label.replace("URLs", "URL")
-    return f"{told}, {number(point.weight)} {label}"
+    return f"{text}, {number(point.weight)} {label}"
 
 
 def _value(axis: ChartAxis, value: float) -> str:

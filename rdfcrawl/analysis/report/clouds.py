@@ -1,7 +1,7 @@
-"""Any number of points as a bounded number of marks.
+"""Reduce any number of points to a limited number of marks.
 
-Points beyond the bound fall together in the cells of a grid, days in longer bins: the
-number of marks, and the memory, depend on the bound only.
+Above the limit, points are merged into the cells of a grid, and days into longer bins.
+So the number of marks and the memory depend only on the limit.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from rdfcrawl.analysis.report.content import AxisScale, ChartPoint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-MAX_DOTS: Final = 1000  # that are drawn as they are
+MAX_DOTS: Final = 1000  # drawn individually
 MAX_BINS: Final = 60  # of days, along one axis
-_CELLS: Final = 40  # of a share
+_CELLS: Final = 40  # along an axis from 0 to 1
 _DECADE_CELLS: Final = 10
 _BIN_DAYS: Final = (1, 7, 30, 91, 365, 3652)
 
 
 @dataclass(slots=True)
 class PointCloud:
-    """Points of a scatter, in the order of their coming, or gathered in cells.
+    """Points of a scatter plot, in order of insertion, or merged into cells.
 
-    Memory: `MAX_DOTS` points, and as many cells as there are with points in them: at
-    most 410 for each power of ten of a logarithmic axis.
+    Memory: `MAX_DOTS` points, and one entry for each cell that is not empty: at most
+    410 for each power of ten of a logarithmic axis.
 
     Args:
         x: scale of x, `SHARE` or `LOG`; y is a share.
@@ -41,7 +41,7 @@ class PointCloud:
     _weights: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def add(self, x: float, y: float, weight: int) -> None:
-        """Add a point; one with x of 0 on a logarithmic axis is none."""
+        """Add a point; on a logarithmic axis, points with x = 0 are ignored."""
         if self.x is AxisScale.LOG and x <= 0:
             return
         self.n_points += 1
@@ -57,7 +57,7 @@ class PointCloud:
         return floor(x * _CELLS)
 
     def marks(self) -> tuple[ChartPoint, ...]:
-        """Return the points, or the middles of cells if there are too many."""
+        """Return the points, or the centres of cells if there are too many."""
         if self.n_points <= MAX_DOTS:
             return tuple(self._points)
         return tuple(
@@ -73,12 +73,12 @@ class PointCloud:
 
 
 def _middle(cell: int) -> float:
-    """Return the middle of a cell of shares; 1 has a cell of its own."""
+    """Return the centre of a cell of shares; the value 1 has a separate cell."""
     return min((cell + 0.5) / _CELLS, 1.0)
 
 
 def days_of_bin(days: Iterable[int]) -> int:
-    """Return how many days fall together, so that there are few enough bins."""
+    """Return the width of bins, in days, that keeps their number below the limit."""
     found = set(days)
     if not found:
         return 1
@@ -90,7 +90,7 @@ def days_of_bin(days: Iterable[int]) -> int:
 
 
 def day_columns(counts: Mapping[int, int], width: int) -> tuple[ChartPoint, ...]:
-    """Return a column for each bin of days that has anything.
+    """Return a column for each bin that is not empty.
 
     Args:
         counts: by day.
@@ -105,7 +105,7 @@ def day_columns(counts: Mapping[int, int], width: int) -> tuple[ChartPoint, ...]
 
 
 def day_dots(counts: Mapping[tuple[int, int], int]) -> tuple[ChartPoint, ...]:
-    """Return a dot for each pair of days, or of bins of days, with its number."""
+    """Return a dot with its count for each pair of days, or of bins of days."""
     width = days_of_bin(day for pair in counts for day in pair)
     dots: Counter[tuple[int, int]] = Counter()
     for (x, y), n in counts.items():

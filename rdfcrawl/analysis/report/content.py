@@ -1,4 +1,4 @@
-"""Content of a report, whatever it is written as: sections of figures and tables."""
+"""Content of a report, independent of the output format: figures and tables."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final, NamedTuple, TypeAlias
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 
 ReportCell: TypeAlias = str | int | float | MeasuredRatio | None
-"""Value of a table; None is undefined, and shown as `-`."""
+"""Value of a table cell; None is undefined, and written as `-`."""
 
 ReportRow: TypeAlias = tuple[ReportCell, ...]
 
 MAX_ROWS: Final = 200
-"""Rows of a table; what is left out is counted."""
+"""Maximum number of rows of a table; omitted rows are counted."""
 
 
 class AxisScale(StrEnum):
-    """How the values of an axis are spread over its length."""
+    """How an axis maps values to its length."""
 
     LINEAR = "linear"
     LOG = "log"
@@ -38,7 +38,7 @@ class ChartAxis(NamedTuple):
     """An axis of a chart.
 
     Attributes:
-        names: of the places of scale `NAMES`.
+        names: labels of the places, for the scale `NAMES`.
     """
 
     label: str
@@ -50,8 +50,8 @@ class ChartPoint(NamedTuple):
     """One mark of a chart.
 
     Attributes:
-        weight: that size and shade of a dot show; of a column, its width on the axis.
-        n: how many things the mark stands for.
+        weight: size and shade of a dot; width of a column on the axis.
+        n: number of items that the mark represents.
     """
 
     x: float
@@ -70,14 +70,14 @@ class ChartSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFigure:
-    """A chart that is understood by itself.
+    """A chart with its explanation.
 
     Attributes:
-        key: names it in files and links.
-        sentence: what is seen, and how to read it.
-        weight_label: what the size of dots, or the width of columns, means.
-        has_diagonal: the line of equal values is drawn.
-        why_empty: says why nothing may be there to draw.
+        key: identifier in files and links.
+        sentence: explanation of the chart.
+        weight_label: meaning of the size of dots, or of the width of columns.
+        has_diagonal: draw the line of equal values.
+        why_empty: reason for an empty chart.
     """
 
     key: str
@@ -93,7 +93,7 @@ class ReportFigure:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to draw."""
+        """Whether the chart has no points."""
         return not any(each.points for each in self.series)
 
 
@@ -102,9 +102,9 @@ class ReportTable:
     """A table with a heading for each column.
 
     Attributes:
-        key: names it in files and links.
-        n_left_out: rows that are not shown.
-        why_empty: says why there may be no rows.
+        key: identifier in files and links.
+        n_left_out: number of omitted rows.
+        why_empty: reason for an empty table.
     """
 
     key: str
@@ -123,7 +123,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """Figures and tables about one thing."""
+    """Figures and tables about one subject."""
 
     key: str
     title: str
@@ -133,11 +133,11 @@ class ReportSection:
 
 @dataclass(frozen=True, slots=True)
 class CrawlReport:
-    """A report as a whole.
+    """A complete report.
 
     Attributes:
         title: with the name of the crawl.
-        scope: which sites and times are reported.
+        scope: sites and times that the report covers.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Take the facts of a crawl's URLs, domain by domain, into what a report shows."""
+"""Aggregate the facts of a crawl's URLs, domain by domain, for the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rdfcrawl.analysis.measures.first_seen import (
     SamplingPeriod,
 )
 from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
-from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio
+from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio, add_fields
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
     CopyFreshness,
@@ -41,14 +41,14 @@ from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 
-_AT_ONCE: Final = 4096  # URLs in memory
+_BATCH_SIZE: Final = 4096  # URLs in memory
 
 
 class DomainFacts(NamedTuple):
-    """All that a crawl knows of one domain.
+    """The URLs and sitemaps of one domain.
 
     Attributes:
-        uris: each URL once; read once, before the sitemaps.
+        uris: each URL once; can be iterated once, before the sitemaps.
         sitemaps: its sitemap files.
     """
 
@@ -69,11 +69,11 @@ class DomainSummary(NamedTuple):
 
 
 class DomainMeasures(NamedTuple):
-    """What one domain adds to the figures of all.
+    """The measures of one domain, with the data for totals over all domains.
 
     Attributes:
         usage: of its sitemaps.
-        sample: of the content that they miss.
+        sample: of the content that its sitemaps miss.
     """
 
     summary: DomainSummary
@@ -82,10 +82,10 @@ class DomainMeasures(NamedTuple):
 
 
 class DomainReading:
-    """The way of one domain's URLs into its measures.
+    """Collect the URLs of one domain into its measures.
 
     Args:
-        domain: the registered domain, or whatever the facts are grouped by.
+        domain: the registered domain, or another key by which facts are grouped.
         period: T of section 5.2.
     """
 
@@ -112,11 +112,11 @@ class DomainReading:
         self._latest = nlargest(
             N_LATEST, chain(self._latest, intervals), key=lambda each: each.end_ms
         )
-        self._census = add_censuses(self._census, take_census(some))
+        self._census = add_fields(self._census, take_census(some))
         self._sample = sample_missed(chain(self._sample, some))
 
     def measures(self, sitemaps: list[SitemapFacts]) -> DomainMeasures:
-        """Return the measures of all that was added."""
+        """Return the measures of the URLs that were added."""
         self._usage.add_sitemaps(self._domain, sitemaps)
         summary = DomainSummary(
             self._coverage.result(),
@@ -130,7 +130,7 @@ class DomainReading:
 
 
 def measure_domain(facts: DomainFacts, period: SamplingPeriod) -> DomainMeasures:
-    """Return the measures of one domain, whose URLs and sitemaps are read."""
+    """Return the measures of one domain; this consumes its facts."""
     reading = DomainReading(facts.domain, period)
     for some in _pieces(facts.uris):
         reading.add(some)
@@ -139,13 +139,12 @@ def measure_domain(facts: DomainFacts, period: SamplingPeriod) -> DomainMeasures
 
 @dataclass(slots=True)
 class SiteFigures:
-    """What is known of all domains, added up.
+    """The measures of all domains, added up.
 
-    Memory: of one domain, its clusters; of all, points and rows up to their bounds, and
-    an entry for each pair of days.
+    Memory: the clusters of one domain; points and rows of all domains up to their
+    limits; an entry for each pair of days.
 
     Attributes:
-        largest: the domains of most URLs, at most `MAX_ROWS`.
         missed: table 2, of a sample over all domains.
     """
 
@@ -173,24 +172,24 @@ class SiteFigures:
     _largest: list[tuple[int, str, DomainSummary]] = field(default_factory=list)
 
     def read(self, facts: DomainFacts) -> None:
-        """Read the URLs and sitemaps of one domain; each domain comes once."""
+        """Read the URLs and sitemaps of one domain; call it once for each domain."""
         self.add(measure_domain(facts, self.period))
 
     def add(self, measures: DomainMeasures) -> None:
-        """Add the measures of one domain; the order decides which dots are drawn."""
+        """Add the measures of one domain; the order affects which dots are drawn."""
         domain = measures.summary
         self.usage.add(measures.usage)
         self.first_seen.add_all(domain.first_seen)
         self._sample = sample_missed(chain(self._sample, measures.sample))
         found = domain.coverage
         self.n_domains += 1
-        self.both = add_sizes(self.both, found.both)
-        self.listed = add_sizes(self.listed, found.listed)
-        self.linked = add_sizes(self.linked, found.linked)
+        self.both = add_fields(self.both, found.both)
+        self.listed = add_fields(self.listed, found.listed)
+        self.linked = add_fields(self.linked, found.linked)
         self.pagerank.add(found.pagerank)
         self.pagerank_listed.add(found.pagerank_listed)
-        self.census = add_censuses(self.census, domain.census)
-        self.copies = add_copies(self.copies, domain.copies)
+        self.census = add_fields(self.census, domain.census)
+        self.copies = add_fields(self.copies, domain.copies)
         self.summary.add(found)
         self._draw(found)
         item = (found.both.seen, found.domain, domain)
@@ -200,7 +199,7 @@ class SiteFigures:
             heappushpop(self._largest, item)
 
     def _draw(self, found: DomainCoverage) -> None:
-        """Add a domain to figures 3 to 5; a measure that is undefined has no dot."""
+        """Add a domain to figures 3 to 5; undefined measures have no dot."""
         size = found.both.seen
         coverage, unique = found.coverage.value, found.unique_coverage.value
         ranked, indexed = found.pagerank_coverage.value, found.index_coverage.value
@@ -215,7 +214,7 @@ class SiteFigures:
 
     @property
     def total(self) -> DomainCoverage:
-        """The measures of all domains together; a cluster counts in each of them."""
+        """The measures of all domains; a cluster counts in each of its domains."""
         return DomainCoverage(
             "all sites",
             both=self.both,
@@ -227,13 +226,13 @@ class SiteFigures:
 
     @property
     def largest(self) -> list[DomainSummary]:
-        """The domains of most URLs, at most `MAX_ROWS`, the largest first."""
+        """The domains with most URLs, at most `MAX_ROWS`, in descending order."""
         order = sorted(self._largest, key=lambda each: (-each[0], each[1]))
         return [domain for _, _, domain in order]
 
     @property
     def missed(self) -> Counter[MissedClass]:
-        """Table 2, as far as facts tell: URLs of the sample by their class."""
+        """Table 2: URLs of the sample by class, as far as facts allow."""
         return Counter(classify_missed(_missed_page(each)) for each in self._sample)
 
     def missed_share(self, name: MissedClass) -> MeasuredRatio:
@@ -243,7 +242,7 @@ class SiteFigures:
 
 
 def gather(domains: Iterable[DomainFacts], period: SamplingPeriod) -> SiteFigures:
-    """Return what a report shows of some domains, each of which comes once."""
+    """Return the figures of some domains; each domain must occur once."""
     found = SiteFigures(period, first_seen=FirstSeenCount(period))
     for facts in domains:
         found.read(facts)
@@ -252,7 +251,7 @@ def gather(domains: Iterable[DomainFacts], period: SamplingPeriod) -> SiteFigure
 
 def _pieces(uris: Iterable[UriFacts]) -> Iterator[list[UriFacts]]:
     rest = iter(uris)
-    while some := list(islice(rest, _AT_ONCE)):
+    while some := list(islice(rest, _BATCH_SIZE)):
         yield some
 
 
@@ -268,37 +267,4 @@ def _missed_page(facts: UriFacts) -> MissedPage:
         n_words=facts.n_words,
         n_link_words=facts.n_linked_words,
         containment=facts.containment,
-    )
-
-
-def add_sizes(some: StateSizes, others: StateSizes) -> StateSizes:
-    """Return the sizes of sets of several domains."""
-    return StateSizes(
-        some.seen + others.seen,
-        some.crawled + others.crawled,
-        some.unique + others.unique,
-        some.indexed + others.indexed,
-    )
-
-
-def add_censuses(some: DomainCensus, others: DomainCensus) -> DomainCensus:
-    """Return the census of two sets of URLs that have none in common."""
-    return DomainCensus(
-        n_crawled=some.n_crawled + others.n_crawled,
-        n_seen_listed=some.n_seen_listed + others.n_seen_listed,
-        n_crawled_listed=some.n_crawled_listed + others.n_crawled_listed,
-        n_listed_duplicates=some.n_listed_duplicates + others.n_listed_duplicates,
-        n_missed=some.n_missed + others.n_missed,
-        n_missed_duplicates=some.n_missed_duplicates + others.n_missed_duplicates,
-    )
-
-
-def add_copies(some: CopyFreshness, others: CopyFreshness) -> CopyFreshness:
-    """Return the freshness of the copies of several domains."""
-    return CopyFreshness(
-        some.n_refetches + others.n_refetches,
-        some.n_fresh + others.n_fresh,
-        some.age_ms + others.age_ms,
-        some.fresh_ms + others.fresh_ms,
-        some.total_ms + others.total_ms,
     )

@@ -1,4 +1,4 @@
-"""Figures 2 to 7 of the paper, and the growth of the crawl, from what was counted."""
+"""Figures 2 to 7 of the paper, and the growth of the crawl."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _UNIQUE: Final = ChartAxis("share of distinct pages in sitemaps", AxisScale.SHAR
 _INDEXED: Final = ChartAxis("share of useful pages in sitemaps", AxisScale.SHARE)
 _RANKED: Final = ChartAxis("share of PageRank in sitemaps", AxisScale.SHARE)
 _SIZE: Final = ChartAxis("URLs seen of the site", AxisScale.LOG)
-# Key, title, axes, and how to read it.
+# Key, title, axes, explanation.
 _CLOUDS: Final = (
     (
         "figure-3",
-        "Figure 3: size of sites and what their sitemaps list",
+        "Figure 3: size of sites and coverage of their sitemaps",
         _SIZE,
         _UNIQUE,
         (
@@ -53,12 +53,12 @@ _CLOUDS: Final = (
     ),
     (
         "figure-5a",
-        "Figure 5(a): size of sites and the importance of what sitemaps list",
+        "Figure 5(a): size of sites and importance of the URLs in sitemaps",
         _SIZE,
         _RANKED,
         (
             "Each dot is a site: the higher, the more of the PageRank of its URLs is on"
-            " those that its sitemaps list. A site that nothing links to is not there."
+            " those that its sitemaps list. Sites without links to them are left out."
         ),
     ),
     (
@@ -68,7 +68,7 @@ _CLOUDS: Final = (
         _INDEXED,
         (
             "Each dot is a site; a page is useful if statements of it are stored. Above"
-            " the diagonal, a page from sitemaps is useful more often than one that"
+            " the diagonal, pages from sitemaps are useful more often than pages that"
             " only links lead to."
         ),
     ),
@@ -78,7 +78,7 @@ _WITH_DIAGONAL: Final = frozenset({"figure-4", "figure-5b"})
 
 
 def make_discovery_figures(sites: SiteFigures) -> tuple[ReportFigure, ...]:
-    """Return figures 2, 6 and 7: who sees URLs first."""
+    """Return figures 2, 6 and 7: first sightings of URLs."""
     return (_first_seen_days(sites), _first_seen_pairs(sites), _first_by_ping(sites))
 
 
@@ -100,7 +100,7 @@ def _cloud_figure(  # a row of the table above
     )
     if cloud.n_points > MAX_DOTS:
         shown = counted(cloud.n_points, "site")
-        sentence += f" Of {shown}, each dot stands for those around it."
+        sentence += f" There are {shown}; each dot represents those around it."
     return ReportFigure(
         key=key,
         title=title,
@@ -122,8 +122,8 @@ def _first_seen_days(sites: SiteFigures) -> ReportFigure:
     return _by_day(
         "figure-2",
         "Figure 2: URLs by the day they were first seen",
-        "How many URLs sitemaps, and links, named for the first time. What was there"
-        " when the crawl began falls on its first day.",
+        "URLs that sitemaps, and links, named for the first time. Those known when the"
+        " crawl began count on its first day.",
         "URLs",
         {BY_SITEMAPS: seen.listed_days, BY_LINKS: seen.linked_days},
         width,
@@ -171,7 +171,7 @@ def _first_by_ping(sites: SiteFigures) -> ReportFigure:
         x=ChartAxis(
             "who named the URL first",
             AxisScale.NAMES,
-            ("sitemaps", "links, or both at once"),
+            ("sitemaps", "links, or both together"),
         ),
         y=ChartAxis("share of URLs seen both ways", AxisScale.SHARE),
         weight_label="width",
@@ -181,13 +181,13 @@ def _first_by_ping(sites: SiteFigures) -> ReportFigure:
 
 
 def make_growth_figures(counts: ActivityCounts) -> tuple[ReportFigure, ...]:
-    """Return how many documents and statements were stored on which day."""
+    """Return the numbers of stored documents and statements by day."""
     width = days_of_bin(counts.documents)
     return (
         _by_day(
             "growth-documents",
             "Documents stored, by day",
-            "How many fetches gave statements that were stored.",
+            "Fetches whose statements were stored.",
             "documents",
             {"documents": counts.documents},
             width,
@@ -195,7 +195,7 @@ def make_growth_figures(counts: ActivityCounts) -> tuple[ReportFigure, ...]:
         _by_day(
             "growth-statements",
             "Statements stored, by day",
-            "How many statements they had, those of later versions included.",
+            "Statements of these fetches, including later versions of a document.",
             "statements",
             {"statements": counts.statements},
             width,
@@ -203,11 +203,11 @@ def make_growth_figures(counts: ActivityCounts) -> tuple[ReportFigure, ...]:
     )
 
 
-def _by_day(  # as the fields of the figure
+def _by_day(  # mirrors the fields of ReportFigure
     key: str,
     title: str,
     sentence: str,
-    what: str,
+    noun: str,
     counts: Mapping[str, Mapping[int, int]],
     width: int,
 ) -> ReportFigure:
@@ -219,12 +219,12 @@ def _by_day(  # as the fields of the figure
         kind=ChartKind.COLUMNS,
         x=ChartAxis("day" if width == 1 else f"{width} days from", AxisScale.DAY),
         y=ChartAxis(
-            f"{what} in a {days}" if width == 1 else f"{what} in {days}",
+            f"{noun} in a {days}" if width == 1 else f"{noun} in {days}",
             AxisScale.LINEAR,
         ),
         weight_label="days",
         series=tuple(
             ChartSeries(name, day_columns(each, width)) for name, each in counts.items()
         ),
-        why_empty=f"There are no {what} of the sites and times that are reported.",
+        why_empty=f"There are no {noun} for these sites and times.",
     )

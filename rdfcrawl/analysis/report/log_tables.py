@@ -21,29 +21,29 @@ _Host = tuple[str, HostActivity]
 
 
 def make_outcome_table(counts: ActivityCounts) -> ReportTable:
-    """Return how many activities ended in which way."""
+    """Return the numbers of activities by outcome."""
     return _shares(
         counts.by_status,
         key="outcomes",
         title="Outcomes",
-        sentence="What became of each URI that was taken from the queue, at each time."
-        " SUCCESSFUL: all of it was read. PARTIAL: some of it was. UNCHANGED: it is as"
-        " it was. DELETED: it is gone. REDIRECTED: it leads to another host. FAILED:"
-        " nothing was read; “Faults” says why.",
+        sentence="Outcome of each URI that was taken from the queue, each time."
+        " SUCCESSFUL: read completely. PARTIAL: read in part. UNCHANGED: not modified."
+        " DELETED: gone. REDIRECTED: redirects to another host. FAILED: nothing was"
+        " read; “Faults” has the reason.",
         columns=("outcome", "share"),
     )
 
 
 def make_refresh_table(counts: ActivityCounts) -> ReportTable:
-    """Return what the fetches of `scrapy refresh` have cost and found."""
+    """Return costs and outcomes of the requests of `scrapy refresh`."""
     n_all = counts.refreshed.total()
     return ReportTable(
         key="refresh",
-        title="What refresh spent and found",
-        sentence="Requests for what `scrapy refresh` had queued, and the bytes of their"
-        " bodies, decompressed. SUCCESSFUL: what is stored now is new. UNCHANGED: it"
-        " was fetched in vain; without a body, the server has said so. DELETED: it is"
-        " gone. FAILED: nothing was learnt.",
+        title="Cost and result of refresh",
+        sentence="Requests that `scrapy refresh` queued, and the bytes of their bodies,"
+        " decompressed. SUCCESSFUL: a new version was stored. UNCHANGED: the page had"
+        " not changed; if there are no bytes, the server said so. DELETED: the page is"
+        " gone. FAILED: nothing was read.",
         columns=("outcome", "requests", "bytes"),
         rows=tuple(
             (shorten(name), MeasuredRatio(number, n_all), counts.refreshed_bytes[name])
@@ -54,18 +54,18 @@ def make_refresh_table(counts: ActivityCounts) -> ReportTable:
 
 
 def make_document_format_table(counts: ActivityCounts) -> ReportTable:
-    """Return how many documents were read as which format."""
+    """Return the numbers of documents by format."""
     return _shares(
         counts.by_format,
         key="formats",
         title="Formats",
-        sentence="What documents were read as, if they could be read.",
+        sentence="Formats of the documents that could be read.",
         columns=("format", "share"),
     )
 
 
 def make_fault_table(counts: ActivityCounts) -> ReportTable:
-    """Return the faults by reason, each with examples."""
+    """Return the faults by reason, with examples."""
     order = _most(counts.by_reason)
     rows: list[ReportRow] = []
     for reason, number in order[:MAX_ROWS]:
@@ -76,8 +76,8 @@ def make_fault_table(counts: ActivityCounts) -> ReportTable:
     return ReportTable(
         key="faults",
         title="Faults",
-        sentence="How often each reason was given, with at most three examples of"
-        " each. A document may have several faults.",
+        sentence="Number of faults by reason, with up to three examples each. A"
+        " document may have several faults.",
         columns=("reason", "number", "example", "detail"),
         rows=tuple(rows),
         n_left_out=max(0, len(order) - MAX_ROWS),
@@ -86,7 +86,7 @@ def make_fault_table(counts: ActivityCounts) -> ReportTable:
 
 
 def make_slow_host_table(counts: ActivityCounts) -> ReportTable:
-    """Return the hosts whose fetches took longest on average."""
+    """Return the hosts with the slowest fetches on average."""
     found = nlargest(
         _N_HOSTS,
         ((name, host) for name, host in counts.hosts.items() if host.n_timed),
@@ -95,8 +95,8 @@ def make_slow_host_table(counts: ActivityCounts) -> ReportTable:
     return ReportTable(
         key="slow-hosts",
         title="Slowest hosts",
-        sentence="Seconds from the begin of a fetch to the end of its reading, on"
-        " average and at most.",
+        sentence="Seconds from the start of a fetch until the document was read,"
+        " average and maximum.",
         columns=("host", "mean, s", "longest, s"),
         rows=tuple(
             (shorten(name), host.mean_secs, host.slowest_ms / 1000)
@@ -107,7 +107,7 @@ def make_slow_host_table(counts: ActivityCounts) -> ReportTable:
 
 
 def make_faulty_host_table(counts: ActivityCounts) -> ReportTable:
-    """Return the hosts with most faulty documents."""
+    """Return the hosts with the most faulty documents."""
     found = nlargest(
         _N_HOSTS,
         ((name, host) for name, host in counts.hosts.items() if host.n_faulty),
@@ -116,8 +116,8 @@ def make_faulty_host_table(counts: ActivityCounts) -> ReportTable:
     return ReportTable(
         key="faulty-hosts",
         title="Hosts with most faults",
-        sentence="The hosts with most URIs that had a fault, and the share of these in"
-        " all that were asked for there.",
+        sentence="Hosts with the most faulty URIs, and the share of these in all URIs"
+        " requested there.",
         columns=("host", "with a fault"),
         rows=tuple((shorten(name), host.fault_share) for name, host in found),
         why_empty="No fault was found.",

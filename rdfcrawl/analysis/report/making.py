@@ -1,4 +1,4 @@
-"""Make the report of a crawl from its logs."""
+"""Create the report of a crawl from its logs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 
 
 def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
-    """Return the report of a crawl whose URL database and ranks are up to date.
+    """Return the report of a crawl; its URL database and ranks must be up to date.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
-        site: registered domain that is reported; None: all.
-        begin_ms: of first sights and requests; all else is of all times.
+        site: registered domain to report; None: all.
+        begin_ms: start of the period for first sightings and requests; all other
+            figures cover all times.
 
     Raises:
         ConfigError: there is no URL database, or it is damaged.
@@ -70,7 +71,7 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
 def report_counted(
     name: str, sites: SiteFigures, counts: ActivityCounts
 ) -> CrawlReport:
-    """Return the report of what was counted in a crawl of some name."""
+    """Return the report of the figures of a crawl."""
     return make_report(
         sites,
         counts,
@@ -86,15 +87,15 @@ def with_crawl_sections(
     stores: Iterable[SharedDocuments],
     quotas: Iterable[dict[str, Any]],
 ) -> CrawlReport:
-    """Return a report of all sites with the sections that are not of single sites.
+    """Add the sections that exist only in reports of all sites.
 
-    These are mirrors, the same content and quotas, if there are any.
+    These are mirrors, the same content and quotas, where there are any.
 
     Args:
         report: without them.
         root: folder with URL database and ranks.
-        stores: of all machines, that have documents as others.
-        quotas: entries of the logs of epochs of all machines.
+        stores: of all machines, with documents that they store only once.
+        quotas: entries of the epoch logs of all machines.
 
     Raises:
         ConfigError: there is no URL database, or it is damaged.
@@ -115,16 +116,16 @@ def _mirrors_of(
 
 
 def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
-    told = f"The site {site}" if site else "All sites"
+    text = f"The site {site}" if site else "All sites"
     if begin_ms:
-        told += f"; first sights and requests from {_day(begin_ms)} on"
-    told += "."
+        text += f"; first sightings and requests since {_day(begin_ms)}"
+    text += "."
     if last_ms:
-        told += f" The last fetch was on {_day(last_ms)}."
+        text += f" The last fetch was on {_day(last_ms)}."
     return (
-        f"{told} Duplicates are pages of equal or nearly equal text within a site of at"
-        f" most {MAX_CLUSTERED:,} URLs. Shares are from 0 to 1; a dash is a share of"
-        " nothing."
+        f"{text} Duplicates are pages of equal or nearly equal text within a site of at"
+        f" most {MAX_CLUSTERED:,} URLs. Shares are from 0 to 1; a dash means that the"
+        " denominator is 0."
     )
 
 
@@ -135,9 +136,9 @@ def _day(time_ms: int) -> str:
 def group_by_domain(
     uris: Iterable[UriFacts], sitemaps: Iterable[SitemapFacts]
 ) -> Iterator[DomainFacts]:
-    """Yield the facts of each domain, from both sorted by domain.
+    """Group URLs and sitemaps, both sorted by domain.
 
-    Each domain is read before the next one is asked for.
+    Each domain must be consumed before the next one is requested.
     """
     streams: tuple[Iterable[UriFacts | SitemapFacts], ...] = (uris, sitemaps)
     domain_of = attrgetter("domain")
@@ -146,7 +147,7 @@ def group_by_domain(
 
 
 class _DomainParts:
-    """The facts of one domain: its URLs, and behind them its sitemaps."""
+    """The facts of one domain: its URLs, then its sitemaps."""
 
     def __init__(self, some: Iterator[UriFacts | SitemapFacts]) -> None:
         self._some = some

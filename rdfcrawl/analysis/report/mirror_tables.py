@@ -1,4 +1,4 @@
-"""Table of the content that is on several registered domains."""
+"""Table of content that several registered domains have in common."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def mirror_section(
     """Return the section about mirrors; None if there are none.
 
     Args:
-        search: that is run once.
-        site: registered domain whose content is reported; None: all.
+        search: is run once.
+        site: registered domain to report; None: all.
 
     Raises:
         OSError: a disk is full, or cannot be read.
@@ -37,21 +37,21 @@ def mirror_section(
     if not most:
         return None
     contents = counted(counts.n_clusters, "content is", "contents are")
-    told = (
+    text = (
         f"{contents} on several sites, under {counted(counts.n_urls, 'URL')}. Each"
-        " counts in all its sites, as all other measures are of one site."
+        " counts in all its sites, since all other measures concern single sites."
     )
     if search.n_left_out:
-        told += (
-            f" Too common to compare all contents with it:"
-            f" {counted(search.n_crowded, 'part')}; a content was left out"
+        text += (
+            f" {counted(search.n_crowded, 'part')} of pages are too common for a"
+            " complete comparison; a content was left out"
             f" {counted(search.n_left_out, 'time')}."
         )
     table = ReportTable(
         key="mirrors",
         title="Mirrors",
-        sentence="Content that is the same, or nearly so, on several sites, by the URL"
-        " that represents it.",
+        sentence="Equal or nearly equal content on several sites, by its"
+        " representative URL.",
         columns=("URL", "URLs", "sites", "the first sites"),
         rows=tuple(
             (
@@ -62,11 +62,11 @@ def mirror_section(
         ),
         n_left_out=counts.n_clusters - len(most),
     )
-    return ReportSection("mirrors", "Mirrors", told, (table,))
+    return ReportSection("mirrors", "Mirrors", text, (table,))
 
 
 class _MirrorCounts:
-    """How many clusters went by, and how many URLs they have."""
+    """Count clusters and their URLs while they pass."""
 
     def __init__(self) -> None:
         self.n_clusters = self.n_urls = 0

@@ -1,7 +1,7 @@
-"""The report as one file of HTML: no script, no link to anywhere, nothing to load.
+"""The report as one HTML file without scripts, links or further resources.
 
-Whatever comes from the web is text, in elements or in attributes: never a name, a link
-or a style.
+Data from the web is only text in elements or attributes; it never becomes a name, a
+link or a style.
 """
 
 from __future__ import annotations

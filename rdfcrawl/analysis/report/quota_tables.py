@@ -1,4 +1,4 @@
-"""Table of the epochs of registered domains that have a quota, from their log."""
+"""Table of the epochs of registered domains with a quota, from the epoch logs."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-EPOCHS: Final = "epochs"  # folder of their logs, in that of a crawl
-_KEY: Final = "domain", "epoch", "began_ms"  # numbers begin anew with `fresh=1`
+EPOCHS: Final = "epochs"  # folder of the logs, within that of the crawl
+_KEY: Final = "domain", "epoch", "began_ms"  # `fresh=1` restarts the epoch numbers
 _MAX_LINE_BYTES: Final = 10_000
 
 
 @dataclass(slots=True)
 class QuotaUse:
-    """What the epochs of a domain have granted, and what the last one found."""
+    """URLs granted in the epochs of a domain, and the results of the latest epoch."""
 
     epochs: int = 0
     sitemaps: int = 0
     links: int = 0
     further: int = 0
-    last_ms: int = -1  # when the latest of them ended
-    share: float = 0.0  # of sitemaps, in that one
+    last_ms: int = -1  # end of the latest epoch
+    share: float = 0.0  # of sitemaps, in the latest epoch
     utility_sitemaps: float = 0.0
     utility_links: float = 0.0
 
     @property
     def granted(self) -> int:
-        """How many URLs were granted."""
+        """Number of granted URLs."""
         return self.sitemaps + self.links + self.further
 
     def add(self, entry: dict[str, Any]) -> None:
         """Add an entry of the log.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none; nothing was added.
+            KeyError, TypeError, ValueError: the entry is invalid; nothing was added.
         """
         counts = [int(entry[name]) for name in ("sitemaps", "links", "further")]
         names = "share", "utility_sitemaps", "utility_links"
@@ -59,12 +59,12 @@ class QuotaUse:
 def quota_section(
     entries: Iterable[dict[str, Any]], site: str | None = None, begin_ms: int = 0
 ) -> ReportSection | None:
-    """Return the section about quotas; None for a crawl that has none.
+    """Return the section about quotas; None if the crawl has none.
 
     Args:
-        entries: of the logs of all workers; what two have logged counts once.
-        site: registered domain that is reported; None: all.
-        begin_ms: epochs that ended before are passed over.
+        entries: of the logs of all workers; duplicates count once.
+        site: registered domain to report; None: all.
+        begin_ms: epochs that ended earlier are skipped.
     """
     uses: dict[str, QuotaUse] = {}
     for entry in _once(entries):
@@ -79,8 +79,8 @@ def quota_section(
     return ReportSection(
         "quotas",
         "Quotas",
-        "What sitemaps and links had of the quotas of registered domains, and what it"
-        " was worth.",
+        "The share of each site's quota that sitemaps and links received, and its"
+        " utility.",
         (make_quota_table(uses),),
     )
 
@@ -88,7 +88,7 @@ def quota_section(
 def iter_quota_entries(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the entries of the logs of all workers.
 
-    A line that is torn, as its worker was killed, is passed over.
+    Incomplete lines, which killed workers leave behind, are skipped.
 
     Raises:
         OSError: a log cannot be read.
@@ -105,7 +105,7 @@ def iter_quota_entries(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _once(entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield each entry once: two workers may have logged one."""
+    """Skip entries that a second worker has logged as well."""
     known: set[tuple[object, ...]] = set()
     for entry in entries:
         key = tuple(str(entry.get(name)) for name in _KEY)
@@ -115,17 +115,17 @@ def _once(entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def make_quota_table(uses: dict[str, QuotaUse]) -> ReportTable:
-    """Return what was granted in each domain, those with most grants first."""
+    """Return the granted URLs of each domain, those with most grants first."""
     order = nlargest(
         MAX_ROWS, sorted(uses.items()), key=lambda pair: (pair[1].granted, pair[0])
     )
     return ReportTable(
         key="quotas",
         title="Quotas of sites",
-        sentence="URLs granted in all epochs that are over: to sitemaps, to links, and"
-        " further ones of either where the other had too few. Then of the latest epoch:"
-        " the share of sitemaps, and which part of the last URLs granted to either was"
-        " worth it. Where these differ, the better one gets more of the next epoch.",
+        sentence="URLs granted in all finished epochs: to sitemaps, to links, and"
+        " further ones to either if the other had too few. For the latest epoch: the"
+        " share of sitemaps, and the share of the last URLs granted to each that were"
+        " worth it. If these two differ, the better one gets more of the next epoch.",
         columns=(
             *("site", "epochs", "sitemaps", "links", "further"),
             *("share of sitemaps", "worth it, sitemaps", "worth it, links"),

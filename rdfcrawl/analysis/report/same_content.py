@@ -1,4 +1,4 @@
-"""Section of a report about documents with the content of another one."""
+"""Report section about documents with the same content as another one."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _N_EXAMPLES: Final = 10  # of each kind
 
 
 class SharedDocuments(NamedTuple):
-    """A store that has documents as others, which say the same.
+    """A store that keeps some documents only as references to equal ones.
 
     Attributes:
-        store: URI, without a login.
-        n_documents: that are had as others.
-        n_statements: in them, which are not stored for that.
-        n_bytes: of these, in N-Quads.
+        store: URI, without credentials.
+        n_documents: documents kept as references.
+        n_statements: statements in them, which are not stored again.
+        n_bytes: size of these statements in N-Quads.
     """
 
     store: str
@@ -39,7 +39,7 @@ class SharedDocuments(NamedTuple):
 
 
 def stored_once(root: Path) -> list[SharedDocuments]:
-    """Return the stores of a crawl that have documents as others.
+    """Return the stores of a crawl that keep documents as references.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
@@ -53,7 +53,7 @@ def stored_once(root: Path) -> list[SharedDocuments]:
 
 
 class SameExample(NamedTuple):
-    """A document with the content of another URL."""
+    """A document, and the URL whose content it has."""
 
     url: str
     first: str
@@ -61,11 +61,11 @@ class SameExample(NamedTuple):
 
 @dataclass(slots=True)
 class SameContentCount:
-    """Documents of one kind that have the content of another URL.
+    """Documents that have the content of another URL of the same or of another site.
 
     Attributes:
-        n_documents: how many there are.
-        n_statements: that their present content gave.
+        n_documents: their number.
+        n_statements: statements in their present content.
         examples: the first of them by domain, host and URL.
     """
 
@@ -89,8 +89,8 @@ def same_content_section(
 
     Args:
         database: of the crawl.
-        site: registered domain that is reported; None: all.
-        stores: that have documents as others.
+        site: registered domain to report; None: all.
+        stores: that keep documents as references.
 
     Raises:
         OSError: a disk cannot be read.
@@ -109,8 +109,8 @@ def same_content_section(
     return ReportSection(
         "same-content",
         "Same content",
-        "Documents with the content of another URL, by its bytes or its statements, as"
-        " it was when both were fetched.",
+        "Documents with the same bytes or statements as another URL, at the time when"
+        " both were fetched.",
         tuple(tables),
     )
 
@@ -121,7 +121,7 @@ def _domain_of(url: str, normal_form: NormalForm) -> str:
 
 
 def make_same_table(within: SameContentCount, across: SameContentCount) -> ReportTable:
-    """Return how many documents have the content of another URL."""
+    """Return the number of documents with the content of another URL."""
     rows: list[ReportRow] = [
         ("the same site", within.n_documents, within.n_statements),
         ("another site", across.n_documents, across.n_statements),
@@ -129,15 +129,15 @@ def make_same_table(within: SameContentCount, across: SameContentCount) -> Repor
     return ReportTable(
         key="same-content",
         title="Same content",
-        sentence="Documents whose content was fetched before, from another URL of the"
-        " same site or of another one, and the statements in them.",
+        sentence="Documents whose content had already been fetched from another URL of"
+        " the same site or of another one, and the statements in them.",
         columns=("first fetched from", "documents", "statements"),
         rows=tuple(rows),
     )
 
 
 def make_example_table(*counts: SameContentCount) -> ReportTable:
-    """Return examples of such documents."""
+    """Return examples of documents with the content of another URL."""
     return ReportTable(
         key="same-content-examples",
         title="Examples of same content",
@@ -153,16 +153,16 @@ def make_example_table(*counts: SameContentCount) -> ReportTable:
 
 
 def make_once_table(stores: Iterable[SharedDocuments]) -> ReportTable | None:
-    """Return what stores have once; None if no store has anything once."""
+    """Return the documents that stores keep as references; None if there are none."""
     rows: list[ReportRow] = [(shorten(x.store), *x[1:]) for x in sorted(stores)]
     if not rows:
         return None
     return ReportTable(
         key="stored-once",
         title="Stored once",
-        sentence="Documents that stores have as other ones, which say the same, with"
-        " the statements that are not stored for that, and their bytes in N-Quads; as"
-        " it was when the store was last up to date.",
+        sentence="Documents that stores keep as references to equal ones; their"
+        " statements, which are not stored again, and the bytes of these in N-Quads."
+        " State of the last time when the store was up to date.",
         columns=("store", "documents", "statements", "bytes"),
         rows=tuple(rows),
     )

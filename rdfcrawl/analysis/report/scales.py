@@ -1,4 +1,4 @@
-"""Scales of charts: from values to places on an axis, and the ticks of the axis."""
+"""Scales of charts: map values to places on an axis, and choose its ticks."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class AxisTick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChartScale:
-    """The way from values to places from 0 to 1.
+    """Map the values of an axis to places from 0 to 1.
 
     Attributes:
-        least: value at the begin of the axis; of a logarithmic one, its logarithm.
-        most: at the end.
+        least: value at the start of the axis; its logarithm on a logarithmic axis.
+        most: value at the end, likewise.
     """
 
     axis: ChartAxis
@@ -40,7 +40,7 @@ class ChartScale:
 
     @classmethod
     def of(cls, axis: ChartAxis, values: Iterable[float]) -> ChartScale:
-        """Return the scale of an axis on which some values lie."""
+        """Return a scale that covers some values."""
         found = list(values) or [0.0]
         match axis.scale:
             case AxisScale.SHARE:
@@ -59,7 +59,7 @@ class ChartScale:
                 return cls(axis, 0, step * max(ceil(max(found) / step), 1))
 
     def place(self, value: float) -> float:
-        """Return where a value lies."""
+        """Return the place of a value."""
         if self.axis.scale is AxisScale.LOG:
             value = log10(value) if value > 0 else self.least
         return (value - self.least) / (self.most - self.least)
@@ -96,7 +96,7 @@ class ChartScale:
 
 
 def _step(most: float) -> float:
-    """Return a round distance of ticks from 0 to a value.
+    """Return a round distance between ticks from 0 to a value.
 
     >>> _step(10), _step(73), _step(0.4)
     (2.0, 20.0, 0.1)

@@ -1,4 +1,4 @@
-"""The report of a crawl, in its order: which figures and tables stand where."""
+"""The sections of the report of a crawl: order of figures and tables."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 def make_report(
     sites: SiteFigures, counts: ActivityCounts, *, title: str, scope: str
 ) -> CrawlReport:
-    """Return the report of what was counted.
+    """Return the report of some figures.
 
     Args:
         sites: of the URLs of the crawl.
         counts: of its provenance.
         title: with the name of the crawl.
-        scope: which sites and times were counted.
+        scope: sites and times that were counted.
     """
     return CrawlReport(
         title,
@@ -70,7 +70,7 @@ def _crawl_section(counts: ActivityCounts) -> ReportSection:
     return ReportSection(
         "crawl",
         "The crawl",
-        "How it has grown, and what came of its requests.",
+        "Growth, and outcomes of requests.",
         (
             *make_growth_figures(counts),
             make_outcome_table(counts),
@@ -83,8 +83,8 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
     return ReportSection(
         "coverage",
         "What sitemaps cover",
-        "Sitemaps and links both lead to URLs. Which of them leads to more, and to"
-        " what is of use? Numbers in brackets are those of formulas in “Sitemaps: Above"
+        "Sitemaps and links both lead to URLs. Which of them finds more URLs, and more"
+        " useful ones? Numbers in parentheses refer to formulas in “Sitemaps: Above"
         " and Beyond the Crawl of Duty” (Schonfeld and Shivakumar, 2009).",
         (
             make_size_table(sites),
@@ -100,8 +100,8 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
 def _freshness_section(sites: SiteFigures, counts: ActivityCounts) -> ReportSection:
     return ReportSection(
         "freshness",
-        "Who is first, and how fresh copies are",
-        "Times are those at which the sitemap, or the page with the link, was fetched.",
+        "First sightings, and freshness of copies",
+        "Times are fetch times of the sitemap, or of the page with the link.",
         (
             *make_discovery_figures(sites),
             make_ping_table(sites),
@@ -117,7 +117,7 @@ def _usage_section(sites: SiteFigures) -> ReportSection:
     return ReportSection(
         "usage",
         "How sites use sitemaps",
-        "Formats, optional values, and how lists are kept.",
+        "Formats, optional values, and maintenance of lists.",
         (
             make_format_table(sites),
             make_usage_table(sites),
@@ -130,7 +130,7 @@ def _health_section(counts: ActivityCounts) -> ReportSection:
     return ReportSection(
         "health",
         "Hosts and faults",
-        "Where time is spent, and what goes wrong.",
+        "Slow hosts, and causes of failures.",
         (
             make_slow_host_table(counts),
             make_faulty_host_table(counts),

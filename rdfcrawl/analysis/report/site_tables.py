@@ -1,4 +1,4 @@
-"""Tables about sites: sizes, coverage, and what sitemaps miss."""
+"""Tables about sites: sizes, coverage, and pages that sitemaps miss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def make_size_table(sites: SiteFigures) -> ReportTable:
-    """Return the sizes of the sets of URLs, by each way and by both."""
+    """Return the sizes of the sets of URLs: of sitemaps, of links, and of both."""
 
     def row(name: str, sizes: StateSizes) -> ReportRow:
         return (
@@ -31,7 +31,7 @@ def make_size_table(sites: SiteFigures) -> ReportTable:
 
     return ReportTable(
         key="sizes",
-        title="What became of URLs",
+        title="URLs by state",
         sentence="Seen: named by a sitemap or a link. Crawled: fetched. Distinct:"
         " without duplicates. Useful: statements are stored. A URL known both ways"
         " counts in both rows. Signal to noise (5): distinct pages for each URL seen;"
@@ -64,18 +64,19 @@ def make_coverage_table(sites: SiteFigures) -> ReportTable:
             domain.linked.signal_to_noise,
             domain.listed.efficiency,
             domain.linked.efficiency,
-            domain.utility.value,  # its two numbers are products, and say nothing
+            domain.utility.value,  # its numerator and denominator are meaningless
         )
 
     return make_site_table(
         sites,
         key="coverage",
         title="Coverage",
-        sentence="Which share of a site its sitemaps list: of the URLs crawled (1), of"
-        " distinct pages (2), of useful ones (3), of PageRank (4). Distinct pages for"
-        " each URL seen (5), in all and by each way; and for each URL crawled."
-        " PageRank is the importance that links give to a page. Utility: (3) by (2);"
-        " above 1, sitemaps lead to useful pages more often.",
+        sentence="The share of a site that its sitemaps list: of URLs crawled (1), of"
+        " distinct pages (2), of useful pages (3), of PageRank (4). Signal to noise"
+        " (5): distinct pages for each URL seen, in all, by sitemaps and by links;"
+        " efficiency: for each URL crawled. PageRank measures the importance of a page"
+        " by its links. Utility: (3) divided by (2); above 1, sitemaps list useful"
+        " pages more often.",
         columns=(
             *("site", "URLs seen", "coverage (1)", "unique coverage (2)"),
             *("index coverage (3)", "PageRank coverage (4)", "signal to noise (5)"),
@@ -88,7 +89,7 @@ def make_coverage_table(sites: SiteFigures) -> ReportTable:
 
 
 def make_census_table(sites: SiteFigures) -> ReportTable:
-    """Return what sitemaps miss, as section 5.1.2 tells of one site."""
+    """Return the number of pages that sitemaps miss, as in section 5.1.2."""
 
     def row(name: str, census: DomainCensus) -> ReportRow:
         return (
@@ -106,7 +107,7 @@ def make_census_table(sites: SiteFigures) -> ReportTable:
         sites,
         key="census",
         title="What sitemaps miss",
-        sentence="Missed: crawled, and in no sitemap. What remains of it without"
+        sentence="Missed: crawled, but in no sitemap. Missed pages that are not"
         " duplicates may be content that the site forgot to list.",
         columns=(
             *("site", "crawled", "in sitemaps", "of these crawled"),
@@ -119,26 +120,26 @@ def make_census_table(sites: SiteFigures) -> ReportTable:
 
 
 def make_missed_table(sites: SiteFigures) -> ReportTable:
-    """Return table 2: classes of what sitemaps miss."""
+    """Return table 2: classes of the content that sitemaps miss."""
     return ReportTable(
         key="table-2",
-        title="Table 2: what the missed content is",
-        sentence="A sample of at most 3,000 URLs that sitemaps miss, without those"
-        " found to be near-duplicates. A duplicate here resembles another page of the"
-        " site a little less, or names it as its canonical URL. A subset is part of a"
-        " page of up to four times its length.",
+        title="Table 2: classes of the missed content",
+        sentence="A sample of at most 3,000 URLs that sitemaps miss, without known"
+        " near-duplicates. A duplicate here is slightly less similar to another page of"
+        " the site, or names it as its canonical URL. A subset is part of a page of up"
+        " to four times its length.",
         columns=("class", "share"),
         rows=tuple((each.value, sites.missed_share(each)) for each in MissedClass),
     )
 
 
 def make_summary_table(sites: SiteFigures) -> ReportTable:
-    """Return the lines beside figures 3 to 5."""
+    """Return the figures that accompany figures 3 to 5."""
     found = sites.summary
     return ReportTable(
         key="coverage-summary",
         title="All sites in numbers",
-        sentence="What figures 3 and 5(b) show. The correlation is Pearson's, of the"
+        sentence="Summary of figures 3 and 5(b). The correlation is Pearson's, of the"
         " logarithm of URLs seen and unique coverage: near 0, size does not matter.",
         columns=("", "value"),
         rows=(
@@ -151,7 +152,7 @@ def make_summary_table(sites: SiteFigures) -> ReportTable:
     )
 
 
-def make_site_table(  # as the fields of the table
+def make_site_table(  # mirrors the fields of ReportTable
     sites: SiteFigures,
     *,
     key: str,
@@ -160,13 +161,13 @@ def make_site_table(  # as the fields of the table
     columns: tuple[str, ...],
     total: ReportRow | None,
     row: Callable[[DomainSummary], ReportRow],
-    is_told: Callable[[DomainSummary], bool] = lambda _: True,
+    is_shown: Callable[[DomainSummary], bool] = lambda _: True,
 ) -> ReportTable:
-    """Return a table with a row for each of the largest sites, below that of all.
+    """Return a table with a row for each of the largest sites, below the total.
 
-    Those that `is_told` does not want are left out.
+    Sites for which `is_shown` is false are omitted.
     """
-    largest = list(filter(is_told, sites.largest))
+    largest = list(filter(is_shown, sites.largest))
     rows = [total] if total is not None else []
     return ReportTable(
         key=key,

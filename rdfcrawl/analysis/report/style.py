@@ -1,4 +1,4 @@
-"""Style of the report: two palettes, one of them for the dark, and paper."""
+"""Style of the report: a light palette, a dark one, and print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a report as text: numbers, ratios, days, and what comes from the web."""
+"""Format values of a report as text, and escape text from the web."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Final
 UNDEFINED: Final = "-"
 _EPOCH: Final = date(1970, 1, 1)
 _LAST_DAY: Final = (date.max - _EPOCH).days
-# Not allowed in HTML, or changing the order of what stands around: lone surrogates,
-# control characters, marks of direction.
+# Not allowed in HTML, or affecting the order of adjacent text: lone surrogates,
+# control characters, direction marks.
 _UNSHOWN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -19,7 +19,7 @@ _UNSHOWN: Final = re.compile(
 
 
 def shown(text: str) -> str:
-    r"""Return a text with what cannot be shown as an escape.
+    r"""Escape characters that cannot be shown.
 
     >>> shown("a\x00b"), shown("a\u202eb")
     ('a\\u0000b', 'a\\u202eb')
@@ -28,7 +28,7 @@ def shown(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text for HTML, in elements and in attributes.
+    """Escape a text for HTML elements and attributes.
 
     >>> escape("<a href='x'>&")
     '&lt;a href=&#x27;x&#x27;&gt;&amp;'
@@ -37,7 +37,7 @@ def escape(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number as it is read: whole ones grouped, others with four digits.
+    """Format a number: integers with separators, others with four digits.
 
     >>> number(1234567), number(0.123456), number(12345.6), number(None)
     ('1,234,567', '0.1235', '12,346', '-')
@@ -52,7 +52,7 @@ def number(value: float | None) -> str:
 
 
 def day_text(day: float) -> str:
-    """Return the date of a day that is counted from 1970.
+    """Return the date of a day since 1970.
 
     >>> day_text(20_454)
     '2026-01-01'

@@ -1,4 +1,4 @@
-"""Tables about time: who sees URLs first, accuracy of lastmod, freshness of copies."""
+"""Tables about time: first sightings, accuracy of lastmod, freshness of copies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DAY_MS: Final = DAY_SECS * 1000
 
 
 def make_first_seen_table(sites: SiteFigures) -> ReportTable:
-    """Return formula (6), SeenDelta, and who was first."""
+    """Return formula (6), SeenDelta, and the numbers of first sightings."""
 
     def row(name: str, seen: FirstSeenCount) -> ReportRow:
         return (
@@ -35,16 +35,16 @@ def make_first_seen_table(sites: SiteFigures) -> ReportTable:
     return make_site_table(
         sites,
         key="first-seen",
-        title="Who sees URLs first",
-        sentence="Of URLs that sitemaps and links both name. SeenDelta (6) is by how"
-        " many seconds sitemaps were earlier, added up; below 0, links were. Sites"
-        " without such URLs are left out.",
+        title="First sightings of URLs",
+        sentence="URLs that both sitemaps and links name. SeenDelta (6) is the sum of"
+        " the seconds by which sitemaps were earlier; it is negative if links were"
+        " earlier. Sites without such URLs are omitted.",
         columns=(
             *("site", "URLs seen both ways", "SeenDelta (6), s", "mean, s"),
             *("sitemaps first", "links first", "same second"),
         ),
         total=row("all sites", sites.first_seen),
-        is_told=lambda each: each.first_seen.n_both > 0,
+        is_shown=lambda each: each.first_seen.n_both > 0,
         row=lambda each: row(each.coverage.domain, each.first_seen),
     )
 
@@ -58,41 +58,41 @@ def make_ping_table(sites: SiteFigures) -> ReportTable:
             seen.share_by_ping(is_listed_first=is_first, is_by_ping=True),
             seen.share_by_ping(is_listed_first=is_first, is_by_ping=False),
         )
-        for name, is_first in (("first seen by sitemaps", True), ("not first", False))
+        for name, is_first in (("first named by sitemaps", True), ("not first", False))
     ]
     rows.append(
         (
-            "share that sitemaps saw first",
+            "share that sitemaps named first",
             seen.listed_first_share(is_by_ping=True),
             seen.listed_first_share(is_by_ping=False),
         )
     )
     return ReportTable(
         key="figure-7-shares",
-        title="Ping in numbers",
+        title="Effect of pings",
         sentence="Shares of all URLs seen both ways; in the last row, of the URLs of"
-        " its column. If both are equal there, ping makes no difference.",
+        " its column. If both are equal there, pings make no difference.",
         columns=("", "with ping", "without ping"),
         rows=tuple(rows),
     )
 
 
 def make_lastmod_table(sites: SiteFigures) -> ReportTable:
-    """Return how far the lastmods of each site can be believed."""
+    """Return the reliability of the lastmod values of each site."""
     found = make_site_table(
         sites,
         key="lastmod",
         title="Accuracy of lastmod",
-        sentence="Over the last 200 refetches of a site. Precision: of the changes"
-        " that sitemaps claimed, the share that were changes. Recall: of the changes,"
-        " the share that was claimed. Only with a high recall is it enough to fetch"
-        " what sitemaps claim. Sites without refetches are left out.",
+        sentence="The last 200 refetches of a site. Precision: the share of changes"
+        " claimed by sitemaps that were real. Recall: the share of real changes that"
+        " sitemaps claimed. Only if recall is high does it suffice to refetch the"
+        " pages with a claimed change. Sites without refetches are omitted.",
         columns=(
             *("site", "refetches", "claimed", "changed", "both"),
             *("precision", "recall"),
         ),
         total=None,
-        is_told=lambda each: each.accuracy.n_intervals > 0,
+        is_shown=lambda each: each.accuracy.n_intervals > 0,
         row=lambda each: (
             each.coverage.domain,
             each.accuracy.n_intervals,
@@ -103,11 +103,11 @@ def make_lastmod_table(sites: SiteFigures) -> ReportTable:
             each.accuracy.recall,
         ),
     )
-    return replace(found, why_empty="No page was fetched and read twice.")
+    return replace(found, why_empty="No page was fetched and read more than once.")
 
 
 def make_copies_table(sites: SiteFigures) -> ReportTable:
-    """Return how fresh the copies were when they were refetched."""
+    """Return the freshness of the copies at the time of their refetch."""
 
     def row(name: str, copies: CopyFreshness) -> ReportRow:
         return (
@@ -122,16 +122,16 @@ def make_copies_table(sites: SiteFigures) -> ReportTable:
     return make_site_table(
         sites,
         key="copies",
-        title="Freshness and age of copies, and what refetches found",
-        sentence="Only a refetch tells whether the copy was still the page. Fresh: the"
-        " share of copies that were. Age: for how long the copy had not been the page"
-        " any more, 0 if it was, on average. Time fresh: the share of time for which"
-        " copies were the page. Sites without refetches are left out.",
+        title="Freshness and age of copies, and results of refetches",
+        sentence="Only a refetch shows whether the copy still equals the page. Fresh:"
+        " the share of equal copies. Age: mean time since the copy became outdated, 0"
+        " if it is equal. Time fresh: the share of time for which copies equalled the"
+        " page. Sites without refetches are omitted.",
         columns=(
             *("site", "refetches", "found a change", "fresh", "mean age, s"),
             "time fresh (days)",
         ),
         total=row("all sites", sites.copies),
-        is_told=lambda each: each.copies.n_refetches > 0,
+        is_shown=lambda each: each.copies.n_refetches > 0,
         row=lambda each: row(each.coverage.domain, each.copies),
     )

@@ -1,4 +1,4 @@
-"""Tables about usage: the sitemaps of sites, their formats, and what they state."""
+"""Tables about usage: the sitemaps of sites, their formats, and their values."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def make_habit_table(sites: SiteFigures) -> ReportTable:
-    """Return how the sitemaps of each site are kept."""
+    """Return how each site maintains its sitemaps."""
     found = make_site_table(
         sites,
         key="sitemaps",
         title="Sitemaps of sites",
-        sentence="Indexes of sitemaps do not count. Log-like: of the sitemaps that"
-        " were read again, the share that has never changed, as new URLs come in new"
-        " files. Sites without sitemaps are left out.",
-        columns=("site", "sitemaps", "read again", "log-like"),
+        sentence="Sitemap indexes do not count. Log-like: the share of reread sitemaps"
+        " that never changed, because new URLs are listed in new files. Sites without"
+        " sitemaps are omitted.",
+        columns=("site", "sitemaps", "reread", "log-like"),
         total=None,
-        is_told=lambda each: each.habits.n_sitemaps > 0,
+        is_shown=lambda each: each.habits.n_sitemaps > 0,
         row=lambda each: (
             each.coverage.domain,
             each.habits.n_sitemaps,
@@ -36,14 +36,14 @@ def make_habit_table(sites: SiteFigures) -> ReportTable:
 
 
 def make_format_table(sites: SiteFigures) -> ReportTable:
-    """Return table 1: listings by the format of the sitemap."""
+    """Return table 1: listed URLs by the format of the sitemap."""
     usage = sites.usage
     names = sorted(+usage.by_format, key=lambda each: (-usage.by_format[each], each))
     return ReportTable(
         key="table-1",
         title="Table 1: formats of sitemaps",
-        sentence="Each listing of a URL counts once; a file that could not be read"
-        " counts as one, as unknown.",
+        sentence="Each listed URL counts once per sitemap; an unreadable file counts"
+        " as one of unknown format.",
         columns=("format", "share"),
         rows=tuple((each, usage.format_share(each)) for each in names),
         why_empty="No sitemap was read.",
@@ -51,7 +51,7 @@ def make_format_table(sites: SiteFigures) -> ReportTable:
 
 
 def make_usage_table(sites: SiteFigures) -> ReportTable:
-    """Return which values sitemaps state, and where sites with sitemaps are."""
+    """Return the optional values in sitemaps, and the TLDs of sites with sitemaps."""
     usage = sites.usage
     top, others = usage.top_tlds()
     rows: list[ReportRow] = [
@@ -63,7 +63,7 @@ def make_usage_table(sites: SiteFigures) -> ReportTable:
     ]
     return ReportTable(
         key="usage",
-        title="What sitemaps state",
+        title="Values in sitemaps",
         sentence="Shares are of all listings of URLs in sitemaps.",
         columns=("", "value"),
         rows=tuple(rows),

@@ -1,4 +1,4 @@
-"""Write a report into a folder: as HTML, as JSON, and each figure and table as CSV."""
+"""Write a report to a folder: as HTML, as JSON, and each figure and table as CSV."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 PAGE_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"
-# What spreadsheets take for a formula at the begin of a cell.
+# Characters that start a formula in spreadsheets.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_report(report: CrawlReport, folder: Path) -> list[Path]:
-    """Write a report as `report.html`, `report.json` and one file of CSV for each item.
+    """Write `report.html`, `report.json`, and a CSV file for each figure and table.
 
-    Each file replaces that of an earlier report once it is whole.
+    Each file replaces that of an earlier report atomically.
 
     Raises:
-        OSError: the disk is full, or refuses it.
+        OSError: the disk is full, or refuses the file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     page, data = folder / PAGE_NAME, folder / JSON_NAME
@@ -54,7 +54,7 @@ def write_report(report: CrawlReport, folder: Path) -> list[Path]:
 
 
 def to_json(report: CrawlReport) -> dict[str, Any]:
-    """Return a report as values of JSON; what is undefined is null."""
+    """Return a report as JSON values; undefined values are null."""
     return {
         "title": report.title,
         "scope": report.scope,
@@ -112,9 +112,9 @@ def _json_cell(cell: ReportCell) -> object:
 
 
 def iter_csv(item: ReportFigure | ReportTable) -> Iterator[list[object]]:
-    """Yield the rows of a figure or table, the names of the columns first.
+    """Yield the rows of a figure or table, after a row of column names.
 
-    A column with ratios is three: value, numerator and denominator.
+    A column of ratios becomes three: value, numerator and denominator.
     """
     if isinstance(item, ReportFigure):
         yield ["series", item.x.label, item.y.label, item.weight_label, "number"]

@@ -148,7 +148,7 @@ def _link_rows(log: LinkLog, normal_form: NormalForm) -> Iterator[dict[str, Any]
 
 def _activity_rows(root: Path) -> Iterator[dict[str, Any]]:
     for activity in iter_activities(iter_provenance(root / "provenance")):
-        if activity.is_whole:
+        if activity.is_complete:
             yield {"kind": "activity", "said": json.dumps(activity)}
 
 

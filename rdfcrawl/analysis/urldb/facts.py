@@ -16,10 +16,10 @@ from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
     ListReading,
     SitemapFacts,
-    SitemapListing,
     SitemapOrigin,
     UriFacts,
     UriFetch,
+    UriListing,
 )
 from rdfcrawl.analysis.ranking.table import RankScore
 from rdfcrawl.core.errors import Reason
@@ -188,10 +188,10 @@ class FactReader:
             return None
         return self._ranks.score(fingerprint(url), RankScore.PAGERANK)
 
-    def _listings(self, record: UrlRecord) -> Iterator[SitemapListing]:
+    def _listings(self, record: UrlRecord) -> Iterator[UriListing]:
         for each in record.listings:
             written, found_by = self._origin(each.sitemap)
-            yield SitemapListing(
+            yield UriListing(
                 sitemap=each.sitemap,
                 first_ms=each.first_ms,
                 format=written,

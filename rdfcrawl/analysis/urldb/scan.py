@@ -82,7 +82,7 @@ class LogScan:
                 if offset:
                     self.offsets[name] = offset
                 for _, end in iter_read(
-                    path, name, offset, read=read, tell=self._note_damage
+                    path, name, offset, read=read, on_damage=self._note_damage
                 ):
                     self.offsets[name] = end
         self._add(self._links.take())

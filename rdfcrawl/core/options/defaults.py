@@ -10,6 +10,7 @@ USER_AGENT = "rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)"
 CONTACT_REQUIRED = True  # in USER_AGENT, but for GUARD_ALLOW_NETS
 ROBOTSTXT_OBEY = True
 ROBOTSTXT_USER_AGENT = "rdfcrawl"
+ROBOTSTXT_CRAWL_DELAY = True
 ROBOTSTXT_CACHE_MAX = 1_000_000  # origins whose rules all workers know
 ROBOTSTXT_CACHE_BYTES = 256 * 1024 * 1024  # of these, packed
 

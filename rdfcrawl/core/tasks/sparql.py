@@ -21,7 +21,7 @@ SparqlStep = Literal[
     "pivot",  # a subject in the middle of a partition
     "page",  # rows after a key, in order
     "offset",  # rows after a number of rows
-    "knots",  # blank nodes with all they hang together with
+    "components",  # connected components of blank nodes
     "datasets",  # list the datasets after a key
     "about",  # descriptions of some datasets
     "query",  # the user's own
@@ -83,7 +83,7 @@ class SparqlTask:
     worst: int = 0  # fewest rows that were asked for in vain; 0 if there were none
     # of which graphs, for `whole`; the empty name is the default graph
     graphs: tuple[str, ...] = ()
-    offset: int = 0  # of an `offset`, `knots` or `query`
+    offset: int = 0  # of an `offset`, `components` or `query`
     cuts: int = 0  # times the partition was cut in two by a pivot
     fails: int = 0  # times in a row that the endpoint did not bear this
     variant: int = 0  # which way to ask is tried; 0 is the best

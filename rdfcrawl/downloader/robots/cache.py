@@ -56,6 +56,7 @@ class RobotsOptions:
     stale_secs: float = 3600.0
     max_origins: int = 20_000  # rules of so many origins are kept, the latest used
     max_bytes: int = 16 * 1024 * 1024  # texts of so many bytes in all are kept as rules
+    obeys_delay: bool = True  # `Crawl-delay` counts
     # longest `Crawl-delay` that is obeyed; an origin that asks for more is not crawled
     max_delay_secs: float = 60.0
     # first wait for a host without readable robots.txt; it doubles
@@ -100,7 +101,8 @@ class RobotsCache:
         self._turns = turns or SoloTurns()
         self._count = count
         self._deaths = deaths
-        self._keeper = keeper or OwnRules(options.stale_secs)
+        pauses = options.put_off_secs, options.max_put_off_secs
+        self._keeper = keeper or OwnRules(*pauses)
         self.has_reservations = False
         self._known = OriginMemory[RobotsRules](options.max_origins, options.max_bytes)
         self._fetching = SharedTasks[RobotsRules | RobotsResponse]()
@@ -131,8 +133,9 @@ class RobotsCache:
             if isinstance(found, RobotsRules):
                 rules_of[origin] = found
                 visit.has_answered |= is_of_web(origin)
-                if found.delay_secs <= self._options.max_delay_secs:
-                    visit.keep_delay(found.delay_secs)
+                delay_secs = self.delay_of(found)
+                if delay_secs <= self._options.max_delay_secs:
+                    visit.keep_delay(delay_secs)
             else:
                 unreachable[origin] = found
         if unreachable:
@@ -156,10 +159,14 @@ class RobotsCache:
 
     def refusal(self, rules: RobotsRules, url: str) -> Fault | None:
         """Return why the rules of an origin forbid a URL; None if allowed."""
-        if rules.delay_secs > self._options.max_delay_secs:
+        if self.delay_of(rules) > self._options.max_delay_secs:
             detail = f"Crawl-delay is {rules.delay_secs:g} s"
             return Fault(Reason.CRAWL_DELAY_TOO_LONG, detail)
         return None if rules.allows(url) else Fault(Reason.ROBOTS_DISALLOWED)
+
+    def delay_of(self, rules: RobotsRules) -> float:
+        """Return the `Crawl-delay` of an origin; 0 if there is none that counts."""
+        return rules.delay_secs if self._options.obeys_delay else 0.0
 
     def is_exempt(self, record: Record, asked: str, target: str) -> bool:
         """Return whether a redirect is followed although robots.txt disallows it.

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from time import monotonic
+from typing import Final, NamedTuple, Protocol
 
 
 class KeptRules(NamedTuple):
@@ -22,6 +23,9 @@ class KeptRules(NamedTuple):
     secs: float = 0.0
     status: int = 0
     rules: bytes | None = None
+
+
+_UNKNOWN: Final = KeptRules(is_due=True)
 
 
 class RulesKeeper(Protocol):
@@ -46,23 +50,41 @@ class RulesKeeper(Protocol):
 
 
 class OwnRules:
-    """Knows nothing of other workers, for those that are alone."""
+    """Keeps no rules, for a process that is alone, but the origins without an answer.
 
-    def __init__(self, retry_secs: float) -> None:
-        self._retry_secs = retry_secs
+    Args:
+        first_secs: pause after the first failure of an origin; it doubles.
+        longest_secs: longest pause.
+    """
+
+    MOST = 10_000  # origins
+
+    def __init__(self, first_secs: float, longest_secs: float = 3600.0) -> None:
+        self._pauses = first_secs, longest_secs
+        self._failed: dict[str, tuple[KeptRules, float, int]] = {}
 
     async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
         """See `RulesKeeper.look`."""
-        del origin, is_hasty
-        return KeptRules(is_due=True)
+        found, until, _ = self._failed.get(origin, (_UNKNOWN, 0.0, 0))
+        secs = until - monotonic()
+        if is_hasty or secs <= 0:
+            return _UNKNOWN
+        return found._replace(secs=secs)
 
     async def good(self, origin: str, rules: bytes, secs: float) -> None:
         """See `RulesKeeper.good`."""
+        del rules, secs
+        self._failed.pop(origin, None)
 
     async def bad(self, origin: str, status: int) -> KeptRules:
         """See `RulesKeeper.bad`."""
-        del origin
-        return KeptRules(False, self._retry_secs, status)
+        _, _, n = self._failed.pop(origin, (_UNKNOWN, 0.0, 0))
+        first, longest = self._pauses
+        found = KeptRules(False, min(longest, first * 2.0 ** min(n, 40)), status)
+        self._failed[origin] = found, monotonic() + found.secs, n + 1
+        if len(self._failed) > self.MOST:
+            del self._failed[next(iter(self._failed))]
+        return found
 
     async def end(self, origin: str) -> None:
         """See `RulesKeeper.end`."""

@@ -264,7 +264,7 @@ class LinkIngest:
 
     def _ignores(self, url: str, parent: str) -> bool:
         """Return whether a URL has the name of a picture or the like; count it."""
-        is_ignored = self._link_filter.ignored.cover_url(url)
+        is_ignored = self._link_filter.ignored.covers_url(url)
         if is_ignored:
             self.rejected.ignored_extension += 1
             self._note(Decision.IGNORED_EXTENSION, url, parent)

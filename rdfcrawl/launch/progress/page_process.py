@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.extras import install_hint
+from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.launch.progress.forks import execute
 from rdfcrawl.monitor.page.listening import SOCKET, page_socket, url_of
 from rdfcrawl.monitor.page.options import PageOptions
@@ -29,10 +29,12 @@ from rdfcrawl.stores.log.location import crawl_folder
 
 if TYPE_CHECKING:
     import argparse
+    import subprocess
     from collections.abc import Iterator
 
     from scrapy.settings import BaseSettings
 
+_MODULE: Final = "rdfcrawl.launch.progress.page_process"
 _PATIENCE_SECS: Final = 5.0  # at the end of the crawl
 _NICE: Final = 10
 _LIBRARY: Final = "jinja2"  # of the extra `page`, which this room does without
@@ -62,7 +64,7 @@ def page_beside(
     try:
         yield
     finally:
-        _finish(process)
+        finish(process, patience_secs=_PATIENCE_SECS)
         places = [f"-s {each}" for each in opts.set if each.startswith(_PLACES)]
         _tell(f"ended; to see it again: {' '.join([program(), 'page', *places])}")
 
@@ -75,18 +77,13 @@ def _begin(
     options = PageOptions.checked(environment=os.environ)
     with page_socket(options) as bound:
         words = _words(given, settings, crawl_id, bound.fileno())
-        process = subprocess.Popen(
-            [sys.executable, "-m", "rdfcrawl.launch.progress.page_process", program()],
-            stdin=subprocess.PIPE,
+        process = start_module(
+            *(_MODULE, program()),
+            job=words,
             stdout=2,  # its output is no feed of the crawl
             pass_fds=[bound.fileno()],
-            start_new_session=True,  # Ctrl-C is for the crawl, which ends it
         )
         url = url_of(bound, options)
-    if process.stdin is not None:
-        with suppress(BrokenPipeError):  # it has said why
-            process.stdin.write(json.dumps(words).encode() + b"\n")
-            process.stdin.flush()
     _tell(url)
     return process
 
@@ -106,17 +103,6 @@ def _words(
         *(f"-s{each}" for each in given if not each.startswith("STORES=")),
         *(f"-s{name}={value}" for name, value in own.items()),
     ]
-
-
-def _finish(process: subprocess.Popen[bytes]) -> None:
-    if process.stdin is not None:
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-    try:
-        process.wait(_PATIENCE_SECS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _tell(text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import signal
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.core.options.values import integer
+from rdfcrawl.core.processes import start_module_async
 from rdfcrawl.downloader.disk import WorkerDisk
 from rdfcrawl.frontier.arguments.crawl import checked_quota
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
@@ -276,13 +276,6 @@ class WorkerPool:
 
 async def _start_process(words: Sequence[str], out: Path) -> Worker:
     with out.open("ab") as file:
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", _WORKER_PROCESS, program()),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=file,
-            stderr=file,
+        return await start_module_async(
+            *(_WORKER_PROCESS, program()), job=words, stdout=file, stderr=file
         )
-    if child.stdin is not None:
-        child.stdin.write(json.dumps(words).encode() + b"\n")
-        child.stdin.close()
-    return child

@@ -25,7 +25,7 @@ def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:
     found = []
     if is_endless(url, options.trap_limits):
         found.append(RuleVerdict("", Decision.URL_TRAP))
-    if options.ignored_names.cover_url(url):
+    if options.ignored_names.covers_url(url):
         found.append(RuleVerdict("", Decision.IGNORED_EXTENSION))
     if detail := refusal_of(url, options.guard):
         found.append(RuleVerdict("", Reason.GUARD_BLOCKED, detail))

@@ -263,7 +263,7 @@ def _iter_found(
         if segment.is_read:
             read = partial(reader.read_wanted, segment.path)
             for found, _ in iter_read(
-                segment.path, name, segment.offset, read=read, tell=reader.tell
+                segment.path, name, segment.offset, read=read, on_damage=reader.tell
             ):
                 yield from found
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
+
+from rdfcrawl.core.processes import bare_environment, start_module_async
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,20 +37,14 @@ class PageChild:
         Raises:
             OSError: no process can be started.
         """
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module),
-            stdin=PIPE,
+        process = await start_module_async(
+            module,
+            job=job,
             stdout=PIPE,
-            stderr=DEVNULL,  # a crash may quote what was crawled
+            stderr=DEVNULL,  # a crash may quote the crawled data
             limit=_LINE_BYTES,
-            env={
-                "PYTHONPATH": os.pathsep.join(entry or os.curdir for entry in sys.path),
-                "LANG": "C.UTF-8",
-            },
+            env=bare_environment(),
         )
-        if process.stdin is not None:
-            process.stdin.write(json.dumps(job).encode())
-            process.stdin.close()
         return cls(process)
 
     async def answer(self, secs: float) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from rdfcrawl.core.bytesource import body_of
 from rdfcrawl.core.records import Document, FollowUp, Record
 from rdfcrawl.frontier.visiting import is_plain, urgency_of
 from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
+from rdfcrawl.pipelines.callbacks.spider_output import has_spider_middlewares, scrape
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class DocumentParsing:
         self._session = session
         self._parse = parse
         self._max_bytes = max_bytes
+        self._has_middlewares = has_spider_middlewares(crawler.settings)
 
     async def parse(self, document: Document, response: Response) -> None:
         """Call the method, and wait until its items and requests are processed.
@@ -65,19 +67,30 @@ class DocumentParsing:
             kept.close()
 
     async def _hand_on(self, document: Document, response: Response) -> None:
+        output = self._output(document)
+        if self._has_middlewares:
+            await scrape(output, document, response.meta["visit"], self._crawler)
+            return
         engine = self._crawler.engine
+        async for each in output:
+            if isinstance(each, Request):
+                engine.crawl(each)
+            else:
+                await engine.scraper.start_itemproc_async(each, response=response)
+
+    async def _output(self, document: Document) -> AsyncIterator[Any]:
+        """Queue requests that are for documents, and yield all else."""
         requests: list[FollowUp] = []
         parsed = ParsedDocument(document, max_bytes=self._max_bytes)
         async for each in iterate_output(self._parse(parsed)):
-            if not isinstance(each, Request):
-                await engine.scraper.start_itemproc_async(each, response=response)
-            elif is_plain(each):
+            if isinstance(each, Request) and is_plain(each):
                 requests += _follow_up(document, each)
                 if len(requests) >= _REQUESTS_AT_ONCE:
                     await self._add(document, requests)
-            else:
+                continue
+            if isinstance(each, Request):
                 each.meta.setdefault("depth", parsed.depth + 1)
-                engine.crawl(each)
+            yield each
         await self._add(document, requests)
 
     async def _add(self, document: Document, requests: list[FollowUp]) -> None:

@@ -27,6 +27,7 @@ from rdfcrawl.downloader.services import services_of
 from rdfcrawl.frontier.queue.domain_epochs import note_outcome
 from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline
+from rdfcrawl.pipelines.callbacks.spider_output import has_spider_middlewares, scrape
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.sources.harvest.follow_up_queue import FollowUpQueue, HarvestedChunks
 
@@ -47,8 +48,7 @@ logger = logging.getLogger(__name__)
 class VisitProcessor:
     """Processor of visits, one document after the other.
 
-    A document does not pass the spider middlewares, which judge requests: a visit has
-    none, and this would cost a tenth of a document.
+    A document passes the spider middlewares if the project has any.
 
     `parsing` calls the spider's own `parse_document`, if there is one.
     """
@@ -68,7 +68,15 @@ class VisitProcessor:
         self._at_once = options.harvest.sitemap_entries
         self._parsing = parsing
         self._services = services_of(crawler)
-        self._to_pipelines = crawler.engine.scraper.start_itemproc_async
+        self._has_middlewares = has_spider_middlewares(crawler.settings)
+
+    async def _to_pipelines(self, document: Document, response: Response) -> None:
+        if self._has_middlewares:
+            visit: Visit = response.meta["visit"]
+            await scrape([document], document, visit, self._crawler, is_document=True)
+        else:
+            scraper = self._crawler.engine.scraper
+            await scraper.start_itemproc_async(document, response=response)
 
     async def process(self, visit: Visit, response: Response) -> None:
         """Process the documents of a visit; those that failed stay in it."""
@@ -127,7 +135,7 @@ class VisitProcessor:
         elif kind is Kind.REQUEST:
             await answer_request(document, self._crawler)
         else:
-            await self._to_pipelines(document, response=response)
+            await self._to_pipelines(document, response)
             if self._parsing and visit.index(document) not in visit.returned:
                 await self._parsing.parse(document, response)
 
@@ -179,7 +187,7 @@ class VisitProcessor:
         await self._ask_site(document)
         if document.reservations.closes(self._policy):
             document.is_read = True
-            await self._to_pipelines(document, response=response)
+            await self._to_pipelines(document, response)
             return
         try:
             await self._process_harvested(document, visit, response)
@@ -193,7 +201,7 @@ class VisitProcessor:
                 Fault(Reason.INTERNAL, one_line(repr(error)), part=part)
             )
             document.is_read, document.chunks = True, None
-            await self._to_pipelines(document, response=response)
+            await self._to_pipelines(document, response)
 
     async def _process_harvested(
         self, document: Document, visit: Visit, response: Response
@@ -212,7 +220,7 @@ class VisitProcessor:
                     each.n_links += document.n_links
                     each.n_follow_ups += document.n_follow_ups
                 self._unfold(each)
-                await self._to_pipelines(each, response=response)
+                await self._to_pipelines(each, response)
                 _keep_for_retry(each, visit, index)
                 if visit.is_scheduled:
                     note_outcome(visit, index, each)

@@ -31,26 +31,26 @@ _HEAD: Final = struct.Struct(">IQIIIII?")
 
 @dataclass(kw_only=True)
 class BulkOutput:
-    """Instructions for the child."""
+    """Options for the child."""
 
     order: PieceOrder  # how to pack the statements
     follow: LinkPolicy  # selects the links
-    wants_links: bool  # whether to look for links
-    # whether lines are needed from the first ones on that may describe data elsewhere
-    wants_telling: bool
+    wants_links: bool  # whether to search for links
+    # whether lines are needed once any may describe data elsewhere
+    wants_describing: bool
 
 
 class FoundLinks(NamedTuple):
-    """Links, with those to one host separate: mostly all are to one host."""
+    """Links, with those to one host separate: usually almost all are to one host."""
 
-    of_host: bytes = b""  # links to the host, a line each
-    host: bytes = b""  # common beginning of these; see `links.authority`
+    of_host: bytes = b""  # links to the host, one per line
+    host: bytes = b""  # common prefix of these; see `links.authority`
     n_of_host: int = 0  # number of these
-    others: bytes = b""  # links to other hosts, a line each
+    others: bytes = b""  # links to other hosts, one per line
 
     @classmethod
     def sort(cls, links: AbstractSet[bytes], host: bytes) -> Self:
-        """Return links by host, given the one of most links so far."""
+        """Return links by host, given the most frequent host so far."""
         lines = b"\n".join(links)
         n_of_host = lines.count(b"\n" + host) + lines.startswith(host)
         if not host or not n_of_host:
@@ -68,11 +68,11 @@ NO_LINKS: Final = FoundLinks()
 class BulkPart(NamedTuple):
     """Result of one chunk."""
 
-    # of the chunk; empty if packed, unless some so far may describe data elsewhere
+    # of the chunk; empty if packed, unless any so far may describe data elsewhere
     lines: bytes
-    piece: DeflatePiece | None = None  # the packed lines; unset if still to be stored
-    links: FoundLinks | None = None  # of `LinkPolicy.scan`; unset if still to be found
-    is_telling: bool = True  # the lines may describe data elsewhere
+    piece: DeflatePiece | None = None  # the packed lines; unset if not packed yet
+    links: FoundLinks | None = None  # of `LinkPolicy.scan`; unset if not scanned yet
+    is_describing: bool = True  # the lines may describe data elsewhere
 
     def to_bytes(self) -> bytes:
         """Encode a part with a piece and links."""
@@ -80,14 +80,14 @@ class BulkPart(NamedTuple):
         near, host, n_near, others = self.links or NO_LINKS
         head = _HEAD.pack(
             *(crc, n_content, len(packed)),
-            *(len(near), len(host), n_near, len(others), self.is_telling),
+            *(len(near), len(host), n_near, len(others), self.is_describing),
         )
         return b"".join((head, packed, near, host, others, self.lines))
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> Self:
         """Decode the result of `to_bytes`."""
-        crc, n_content, n_packed, *lengths, is_telling = _HEAD.unpack_from(payload)
+        crc, n_content, n_packed, *lengths, is_describing = _HEAD.unpack_from(payload)
         n_links, n_host, n_near, n_others = lengths
         fields = []
         end = _HEAD.size
@@ -97,19 +97,19 @@ class BulkPart(NamedTuple):
         packed, near, host, others = fields
         piece = DeflatePiece(packed, crc, n_content)
         links = FoundLinks(near, host, n_near, others)
-        return cls(payload[end:], piece, links, is_telling)
+        return cls(payload[end:], piece, links, is_describing)
 
 
 class BulkPacker:
-    """Maker of parts from the chunks of one document."""
+    """Converter of the chunks of one document to parts."""
 
     def __init__(self, bulk: BulkOutput) -> None:
         self._bulk = bulk
         self._plain = [bulk.order.head.encode()]
         self._n_plain = len(self._plain[0])
         self._packer: PiecePacker | None = None
-        self._tells = False  # or did before
-        self._host = b""  # that most links were to
+        self._describes = False  # any lines so far may describe data elsewhere
+        self._host = b""  # target of most links
 
     def part(self, chunk: QuadChunk) -> BulkPart:
         """Return the part of the next chunk.
@@ -119,8 +119,8 @@ class BulkPacker:
         """
         check_statements(chunk)
         content: bytes = chunk
-        links, is_telling = self._scan(chunk)
-        self._tells |= is_telling
+        links, is_describing = self._scan(chunk)
+        self._describes |= is_describing
         if self._packer is None:
             self._plain.append(chunk)
             self._n_plain += len(chunk)
@@ -134,12 +134,12 @@ class BulkPacker:
         if 2 * found.n_of_host < len(links):
             host = origin_of_link(next(iter(links)))
             self._host = host if host.endswith(b"/") else b""
-        return BulkPart(chunk if self._tells else b"", piece, found, is_telling)
+        return BulkPart(chunk if self._describes else b"", piece, found, is_describing)
 
     def _scan(self, chunk: bytes) -> tuple[AbstractSet[bytes], bool]:
         bulk = self._bulk
         if not bulk.wants_links:
             return frozenset(), False
-        if not bulk.wants_telling:
+        if not bulk.wants_describing:
             return bulk.follow.scan(chunk), False
         return bulk.follow.scan_bulk(chunk)

@@ -1,11 +1,11 @@
 """Run the child process of the sandbox, which reads one document at a time.
 
-The frames in its pipes are described in `messages`.
+See `messages` for the frames in its pipes.
 """
 
 from __future__ import annotations
 
-import ctypes  # noqa: F401  # numpy wants it, when its use is denied already
+import ctypes  # noqa: F401  # numpy imports it, when that is denied already
 import fcntl
 import os
 import signal
@@ -26,7 +26,7 @@ from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.html.extractors import CustomExtractor
 from rdfcrawl.rdf.unpack.scratch import FileScratch
 
-# Events of PEP 578 that parsing has no need of.
+# Events of PEP 578 that parsing does not need.
 _DENIED_EVENTS = (
     *("socket.", "subprocess.", "urllib.", "ftplib.", "shutil.", "ctypes."),
     *("sqlite3.", "signal.pthread_kill"),
@@ -43,7 +43,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def main() -> None:
-    """Serve jobs from standard input until it ends.
+    """Serve jobs from standard input up to its end.
 
     Arguments of the process: bytes of memory; descriptor and largest size of the
     scratch file; a `Confinement`; paths of the user's extractors.
@@ -54,8 +54,8 @@ def main() -> None:
     child = _Child(bounds, FileScratch(scratch_fd, scratch_bytes))
     wanted, *paths = sys.argv[4:]
     for path in paths:
-        # Before the bounds: libraries may need more memory while they are imported. A
-        # failure comes again when a document is read, and becomes a fault then.
+        # Before the bounds: libraries may need more memory during import. A failure
+        # repeats when a document is read, and then becomes a fault.
         with suppress(Exception):
             CustomExtractor("", path).load()
     bounds.set()
@@ -65,9 +65,9 @@ def main() -> None:
     layers = () if wanted == Confinement.PROCESS else confine()
     if wanted == Confinement.KERNEL and not layers:
         sys.exit("the kernel does not confine this process")
-    # Also with the kernel: it names what is denied, and sees what Python code meant.
+    # In addition to the kernel: it names the denied event, and sees Python's intent.
     sys.addaudithook(deny_side_effects)
-    child.tell(layers)
+    child.report_confinement(layers)
     while child.serve():
         pass
 
@@ -98,18 +98,18 @@ class _Child:
             contexts=self, is_bounded=True, scratch=scratch, lift=bounds.lift_memory
         )
         self._jobs: BinaryIO = sys.stdin.buffer
-        # Output that a library prints must not come between the frames.
-        self._answers: BinaryIO = os.fdopen(os.dup(1), "wb")
-        with suppress(OSError, AttributeError):  # Linux only, and not beyond a quota
+        # Output that a library prints must not corrupt the frames.
+        self._out: BinaryIO = os.fdopen(os.dup(1), "wb")
+        with suppress(OSError, AttributeError):  # Linux only, and within a quota
             fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.dup2(2, 1)
 
-    def tell(self, layers: tuple[str, ...]) -> None:
-        """Tell the parent how the kernel confines this process."""
+    def report_confinement(self, layers: tuple[str, ...]) -> None:
+        """Send the layers of confinement to the parent."""
         self._send(b"S", "+".join(layers or (NONE,)).encode())
 
     def serve(self) -> bool:
-        """Serve one job; return False if there is none, or this was the last one."""
+        """Serve one job; return whether another may follow."""
         kind, payload = self._receive()
         if not kind:
             return False
@@ -122,12 +122,12 @@ class _Child:
         self._allow_cpu(used, job, n_bytes)
         self._scratch.refusal = 0
         reading = DocumentReading(source, job, environment=self._environment)
-        told = reading.outcome.reservations
+        sent = reading.outcome.reservations
         self._send(b"F", reading.outcome.to_json())
         packer = None if job.bulk is None else BulkPacker(job.bulk)
         for chunk in reading:
-            if reading.outcome.reservations is not told:
-                told = reading.outcome.reservations
+            if reading.outcome.reservations is not sent:
+                sent = reading.outcome.reservations
                 self._send(b"F", reading.outcome.to_json())
             part = BulkPart(chunk) if packer is None else packer.part(chunk)
             if part.piece is None:
@@ -145,7 +145,7 @@ class _Child:
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Return a context from the parent."""
-        del document_url  # the parent knows it, and need not trust this process
+        del document_url  # the parent knows it, and does not trust this process
         self._send(b"L", url.encode(errors="replace"))
         kind, payload = self._receive()
         if kind == b"K":
@@ -166,9 +166,9 @@ class _Child:
         return kind, self._jobs.read(length)
 
     def _send(self, kind: bytes, payload: bytes, n_quads: int = 0) -> None:
-        self._answers.write(HEADER.pack(kind, len(payload), n_quads))
-        self._answers.write(payload)
-        self._answers.flush()
+        self._out.write(HEADER.pack(kind, len(payload), n_quads))
+        self._out.write(payload)
+        self._out.flush()
 
 
 if __name__ == "__main__":

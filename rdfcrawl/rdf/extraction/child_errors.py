@@ -1,4 +1,4 @@
-"""Standard error of a reading child, and the reasons for its death."""
+"""Standard error of a reading child process, and the causes of its death."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rdfcrawl.core.errors import Fault, Reason, one_line
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
 
-_MOST_BYTES: Final = 4096  # kept of one document, from the end
-_EXIT_SECS: Final = 5.0  # until the pipe of a dead process has been read
-# Rust and Python write them when the memory limit of the child is reached.
+_MOST_BYTES: Final = 4096  # kept per document, from the end
+_EXIT_SECS: Final = 5.0  # for reading the pipe of a dead process
+# Written by Rust and Python when the child reaches its memory limit.
 _OUT_OF_MEMORY: Final = ("memory allocation of ", "MemoryError")
 
 
 class ChildErrors(asyncio.Protocol):
-    """Reader of the standard error of a child, so that the child never waits for it.
+    """Reader of the standard error of a child, which thus never blocks.
 
-    Only the last `_MOST_BYTES` are kept: a document may make a library write at will.
+    Only the last `_MOST_BYTES` are kept: a document may make a library write more.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class ChildErrors(asyncio.Protocol):
 
     @classmethod
     async def open(cls) -> tuple[Self, int]:
-        """Return the reader and the descriptor that the child writes to.
+        """Return the reader and the descriptor for the child to write to.
 
         The caller closes the descriptor once the child has it.
         """
@@ -41,7 +41,7 @@ class ChildErrors(asyncio.Protocol):
         return errors, writing_end
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport, to close it."""
+        """Store the transport for `close`."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
@@ -49,7 +49,7 @@ class ChildErrors(asyncio.Protocol):
         self._tail = (self._tail + data)[-_MOST_BYTES:]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note that the child has closed its end, or was ended."""
+        """Note that the child has ended or closed its end."""
         del exc
         self._is_over.set()
 
@@ -64,7 +64,7 @@ class ChildErrors(asyncio.Protocol):
         try:
             async with asyncio.timeout(_EXIT_SECS):
                 await self._is_over.wait()
-        except TimeoutError:  # an heir of the pipe keeps it open
+        except TimeoutError:  # another process inherited the pipe and keeps it open
             pass
         return self.take()
 
@@ -77,13 +77,13 @@ class ChildErrors(asyncio.Protocol):
 async def fault_of_death(process: Process, lines: list[str], part: str) -> Fault:
     """Return the fault of a document whose child has ended.
 
-    A limit that the document has reached is a fault of the document; every other death
-    is one of our own.
+    A limit reached by the document is a fault of the document; any other death is an
+    internal fault.
 
     Args:
         process: of the child.
         lines: of its standard error.
-        part: that the child was.
+        part: name of the child in the fault.
     """
     code = await process.wait()
     if code == -signal.SIGXCPU:
@@ -94,7 +94,7 @@ async def fault_of_death(process: Process, lines: list[str], part: str) -> Fault
     how = f"exit status {code}"
     if code < 0:
         how = f"ended by {signal.Signals(-code).name}"
-    if code == -signal.SIGKILL:  # the parser cannot do that: the system or a person
+    if code == -signal.SIGKILL:  # not by the parser: by the system or a person
         return Fault(Reason.INTERNAL, f"the reading process was {how}", part=part)
     return Fault(
         Reason.PARSE_CRASH, one_line(f"{how}: {last}" if last else how), part=part

@@ -1,10 +1,10 @@
-"""Give up what reading has no need of, for good, by means of the Linux kernel.
+"""Drop privileges that reading does not need, permanently, through the Linux kernel.
 
-What root has beyond other users is dropped, but to read any file. Landlock denies
-writing to files, running programs, TCP, and looking into or signalling other processes.
-A filter of system calls (seccomp) denies all sockets, new processes, and whatever
-changes files. Both need no privilege, hold for libraries in any language, and cannot be
-taken back. A kernel, or a container, that has one of them only gives that one.
+Root's capabilities are dropped, except reading any file. Landlock denies writing to
+files, running programs, TCP, and inspecting or signalling other processes. A filter of
+system calls (seccomp) denies all sockets, new processes, and all changes to files. Both
+work without privileges and for libraries in any language, and cannot be undone. If a
+kernel or a container only has one of them, that one is used.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from rdfcrawl.rdf.extraction.system_calls import (
 
 
 class Confinement(StrEnum):
-    """What the setting `EXTRACT_SANDBOX` asks for."""
+    """Value of the setting `EXTRACT_SANDBOX`."""
 
-    AUTO = "auto"  # whatever the kernel has
-    KERNEL = "kernel"  # no crawl begins without
+    AUTO = "auto"  # as far as the kernel supports it
+    KERNEL = "kernel"  # required: otherwise no crawl begins
     PROCESS = "process"  # without the kernel
 
 
 LANDLOCK: Final = "landlock"
 SECCOMP: Final = "seccomp"
-NONE: Final = "process"  # its limits and the audit hook alone
+NONE: Final = "process"  # only process limits and the audit hook
 
 # See prctl(2) and seccomp(2).
 _SET_NO_NEW_PRIVS: Final = 38
@@ -46,17 +46,17 @@ _SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
 _SET_FILTER: Final = 1
 _ALL_THREADS: Final = 1
 
-# See capabilities(7), in two halves: effective, permitted and inheritable ones of each
+# See capabilities(7): two halves, each with effective, permitted and inheritable ones
 _CAPABILITIES_3: Final = Struct("=Ii").pack(0x2008_0522, 0)
 _HALVES: Final = Struct("=6I")
-_READ_SEARCH: Final = 1 << 2  # of root, which reads the files of others
+_READ_SEARCH: Final = 1 << 2  # root may read all files
 
 # See landlock(7): the same numbers on all architectures.
 _CREATE_RULESET: Final = 444
 _RESTRICT_SELF: Final = 446
-_ASK_VERSION: Final = 1
+_GET_VERSION: Final = 1
 _RULESET: Final = Struct("=QQQ")
-# Rights of files by the version that brought them: all but to read files and folders.
+# Rights of files by the version that added them: all except reading files and folders.
 _FILE_RIGHTS: Final = {1: 0b1_1111_1111_0011, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}
 _NET_RIGHTS: Final = {4: 0b11}  # to bind and connect TCP
 _SCOPES: Final = {6: 0b11}  # abstract sockets, signals
@@ -74,7 +74,7 @@ _THREAD: Final = 0x0001_0000  # CLONE_THREAD
 
 
 def kernel_layers() -> tuple[str, ...]:
-    """Return what this kernel has, without giving anything up."""
+    """Return the layers that this kernel supports, without applying them."""
     if sys.platform != "linux":
         return ()
     found = [LANDLOCK] if _landlock_version() else []
@@ -84,19 +84,19 @@ def kernel_layers() -> tuple[str, ...]:
 
 
 def confine() -> tuple[str, ...]:
-    """Give up what reading has no need of; return what the kernel took.
+    """Drop privileges that reading does not need; return the applied layers.
 
-    Landlock holds for this thread and those that it begins: to be called before there
-    are others. The filter holds for all.
+    Landlock covers this thread and its future threads: call this before there are
+    others. The filter covers all threads.
     """
     given = []
     with suppress(OSError):
         _drop_capabilities()
     for name in kernel_layers():
         try:
-            _take_landlock() if name == LANDLOCK else _take_seccomp()
+            _apply_landlock() if name == LANDLOCK else _apply_seccomp()
         except OSError:
-            continue  # a container may refuse what its kernel has
+            continue  # a container may refuse features of its kernel
         given.append(name)
     return tuple(given)
 
@@ -116,12 +116,12 @@ def _call(function: str, *arguments: object) -> int:
 
 def _landlock_version() -> int:
     try:
-        return _call("syscall", _CREATE_RULESET, None, 0, _ASK_VERSION)
+        return _call("syscall", _CREATE_RULESET, None, 0, _GET_VERSION)
     except OSError:
         return 0
 
 
-def _take_landlock() -> None:
+def _apply_landlock() -> None:
     version = _landlock_version()
 
     def known(table: dict[int, int]) -> list[int]:
@@ -131,7 +131,7 @@ def _take_landlock() -> None:
     n_bytes = known(_RULESET_BYTES)[-1]
     ruleset_fd = _call("syscall", _CREATE_RULESET, ruleset, n_bytes, 0)
     try:
-        # There are no rules: whatever the ruleset handles is denied.
+        # No rules: everything that the ruleset handles is denied.
         _call("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         _call("syscall", _RESTRICT_SELF, ruleset_fd, 0)
     finally:
@@ -139,9 +139,10 @@ def _take_landlock() -> None:
 
 
 def _drop_capabilities() -> None:
-    """Drop what root has beyond others, but to read any file.
+    """Drop root's capabilities, except reading any file.
 
-    A kernel lets those who may observe performance read the environment of others.
+    With the capability to observe performance, a process can read the environment of
+    others.
     """
     held = ctypes.create_string_buffer(_HALVES.size)
     _call("capget", _CAPABILITIES_3, held)
@@ -154,26 +155,26 @@ class _Program(ctypes.Structure):
     _fields_ = (("n_steps", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
-def _take_seccomp() -> None:
+def _apply_seccomp() -> None:
     steps = b"".join(_STEP.pack(*step) for step in _filter(os.uname().machine))
     program = _Program(len(steps) // _STEP.size, steps)
     _call("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     number = _SECCOMP[os.uname().machine]
     refused = _call("syscall", number, _SET_FILTER, _ALL_THREADS, ctypes.byref(program))
     if refused:
-        raise OSError(errno.ESRCH, f"thread {refused} has a filter of its own")
+        raise OSError(errno.ESRCH, f"thread {refused} has another filter")
 
 
 _Step = tuple[int, int, int, int]
 
 
 def _filter(machine: str) -> Iterator[_Step]:
-    """Yield the filter: of each call, the first verdict that there is."""
+    """Yield the filter: for each call, its first verdict."""
     yield _LOAD, 0, 0, _MACHINE_AT
     yield _EQUAL, 1, 0, _MACHINES[machine]
     yield _RETURN, 0, 0, _KILL  # the calls of another architecture
     yield _LOAD, 0, 0, _NUMBER_AT
-    # Libraries do without a call that a kernel does not have.
+    # Libraries handle calls that a kernel does not have.
     yield _GREATER, 0, 1, LAST_KNOWN
     yield _RETURN, 0, 0, _FAIL | errno.ENOSYS
     for number in denied_calls(machine).values():
@@ -187,10 +188,10 @@ def _filter(machine: str) -> Iterator[_Step]:
 
 
 def _judge(name: str) -> Iterator[_Step]:
-    """Yield the verdict of a call that is judged by an argument."""
+    """Yield the verdict of a call that depends on an argument."""
     ours = os.getpid()
     match name:
-        case "openat2" | "clone3":  # their arguments are out of sight
+        case "openat2" | "clone3":  # their arguments are in memory, out of reach
             yield _RETURN, 0, 0, _FAIL | errno.ENOSYS
             return
         case "open" | "openat":
@@ -211,5 +212,5 @@ def _judge(name: str) -> Iterator[_Step]:
 
 
 def _argument(n: int) -> int:
-    """Return where the lower half of an argument is, on little-endian machines."""
+    """Return the offset of the lower half of an argument, on little-endian machines."""
     return _ARGUMENTS_AT + 8 * n

@@ -1,4 +1,4 @@
-"""Select the user's extractor for a document, and wrap the document for it.
+"""Select the custom extractor for a document, and wrap the document for it.
 
 See `docs/how-to/own-extractors.md`.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rdfcrawl.core.formats import DecidedBy, FormatDecision
     from rdfcrawl.rdf.html.extractors import CustomExtractor
 
-MAX_CONTENT_BYTES: Final = 64 * 2**20  # in memory; a stream has all of them
+MAX_CONTENT_BYTES: Final = 64 * 2**20  # in memory; a stream has no limit
 
 
 class ExtractorClaim(NamedTuple):
-    """An extractor for a document, and how it was selected."""
+    """An extractor for a document, and the criterion of its selection."""
 
     extractor: CustomExtractor
     decided_by: DecidedBy
@@ -37,16 +37,16 @@ def claim(
     media_type: str,
     name: str,
 ) -> ExtractorClaim | None:
-    """Return the user's extractor for a document that is not a page; None for ours.
+    """Return the custom extractor for a document that is not a page; None if built-in.
 
     The media type selects first, then the extension, then the first bytes. The latter
-    two count where the document is in none of our formats; another `magic` always
+    two only count if the document is in no built-in format; another `magic` always
     excludes.
 
     Args:
-        custom: all extractors of the user's.
+        custom: all custom extractors.
         source: the document.
-        decision: on the format, among ours.
+        decision: on the format, among built-in ones.
         media_type: of the Content-Type, or empty.
         name: URL, or file name in an archive.
     """
@@ -67,7 +67,7 @@ def claim(
         return None
     file_name = formats.file_name(name)
     for each in fitting:
-        # Names with this prefix are metadata of macOS.
+        # The prefix `._` marks macOS metadata.
         if file_name.endswith(each.name) and not file_name.startswith("._"):
             return ExtractorClaim(each, "extension")
     if decision.packing is None:
@@ -78,7 +78,7 @@ def claim(
 
 
 def _is_ours(decision: FormatDecision, head: bytes) -> bool:
-    """Return whether a document is in a format of ours; a page also by its content."""
+    """Return whether a document has a built-in format; check declared pages."""
     if decision.format is formats.HTML and decision.decided_by == "content-type":
         # Servers declare unknown formats as HTML.
         return sniffing.decide("", "", head).format is formats.HTML
@@ -113,7 +113,7 @@ class DocumentContent:
         self.is_cut = False
 
     def open(self) -> BinaryIO:
-        """Return all bytes as a stream, to be closed."""
+        """Open all bytes as a stream."""
         counted: Any = _CountedStream(self._source.open(), self._note_place)
         return io.BufferedReader(counted, BUFFER_BYTES)
 
@@ -127,7 +127,7 @@ class DocumentContent:
 
     @cached_property
     def text(self) -> str:
-        """The `data` decoded; UTF-8, if no other charset is declared or known."""
+        """The `data` decoded; UTF-8 if no other charset is declared or known."""
         try:
             return self.data.decode(self.charset or "utf-8-sig", "replace")
         except LookupError:
@@ -141,7 +141,7 @@ class DocumentContent:
 
 
 class _CountedStream(PulledStream):
-    """Stream that reports the position read up to."""
+    """Stream that reports its read position."""
 
     _file: BinaryIO
 

@@ -1,4 +1,4 @@
-"""The facts of a document that only who reads it can know: fingerprints and links."""
+"""Facts that only the reader of a document can determine: fingerprints and links."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 class FactsReading:
-    """Gathers the facts of a document while its statements pass.
+    """Collects the facts of a document from its statements.
 
     Args:
-        job: says which facts are wanted.
+        job: selects the facts.
         body: of the document, if it is in memory.
     """
 
     def __init__(self, job: ReadingJob, body: bytes | None = None) -> None:
         self._job, self._body = job, body
-        self._chunks: list[bytes] = []  # none, if there are too many
+        self._chunks: list[bytes] = []  # empty if there are too many
         self._n_bytes = 0
         self._page: DocumentFacts | None = None
         self._outlinks = None
@@ -45,7 +45,7 @@ class FactsReading:
             self._outlinks = Outlinks(job.outlinks, job.url)
 
     def add(self, chunk: bytes) -> None:
-        """Take statements."""
+        """Add statements."""
         if self._outlinks is not None:
             self._outlinks.add(chunk)
         self._n_bytes += len(chunk)
@@ -55,10 +55,10 @@ class FactsReading:
             self._chunks.clear()
 
     def add_page(self, page: ParsedPage) -> None:
-        """Take a page in markup."""
+        """Add a page in markup."""
         if not self._job.wants_fingerprint:
             return
-        if self._job.extractors is not None:  # its first reader has done so
+        if self._job.extractors is not None:  # the first reading has added it
             self._page = DocumentFacts(canonical=page.canonical)
             return
         text = visible_text(page.lower)
@@ -97,11 +97,11 @@ class FactsReading:
 def set_facts_of_lines(
     outcome: ExtractOutcome, job: ReadingJob, body: bytes, lines: list[bytes]
 ) -> None:
-    """Set the facts of a document whose statements are at hand, as those of most.
+    """Set the facts of a document whose statements are in memory (the usual case).
 
     Args:
-        outcome: gets the facts.
-        job: says which are wanted.
+        outcome: receives the facts.
+        job: selects the facts.
         body: of the document.
         lines: all of its statements as N-Triples, without line feeds, all in its own
             graph.
@@ -125,8 +125,8 @@ def set_facts_of_lines(
 
 
 def _canonical_in(outcome: ExtractOutcome) -> str:
-    """Return the canonical URL that a header `Link` or a page declares."""
-    if not outcome.links:  # as of most
+    """Return the canonical URL declared by a header `Link` or a page."""
+    if not outcome.links:  # the usual case
         return ""
     stated = [x.url for x in outcome.links if x.relation is Relation.CANONICAL]
     return min(stated, default="")

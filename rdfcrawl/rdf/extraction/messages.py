@@ -2,11 +2,11 @@
 
 A frame is `kind` (1 byte), `length` (4 bytes, big endian), a number (8 bytes) and
 `length` bytes. In: `J`, a job, and then `P`, the path of the document, or `B`, its
-bytes. Out: `S`, once, how the kernel confines the process; `F`, the outcome known at
-the beginning, and again when the reservations of a page are known; `C`, a chunk of
-N-Quads; `Z`, a part packed in the child, see `bulk`; `E`, the end with the outcome;
+bytes. Out: `S`, once, the confinement of the process by the kernel; `F`, the outcome as
+known at the beginning, repeated when the reservations of a page are known; `C`, a chunk
+of N-Quads; `Z`, a part packed in the child, see `bulk`; `E`, the end with the outcome;
 `D`, the end because a disk refuses data for now: the number of the error; `L`, a
-request for a context, answered by `K`, the context, or `R`, the reason of its absence.
+request for a context, followed by `K`, the context, or `R`, the reason of its absence.
 End of input ends the process. The number is that of the statements so far in `C` and
 `Z`; in `E` and `D`, 1 if the process reads no further document.
 """
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 
 HEADER: Final = Struct(">cIQ")
-PIPE_BYTES: Final = 2**20  # a chunk fits: the processes need not take turns within one
-MAX_MEMBERS: Final = 100  # of an archive are described; the others are only counted
+PIPE_BYTES: Final = 2**20  # larger than a chunk, so that processes rarely wait
+MAX_MEMBERS: Final = 100  # of an archive that are described; others are only counted
 
 _FORMATS: Final = {each.name: each for each in formats.FORMATS}
 
@@ -56,11 +56,11 @@ class ExtractOutcome:
         members: of an archive, the first `MAX_MEMBERS`.
         extracted: number of statements by extractor.
         links: of pages and of the header `Link`.
-        facts: if they were wanted.
+        facts: if requested.
         outlinks: links in its statements, as lines of the log of links.
-        targets: of all of these, for whoever follows the same links; None if unknown.
+        targets: of all of these, for followers of the same links; None if unknown.
         reservations: of header and page, unless ignored.
-        left: extractors that need a bounded process and were not run.
+        left: extractors that need a bounded process and did not run.
         is_partial: the document has statements that were not read.
         faults: one per reason, in order.
     """
@@ -123,37 +123,37 @@ class ExtractOutcome:
         return cls(**members)
 
 
-@dataclass(slots=True, kw_only=True)  # frozen ones take thrice as long to make
+@dataclass(slots=True, kw_only=True)  # creating a frozen one takes three times as long
 class ReadingJob:
-    """Metadata of a document before it is read, and how to read its bytes."""
+    """Metadata of a document, and options of the reading."""
 
     url: str  # of the document, after redirects, without fragment
-    graph: str | None  # of its statements; None is the default graph
+    graph: str | None  # of its statements; None: the default graph
     media_type: str = ""
     charset: str = ""
     http_links: str = ""  # of the header `Link`, or empty
     base: str | None = None  # of relative IRIs; `url` if unset
-    key: str = ""  # makes the blank node labels; `url` if empty
-    # whose graph names are believed; see `rdf.graphs.GraphRule`
+    key: str = ""  # source of the blank node labels; `url` if empty
+    # see `rdf.graphs.GraphRule`
     trust: Trust = "same-origin"
-    wants_hyperlinks: bool = False  # of pages, beside the links that point to data
-    # left by a first reading of a page, see `rest`; None are all that the page needs
+    wants_hyperlinks: bool = False  # of pages, in addition to links to data
+    # left by a first reading of a page, see `rest`; None: all that the page needs
     extractors: frozenset[str] | None = None
     rules: str = ""  # file or folder of scraping rules, or empty
     custom: tuple[CustomExtractor, ...] = ()
     reservations: Reservations = NOTHING  # of the headers of the response
-    # which reservations are obeyed, including those in a page
+    # the reservations to obey, including those in a page
     reservation_policy: ReservationPolicy = IGNORE_ALL
     at_secs: float = 0.0  # Unix time of the response
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
-    wants_fingerprint: bool = False  # facts by which documents are compared
-    outlinks: OutlinkOptions | None = None  # instructions for the log of links
-    bulk: BulkOutput | None = None  # instructions for packing the statements in a child
+    wants_fingerprint: bool = False  # for comparing documents
+    outlinks: OutlinkOptions | None = None  # options of the log of links
+    bulk: BulkOutput | None = None  # options for packing the statements in a child
 
     @property
     def wants_facts(self) -> bool:
-        """Whether anything is wanted that only who reads the statements can know."""
+        """Whether facts are requested that only the reader can determine."""
         return self.wants_fingerprint or self.outlinks is not None
 
     @property
@@ -168,7 +168,7 @@ class ReadingJob:
             self,
             extractors=outcome.left,
             reservations=outcome.reservations,
-            # Labels of blank nodes must not meet those given out before.
+            # Labels of blank nodes must not collide with those of the first reading.
             key=f"{self.key or self.url}#rest",
             limits=replace(self.limits, n_quads=n_quads),
         )
@@ -179,6 +179,6 @@ class ReadingJob:
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> Self:
-        """Decode the result of `to_bytes`; of nobody but the parent process."""
+        """Decode the result of `to_bytes`, which must come from the parent."""
         job: Self = pickle.loads(payload)  # noqa: S301  # see above
         return job

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.unpack.documents import PackedDocument
 
 MAX_PAGE_BYTES: Final = 16 * 2**20  # a longer page is cut
-_SMALL_BYTES: Final = 16 * 1024  # what reading costs beside the statements counts here
+_SMALL_BYTES: Final = 16 * 1024  # below, the overhead of reading matters
 
 
 class DocumentReading:
@@ -84,11 +84,11 @@ class DocumentReading:
             if self._context_url and decision.format is None:
                 decision = formats.FormatDecision(formats.JSON_LD, "content-type")
         self._decision = decision
-        self._is_member = False  # packed with others
-        self._is_users = False  # read by a class of the user's
-        self._n_unearned = 0  # bytes that this class has read
+        self._is_member = False  # in an archive
+        self._is_users = False  # read by a custom extractor
+        self._n_unearned = 0  # bytes that it has read
         self._facts: FactsReading | None = None
-        self._lines: list[bytes] = []  # all statements, if they were at hand
+        self._lines: list[bytes] = []  # all statements, if available
         self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,
@@ -117,7 +117,7 @@ class DocumentReading:
             self._note_partial(error.fault.reason, error.fault.detail)
         except (RdfcrawlError, OSError):
             raise
-        except Exception as error:  # the edge: a library fails on an archive, say
+        except Exception as error:  # the boundary: any library may fail
             self._note_exception(error, str(self._decision.packing or "reading"))
         if self._job.wants_facts:
             self._end_facts()
@@ -165,9 +165,8 @@ class DocumentReading:
     def _ready_lines(self) -> bytes | None:
         """Return the statements of a small canonical document, else None.
 
-        The lines only have to be labelled and placed into the graph, which takes
-        `DocumentParser` and `QuadOutput` three times as long. Most documents of Linked
-        Data are of this kind.
+        The lines only need labels and a graph, which takes `DocumentParser` and
+        `QuadOutput` three times as long. Most Linked Data documents are of this kind.
         """
         job, data, document_format = self._job, self._source.data, self._decision.format
         limits = job.limits
@@ -186,9 +185,9 @@ class DocumentReading:
         lines, has_graphs = found
         if has_graphs:
             return None
-        if b"_" in lines and b"_:" in lines:  # one byte is found far sooner than two
+        if b"_" in lines and b"_:" in lines:  # one byte is found much faster than two
             lines = BlankNodes(job.key or job.url).relabel(lines)
-        # In a line, there is no line feed.
+        # A line contains no other line feed.
         split = lines.split(b"\n")
         statements = [line[:-1] for line in split]
         placed = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
@@ -196,7 +195,7 @@ class DocumentReading:
         if n_quads > limits.n_quads:
             return None
         self.outcome.n_quads = n_quads
-        split.pop()  # behind the last line feed
+        split.pop()  # after the last line feed
         self._lines = split
         return placed
 
@@ -230,7 +229,7 @@ class DocumentReading:
                 yield from self._parse(source, decision, output)
         except (RdfcrawlError, OSError):
             raise
-        except Exception as error:  # the edge: others of the archive are still read
+        except Exception as error:  # the boundary: read the others of the archive
             name = decision.format.name if decision.format else decision.found
             self._note_exception(error, chosen.extractor.name if chosen else name)
         finally:
@@ -259,7 +258,7 @@ class DocumentReading:
     def _extract(
         self, chosen: ExtractorClaim, source: ByteSource, output: QuadOutput
     ) -> Iterator[QuadChunk]:
-        """Read with a user's extractor, whose failure is a fault of the document.
+        """Read with a custom extractor; its failure is a fault of the document.
 
         Statements before the failure are kept.
         """
@@ -294,8 +293,8 @@ class DocumentReading:
     def earned_bytes(self, chunk: QuadChunk) -> int:
         """Return the number of bytes by which a chunk extends the time for reading.
 
-        Unpacked statements extend the time as the bytes of a file do. A class of the
-        user's, which may yield for ever, earns time by the bytes it reads.
+        Unpacked statements extend the time like the bytes of a file. A custom
+        extractor, which may yield forever, earns time by the bytes it reads.
         """
         if not self._is_users:
             return len(chunk)
@@ -320,7 +319,7 @@ class DocumentReading:
     # -- pages ---------------------------------------------------------------------
 
     def _is_page(self, source: ByteSource, decision: formats.FormatDecision) -> bool:
-        """Return whether markup or JSON is read by extractors."""
+        """Return whether extractors read the document as markup or JSON."""
         if decision.format is not None:
             return decision.format is formats.HTML
         if decision.found == "XML":  # RDFa is allowed in any XML
@@ -328,7 +327,7 @@ class DocumentReading:
         return decision.found == "JSON" and bool(self._rules())
 
     def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadChunk]:
-        # Slow to import, as everything for pages is: many crawls meet none.
+        # Slow to import, and not needed in many crawls.
         from rdfcrawl.rdf.html.page import ParsedPage  # noqa: PLC0415
         from rdfcrawl.rdf.html.page_reservations import PageReservations  # noqa: PLC0415
         from rdfcrawl.rdf.html.reading import PageReading  # noqa: PLC0415
@@ -385,7 +384,7 @@ class DocumentReading:
             self._facts.add_page(page)
 
     def _note_as_before(self, page: ParsedPage) -> None:
-        """Log the faults of the first reading again, by which statements are judged."""
+        """Log the faults of the first reading again, which affect the statements."""
         _ = page.utf8  # finds the faults
         for fault in page.faults.all():
             self._log.note(fault.reason, fault.detail, fault.count)
@@ -436,7 +435,7 @@ class DocumentReading:
     def _is_read(
         self, name: str, source: ByteSource, decision: formats.FormatDecision
     ) -> bool:
-        """Return whether a member that is not RDF is read by an extractor."""
+        """Return whether an extractor reads a member that is not RDF."""
         found = claim(self._job.custom, source, decision, media_type="", name=name)
         return found is not None or self._is_page(source, decision)
 

@@ -1,13 +1,13 @@
 """Read large or hostile documents in child processes.
 
-A child has a limit of memory and, per document, of CPU time; it may open no socket,
-start no process and write to no file but one for scratch, by an audit hook and, where
-there is one, by the kernel (see `confinement`); its environment holds no secrets.
-When a child is stopped or crashes, its output is kept and the next document
-gets a new one.
+A child has a limit of memory and, per document, of CPU time; it cannot open sockets,
+start processes or write to files except one for scratch. An audit hook and, if
+supported, the kernel enforce this (see `confinement`). Its environment holds no
+secrets. If a child is stopped or crashes, its output is kept and the next document gets
+a new child.
 
-A pool of children belongs to a crawl, or to an event loop: that outlives a call and
-ends with its loop, as `asyncio.run` ends it, or with this process.
+A pool of children belongs to a crawl, or to an event loop: the latter ends with its
+loop, as in `asyncio.run`, or with this process.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import OWN, Fault, Reason, SourceFault, safe_text
+from rdfcrawl.core.processes import bare_environment
 from rdfcrawl.rdf.chunks import quad_chunks
 from rdfcrawl.rdf.extraction.bulk import BulkPart
 from rdfcrawl.rdf.extraction.child_errors import ChildErrors, fault_of_death
@@ -57,11 +58,11 @@ logger = logging.getLogger(__name__)
 
 MEMORY_BYTES = 2**30
 SCRATCH_BYTES = 50 * 2**30
-# The CPU clock of the child is the limit. These only tell a child that hangs from
-# one that shares its CPU with many: no answer for so long ends it.
+# The CPU clock of the child is the limit. These detect a child that hangs, as opposed
+# to one on a busy CPU: a longer silence ends it.
 _SILENCE_FACTOR = 4
 _LEAST_SILENCE_SECS = 10.0
-_MOST_TOLD = 100  # documents whose children write to standard error
+_MOST_REPORTED = 100  # documents whose children write to standard error
 _KEPT_BYTES = str(16 * 2**20)  # of memory, free or not
 _START = "from rdfcrawl.rdf.extraction.child import main; main()"
 
@@ -82,7 +83,7 @@ class _Child:
 
     process: Process
     jobs: asyncio.StreamWriter
-    answers: asyncio.StreamReader
+    frames: asyncio.StreamReader
     errors: ChildErrors
 
     async def send(self, kind: bytes, payload: bytes) -> None:
@@ -94,25 +95,25 @@ class _Child:
         with suppress(ProcessLookupError):
             self.process.kill()
         self.jobs.close()
-        # Not `wait`: that waits for the end of a pipe, which nobody reads while the
-        # reader's buffer is full.
+        # `wait` would block on the end of a pipe that is not read while the buffer of
+        # the reader is full.
         await self.process.communicate()
         self.errors.close()
 
 
 class Sandbox:
-    """A pool of reading child processes, used by `async with`.
+    """A pool of reading child processes, used with `async with`.
 
     Args:
-        n: children at most; further documents wait for their turn.
+        n: maximum of children; further documents wait for a free one.
         memory_bytes: address space of each child.
         scratch_dir: of the children's scratch files; the system's if unset.
         scratch_bytes: longest scratch file of each child.
-        load_context: gives contexts of JSON-LD that are not bundled.
-        custom: the user's extractors, which are imported when a child starts.
-        confinement: what the kernel is asked for.
-        tell: called for each child with how the kernel confines it, such as
-            `landlock+seccomp`; `process` if it does not.
+        load_context: loads JSON-LD contexts that are not bundled.
+        custom: custom extractors, imported at the start of a child.
+        confinement: required confinement by the kernel.
+        on_confined: called for each child with its confinement by the kernel, such as
+            `landlock+seccomp`, or `process` without.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Sandbox:
         load_context: LoadContext = no_contexts,
         custom: Sequence[CustomExtractor] = (),
         confinement: Confinement = Confinement.AUTO,
-        tell: Callable[[str], object] = str,
+        on_confined: Callable[[str], object] = str,
     ) -> None:
         self._turns = asyncio.Semaphore(n)
         self._memory_bytes = memory_bytes
@@ -134,9 +135,9 @@ class Sandbox:
         self._load_context = load_context
         self._paths = [each.path for each in custom]
         self._confinement = confinement
-        self.tell = tell
+        self.on_confined = on_confined
         self._idle: list[_Child] = []
-        self._n_told = 0
+        self._n_reported = 0
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -158,10 +159,10 @@ class Sandbox:
         *,
         load_context: LoadContext | None = None,
     ) -> SandboxedReading:
-        """Return the N-Quads of one document, as `reading.DocumentReading` does.
+        """Return the N-Quads of one document, like `reading.DocumentReading`.
 
         Waits for a free child, which is busy until the result is exhausted or closed.
-        `load_context` replaces that of the pool.
+        `load_context` overrides that of the pool.
 
         Raises:
             OSError: the file cannot be read, or no child can be started.
@@ -170,7 +171,7 @@ class Sandbox:
         await self._turns.acquire()
         child: _Child | None = None
         try:
-            child = await self._take()
+            child = await self._acquire()
             await child.send(b"J", job.to_bytes())
             if isinstance(source, Path):
                 await child.send(b"P", os.fsencode(source.absolute()))
@@ -186,7 +187,7 @@ class Sandbox:
         load = partial(load_context or self._load_context, document_url=job.url)
         return SandboxedReading(self, child, job.url, silence_secs, load)
 
-    async def _take(self) -> _Child:
+    async def _acquire(self) -> _Child:
         while self._idle:
             child = self._idle.pop()
             if child.process.returncode is None:
@@ -195,7 +196,7 @@ class Sandbox:
         try:
             process = await self._start(stderr)
         finally:
-            os.close(stderr)  # of a child that was not started, it ends the reader
+            os.close(stderr)  # if no child was started, this ends the reader
         if process.stdin is None or process.stdout is None:
             raise OSError("a child without pipes")
         return _Child(process, process.stdin, process.stdout, errors)
@@ -216,25 +217,25 @@ class Sandbox:
                 pass_fds=(scratch.fileno(),),
             )
 
-    def tell_errors(self, url: str, lines: Sequence[str], fault: Fault | None) -> None:
-        """Log what a child wrote to standard error, and how it ended if it did.
+    def log_errors(self, url: str, lines: Sequence[str], fault: Fault | None) -> None:
+        """Log the standard error of a child, and its fault, if any.
 
-        The text may quote the document: control characters are escaped, and pages that
-        make a library write cannot fill the log.
+        The text may quote the document: control characters are escaped, and the number
+        of documents is limited.
         """
         is_own = fault is not None and fault.reason in OWN
-        if not (lines or is_own) or self._n_told > _MOST_TOLD:
+        if not (lines or is_own) or self._n_reported > _MOST_REPORTED:
             return
-        self._n_told += 1
-        if self._n_told > _MOST_TOLD:
+        self._n_reported += 1
+        if self._n_reported > _MOST_REPORTED:
             logger.warning("Further output of reading processes is not logged")
             return
         found = [fault.detail, *lines] if fault else lines
         text = safe_text(" | ".join(found))
         log = logger.error if is_own else logger.warning
-        log("%s: the reading process said: %s", safe_text(url), text)
+        log("%s: reading process: %s", safe_text(url), text)
 
-    async def _give_back(self, child: _Child, *, is_sound: bool) -> None:
+    async def _release(self, child: _Child, *, is_sound: bool) -> None:
         if is_sound and not self._is_closed:
             self._idle.append(child)
         else:
@@ -289,9 +290,9 @@ class SandboxedReading:
                 elif kind == b"Z":
                     yield BulkPart.from_bytes(payload)
                 elif kind == b"L":
-                    await self._answer(self._child, payload.decode())
+                    await self._send_context(self._child, payload.decode())
                 elif kind == b"S":
-                    self._sandbox.tell(payload.decode())
+                    self._sandbox.on_confined(payload.decode())
                 elif kind == b"F":
                     self.outcome = ExtractOutcome.from_json(payload)
                 elif kind == b"E":
@@ -306,9 +307,9 @@ class SandboxedReading:
         """Discard the rest of the document: the child ends, the next job may begin."""
         child, self._child = self._child, None
         if child is not None:
-            await self._sandbox._give_back(child, is_sound=False)  # noqa: SLF001
+            await self._sandbox._release(child, is_sound=False)  # noqa: SLF001
 
-    async def _answer(self, child: _Child, url: str) -> None:
+    async def _send_context(self, child: _Child, url: str) -> None:
         try:
             context = await self._load_context(url)
         except SourceFault as error:
@@ -321,22 +322,22 @@ class SandboxedReading:
         """Return the next frame; an empty one after a failure of the child."""
         try:
             async with asyncio.timeout(self._silence_secs):
-                header = await child.answers.readexactly(HEADER.size)
+                header = await child.frames.readexactly(HEADER.size)
                 kind, length, n_quads = HEADER.unpack(header)
-                payload = await child.answers.readexactly(length)
+                payload = await child.frames.readexactly(length)
                 if kind in (b"C", b"Z"):
                     self._n_quads = n_quads
-                else:  # 0 but at the end
+                else:  # 0 except at the end
                     self._is_last = bool(n_quads)
                 return kind, payload
         except TimeoutError:
-            await self._fail(Fault(Reason.PARSE_SECS, "no answer from the parser"))
+            await self._fail(Fault(Reason.PARSE_SECS, "no response from the parser"))
         except (asyncio.IncompleteReadError, ConnectionError):
             lines = await child.errors.last_lines()
             form = self.outcome.format
             part = form.name if form else "reading process"
             fault = await fault_of_death(child.process, lines, part)
-            self._sandbox.tell_errors(self._url, lines, fault)
+            self._sandbox.log_errors(self._url, lines, fault)
             await self._fail(fault)
         return b"", b""
 
@@ -350,9 +351,9 @@ class SandboxedReading:
         self.outcome = outcome
         child, self._child = self._child, None
         if child is not None:
-            self._sandbox.tell_errors(self._url, child.errors.take(), None)
+            self._sandbox.log_errors(self._url, child.errors.take(), None)
             is_sound = not self._is_last
-            await self._sandbox._give_back(child, is_sound=is_sound)  # noqa: SLF001
+            await self._sandbox._release(child, is_sound=is_sound)  # noqa: SLF001
 
 
 _Key = tuple[asyncio.AbstractEventLoop, "Hashable"]
@@ -370,7 +371,7 @@ async def shared_sandbox(options: ExtractOptions) -> Sandbox:
 
 
 async def _keep(key: _Key, options: ExtractOptions) -> AsyncGenerator[Sandbox]:
-    """Yield a pool; a loop that is shut down closes its generators."""
+    """Yield a pool; the shutdown of a loop closes its generators."""
     try:
         async with Sandbox(
             options.processes,
@@ -392,18 +393,16 @@ def _environment() -> dict[str, str]:
     if sys.pycache_prefix is not None:
         bytecode["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     return {
-        # Where nobody compiles modules at installation, the first child does.
+        # If modules are not compiled at installation, the first child compiles them.
         **bytecode,
-        # An egg or a checkout is on the path of this process only.
-        "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path),  # noqa: PTH109
-        "LANG": "C.UTF-8",
-        # glibc gives memory back to the system after each large block that is freed,
-        # and asks for it again: a tenth of the time that a dump takes.
+        **bare_environment(),
+        # glibc returns memory to the system after each large block that is freed, and
+        # requests it again: a tenth of the time of a dump.
         "MALLOC_MMAP_THRESHOLD_": _KEPT_BYTES,
         "MALLOC_TRIM_THRESHOLD_": _KEPT_BYTES,
-        # One thread for each core takes 40 MB of address space each, which is bounded.
+        # Each further thread takes 40 MB of the bounded address space.
         "OPENBLAS_NUM_THREADS": "1",
-        # numpy sets them while it is imported, which a child may not.
+        # numpy would set these during import, which a child is denied.
         "OPENBLAS_MAIN_FREE": "1",
         "GOTOBLAS_MAIN_FREE": "1",
     }

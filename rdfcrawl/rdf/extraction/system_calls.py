@@ -1,16 +1,16 @@
-"""System calls that reading has no need of, and their numbers.
+"""System calls that reading does not need, and their numbers.
 
-Left column: those of x86-64; right: those of the table that newer architectures share
-(`asm-generic/unistd.h`), aarch64 among them. A dash: that architecture has none.
+Left column: x86-64; right: the table shared by newer architectures
+(`asm-generic/unistd.h`), including aarch64. A dash: the architecture lacks the call.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-LAST_KNOWN: Final = 462  # mseal: whoever wrote this table knew none beyond it
+LAST_KNOWN: Final = 462  # mseal: the last call when this table was written
 
-# Denied whatever the arguments.
+# Denied with any arguments.
 _DENIED: Final = """
 socket 41 198              socketpair 53 199          connect 42 203
 bind 49 200                listen 50 201              accept 43 202
@@ -50,7 +50,7 @@ ioperm 173 -               fanotify_init 300 262      mq_open 240 180
 msgget 68 186              semget 64 190              shmget 29 194
 """
 
-# Judged by an argument; see `confinement`.
+# Depends on an argument; see `confinement`.
 _JUDGED: Final = """
 open 2 -                   openat 257 56              openat2 437 437
 clone 56 220               clone3 435 435             kill 62 129
@@ -61,12 +61,12 @@ _COLUMNS: Final = {"x86_64": 1, "aarch64": 2}
 
 
 def denied_calls(machine: str) -> dict[str, int]:
-    """Return the calls that are denied; none for a machine that is not known."""
+    """Return the denied calls; none for an unknown machine."""
     return _numbers(_DENIED, machine)
 
 
 def judged_calls(machine: str) -> dict[str, int]:
-    """Return the calls of which some are denied."""
+    """Return the calls that are denied for some arguments."""
     return _numbers(_JUDGED, machine)
 
 

@@ -1,7 +1,7 @@
 """HDT 1.0: RDF as a sorted dictionary of terms and a compact list of their numbers.
 
-`read_hdt` yields the statements of a file as N-Quads, `write_hdt` writes a file of
-N-Quads; both in bounded memory. The modules are the parts of the format.
+`read_hdt` yields the statements of a file as N-Quads, `write_hdt` writes a file from
+N-Quads; both use bounded memory. There is a module per part of the format.
 
 Source: W3C Member Submission "Binary RDF Representation for Publication and Exchange
 (HDT)", 30 March 2011, and https://www.rdfhdt.org/hdt-binary-format/.

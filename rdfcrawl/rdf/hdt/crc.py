@@ -1,7 +1,7 @@
 """The three checksums of HDT: CRC-8, CRC-16-ANSI and CRC-32C.
 
-CRC-8 and CRC-16 only cover a few bytes. CRC-32C is computed by numpy: the bytes are cut
-into lanes, all lanes advance together, and their remainders are joined pairwise, as a
+CRC-8 and CRC-16 only cover a few bytes. CRC-32C uses numpy: the bytes are split into
+lanes, all lanes advance together, and their remainders are combined pairwise, because a
 CRC is linear over GF(2).
 """
 
@@ -66,7 +66,7 @@ def _byte_table(polynomial: int) -> list[int]:
 
 
 def _after_zeros(value: int, polynomial: int) -> int:
-    """Return a reflected remainder after another byte of zero."""
+    """Return a reflected remainder after another zero byte."""
     for _ in range(8):
         value = value >> 1 ^ polynomial if value & 1 else value >> 1
     return value
@@ -91,7 +91,7 @@ class Crc32c:
         return self._state ^ _ALL_ONES
 
     def update(self, message: Buffer) -> None:
-        """Add the next bytes, of which a piece at a time is copied."""
+        """Add the next bytes; only a piece at a time is copied."""
         view = memoryview(message).cast("B")
         most = _MOST_LANES * _LANE_BYTES
         for begin in range(0, len(view), most):
@@ -129,7 +129,7 @@ def _remainder(view: memoryview) -> int:
 
 
 def _advance(state: int, n_bytes: int) -> int:
-    """Return the state after so many bytes of zero."""
+    """Return the state after a number of zero bytes."""
     value = np.array([state], np.uint32)
     for power in range(n_bytes.bit_length()):
         if n_bytes >> power & 1:
@@ -139,7 +139,7 @@ def _advance(state: int, n_bytes: int) -> int:
 
 @cache
 def _operator(power: int) -> Callable[[Words], Words]:
-    """Return the function that advances states by 2**power bytes of zero.
+    """Return the function that advances states by 2**power zero bytes.
 
     This linear map of 32 bits is stored as tables for the lower and upper 16 bits.
     """

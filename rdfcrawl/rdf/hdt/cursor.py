@@ -20,8 +20,8 @@ CHUNK_BYTES = 2**20
 class FileCursor:
     """Reader of a file from its beginning, piece by piece.
 
-    The methods raise `SourceFault` (`SYNTAX`) if the file ends too early, or has other
-    bytes than expected; `what` names the part in the fault.
+    The methods raise `SourceFault` (`SYNTAX`) if the file ends too early, or has
+    unexpected bytes; `what` names the part in the fault.
 
     Attributes:
         at: offset of the next byte.
@@ -45,7 +45,7 @@ class FileCursor:
         return self._view[self.at : self.at + n_bytes]
 
     def take_until_nul(self, most: int, what: str) -> bytes:
-        """Return the next bytes up to a NUL among the next `most`, which is skipped."""
+        """Return the bytes up to a NUL within the next `most`; skip the NUL."""
         text, nul, _ = bytes(self._view[self.at : self.at + most]).partition(b"\0")
         if not nul:
             raise SourceFault(
@@ -90,9 +90,9 @@ class FileCursor:
         what: str,
         visit: Callable[[memoryview], None] | None = None,
     ) -> memoryview:
-        """Return a view of the next bytes, whose CRC-32C follows (`CHECKSUM`).
+        """Return a view of the next bytes; their CRC-32C follows (`CHECKSUM`).
 
-        `visit` is called with each piece of `CHUNK_BYTES` on the way.
+        `visit` is called with each piece of `CHUNK_BYTES`.
         """
         begin = self.at
         if n_bytes + CRC32C_BYTES > len(self._view) - begin:

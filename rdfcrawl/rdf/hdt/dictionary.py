@@ -1,4 +1,4 @@
-"""Read the four-section dictionary: numbers to terms, a block at a time."""
+"""Read the four-section dictionary: numbers to terms, block by block."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ TYPE_FRONT_CODING: Final = 2
 _MAX_BLOCK_STRINGS = 2**16  # all known writers put 16 into a block
 _LONG_BLOCK_BYTES = 256 * 1024
 _LONG_BLOCK_DECODED_BYTES = 16 * 2**20
-_FEW = 4  # strings of a block for which the rest is not decoded
-_OBJECT_BYTES = 41  # of a decoded string, beside its content
+_FEW = 4  # strings of a block that are decoded without the rest
+_OBJECT_BYTES = 41  # of a decoded string, without its content
 _CACHE_BYTES = 48 * 2**20
 _LONGEST_CACHED_BYTES = 256 * 1024  # of one block
 
 
 class TooMuch(Exception):
-    """Raised if the terms of a window do not fit into memory together."""
+    """The terms of a window do not fit in memory together."""
 
 
 class BlockCache:
-    """The blocks of all sections that were used last, up to a number of bytes."""
+    """The most recently used blocks of all sections, up to a number of bytes."""
 
     def __init__(self) -> None:
         self._blocks: OrderedDict[tuple[str, int], tuple[list[bytes], int]]
@@ -64,7 +64,7 @@ class BlockCache:
         return known[0]
 
     def put(self, key: tuple[str, int], strings: list[bytes]) -> None:
-        """Cache a block, in the place of the least recently used ones."""
+        """Cache a block, and evict the least recently used ones."""
         n_bytes = sum(map(len, strings)) + _OBJECT_BYTES * len(strings)
         if n_bytes > _LONGEST_CACHED_BYTES:
             return
@@ -85,17 +85,17 @@ class DictionarySection:
         cache: BlockCache,
         longest: int,
     ) -> None:
-        """Read the next section, with its checksums verified.
+        """Read the next section, and verify its checksums.
 
         Args:
             cursor: of the file.
             what: name of the section in faults.
             cache: of decoded blocks.
-            longest: strings of more bytes are left out.
+            longest: longer strings, in bytes, are left out.
 
         Raises:
-            SourceFault: the bytes are no section, cut off, a checksum is wrong, or the
-                counts contradict each other.
+            SourceFault: not a section, truncated, a wrong checksum, or contradictory
+                counts.
         """
         self._what, self._cache, self._longest = what, cache, longest
         self.n_strings, n_bytes, self._block_strings = cursor.take_preamble(
@@ -123,10 +123,10 @@ class DictionarySection:
             raise SourceFault(Reason.SYNTAX, detail)
 
     def strings(self, indexes: Numbers, room: int) -> list[bytes | Reason]:
-        """Return the strings at rising indexes from 0, or reasons.
+        """Return the strings at ascending indexes from 0, or reasons.
 
-        `SYNTAX` stands for a string of a broken block, `LITERAL_TOO_LONG` for one that
-        is too long.
+        The reason is `SYNTAX` for a string of a broken block, `LITERAL_TOO_LONG` for
+        one that is too long.
 
         Raises:
             TooMuch: several strings take more than `room` bytes together.
@@ -153,7 +153,7 @@ class DictionarySection:
     def _strings_of(
         self, number: int, offsets: tuple[int, int], wanted: list[int], room: int
     ) -> Sequence[bytes | Reason]:
-        """Return strings at rising places of one block; see `strings`."""
+        """Return strings at ascending positions of one block; see `strings`."""
         block = self._cache.get((self._what, number))
         begin, end = offsets
         if block is None and 0 < end - begin <= self._most_block_bytes():
@@ -171,7 +171,7 @@ class DictionarySection:
     def _decoded(
         self, number: int, packed: bytes, n_strings: int
     ) -> list[bytes] | None:
-        """Return a whole block, and cache it; None if it is broken."""
+        """Return and cache all strings of a block; None for a broken block."""
         try:
             strings = decode_block(packed, n_strings)
         except BrokenBlock:
@@ -180,7 +180,7 @@ class DictionarySection:
         return strings
 
     def _offsets(self, numbers: Numbers) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of blocks with rising numbers."""
+        """Yield begin and end of blocks with ascending numbers."""
         window = 4096
         at = 0
         while at < len(numbers):
@@ -198,7 +198,7 @@ class DictionarySection:
         return min(self._block_strings, self.n_strings - number * self._block_strings)
 
     def _most_block_bytes(self) -> int:
-        # Each string may repeat all of the one before it.
+        # Each string may repeat the full previous one.
         most = _LONG_BLOCK_DECODED_BYTES // self._block_strings
         return min(_LONG_BLOCK_BYTES, self._longest, most)
 
@@ -207,7 +207,7 @@ class DictionarySection:
     ) -> list[bytes | Reason]:
         """Return strings of a large or broken block; see `strings`.
 
-        A few bytes may stand for many long strings.
+        A few bytes may encode many long strings.
         """
         begin, end = offsets
         if not begin < end <= len(self._packed):
@@ -227,7 +227,7 @@ class DictionarySection:
                         raise TooMuch
                     if len(strings) == len(wanted):
                         break
-        # Strings before the broken place are intact.
+        # Strings before the error are intact.
         return strings + [Reason.SYNTAX] * (len(wanted) - len(strings))
 
 
@@ -238,7 +238,7 @@ def _n_bytes(strings: Sequence[bytes | Reason]) -> int:
 class TermDictionary:
     """All terms of a file, by role and number.
 
-    Terms that are subjects and objects have the lowest numbers.
+    Terms that are both subjects and objects have the lowest numbers.
     """
 
     def __init__(self, cursor: FileCursor, *, longest: int) -> None:
@@ -266,7 +266,7 @@ class TermDictionary:
         return self._subjects if role == "s" else self._objects
 
     def terms(self, role: str, numbers: Numbers, room: int) -> list[bytes | Reason]:
-        """Return the terms of rising numbers from 1 to `n_terms`, or reasons.
+        """Return the terms of ascending numbers from 1 to `n_terms`, or reasons.
 
         Raises:
             TooMuch: see `DictionarySection.strings`.

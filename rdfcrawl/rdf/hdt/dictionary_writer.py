@@ -1,4 +1,4 @@
-"""Number the terms of all runs, and write them into the sections of a dictionary."""
+"""Number the terms of all runs, and write them to the sections of a dictionary."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.hdt.runs import SortedRun
     from rdfcrawl.rdf.hdt.sorting import Places
 
-BLOCK_STRINGS = 16  # as hdt-cpp and hdt-java
+BLOCK_STRINGS = 16  # same as hdt-cpp and hdt-java
 
 
 class DictionaryWriter:
-    """The dictionary of all runs, whose terms are numbered on construction.
+    """The dictionary of all runs; terms are numbered on construction.
 
-    The sections have terms that are subjects and objects, only subjects, predicates,
-    and only objects.
+    Its sections: terms that are both subjects and objects, other subjects, predicates,
+    other objects.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class DictionaryWriter:
     def _number_nodes(self, runs: list[SortedRun], memory_bytes: int) -> None:
         """Number subjects and objects.
 
-        As the number of shared terms is only known at the end, numbers of other terms
-        are negative until then; see `resolve`.
+        The number of shared terms is only known at the end. Until then the numbers of
+        other terms are negative; see `resolve`.
         """
         roles = [(run, role) for role in "so" for run in runs]
         merged = merge_strings([run.terms[role] for run, role in roles], memory_bytes)
@@ -97,7 +97,7 @@ def _add(
 
 
 class SectionWriter:
-    """A sorted list of strings, front-coded while it grows."""
+    """A sorted list of strings, front-coded incrementally."""
 
     def __init__(self, spills: SpillFolder) -> None:
         self._spills = spills
@@ -106,13 +106,13 @@ class SectionWriter:
         self.n_strings = self.string_bytes = 0
 
     def add(self, strings: list[bytes]) -> None:
-        """Add strings, each above all before."""
+        """Add strings, each greater than all previous ones."""
         self.n_strings += len(strings)
         self.string_bytes += sum(map(len, strings))
         strings = self._rest + strings
-        n_whole = len(strings) - len(strings) % BLOCK_STRINGS
-        self._add_blocks(strings[:n_whole])
-        self._rest = strings[n_whole:]
+        n_ready = len(strings) - len(strings) % BLOCK_STRINGS
+        self._add_blocks(strings[:n_ready])
+        self._rest = strings[n_ready:]
 
     def _add_blocks(self, strings: list[bytes]) -> None:
         content, lengths = encode_blocks(strings, BLOCK_STRINGS)

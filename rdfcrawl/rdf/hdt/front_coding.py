@@ -1,7 +1,7 @@
 """Plain front coding of sorted strings.
 
-A block begins with a whole string; each further string is the length of the prefix
-shared with the string before, and the rest. Every string ends with a NUL.
+A block begins with a full string; each further string is the length of the prefix it
+shares with the previous one, and the rest. Every string ends with a NUL.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PIECE_BYTES = 64 * 1024
-_MOST_SHARED = 2**14 - 1  # a string may repeat what it shares beyond that
+_MOST_SHARED = 2**14 - 1  # a longer shared prefix is partly repeated
 
 
 class BrokenBlock(SourceFault):
-    """Raised if a block is not the front coding of so many strings."""
+    """A block is not a valid front coding of the expected number of strings."""
 
     def __init__(self) -> None:
         super().__init__(Reason.SYNTAX, "a broken block in the dictionary")
 
 
 def decode_block(block: bytes, n_strings: int) -> list[bytes]:
-    """Return the strings of a block that is not large (`BrokenBlock`)."""
+    """Return the strings of a small block (`BrokenBlock`)."""
     pieces = block.split(b"\0")
     if len(pieces) != n_strings + 1 or pieces[-1]:
         return _decode_rare(block, n_strings)
@@ -49,7 +49,7 @@ def decode_block(block: bytes, n_strings: int) -> list[bytes]:
 
 
 def decode_few(block: bytes, n_strings: int, places: list[int]) -> list[bytes] | None:
-    """Return some strings of a block; None for a rare or broken block."""
+    """Return some strings of a block; None for an unusual or broken block."""
     pieces = block.split(b"\0")
     if len(pieces) != n_strings + 1 or pieces[-1]:
         return None
@@ -60,10 +60,10 @@ def decode_few(block: bytes, n_strings: int, places: list[int]) -> list[bytes] |
 
 
 def _decode_one(pieces: list[bytes], place: int) -> bytes:
-    """Return one string, joined from its end.
+    """Return one string, joined from its end backwards.
 
     Raises:
-        IndexError: the length of a prefix is missing.
+            IndexError: the length of a prefix is missing.
         BrokenBlock: a length takes more than a byte, or is too large.
     """
     parts: list[bytes] = []
@@ -90,7 +90,7 @@ def _decode_one(pieces: list[bytes], place: int) -> bytes:
 
 
 def _decode_rare(block: bytes, n_strings: int) -> list[bytes]:
-    """Return the strings of a block whose lengths may contain NUL bytes."""
+    """Return the strings of a block with prefix lengths that may contain NUL bytes."""
     strings = list(iter_long_block(memoryview(block), n_strings, len(block)))
     return [string for string in strings if string is not None]
 
@@ -114,7 +114,7 @@ def iter_long_block(
         if shared > n_last:
             raise BrokenBlock
         n_last = shared + end - at
-        # Longer strings are cut: later ones may only share the beginning.
+        # Longer strings are truncated: later ones may only share the beginning.
         last = last[:shared] + bytes(block[at : min(end, at + most)])
         last = last[:most]
         yield last if n_last <= most else None
@@ -134,7 +134,7 @@ def _find_nul(block: memoryview, begin: int) -> int:
 def encode_blocks(
     strings: Sequence[bytes], size: int
 ) -> tuple[bytes, NDArray[np.uint64]]:
-    r"""Return sorted strings without NUL in blocks of `size`, and the blocks' lengths.
+    r"""Return sorted strings without NUL in blocks of `size`, and the block lengths.
 
     >>> encode_blocks([b"abc", b"abe"], 16)
     (b'abc\x00\x82e\x00', array([7], dtype=uint64))
@@ -160,14 +160,14 @@ def encode_blocks(
 
 @cache
 def _lengths() -> list[bytes]:
-    """Return the codes of the lengths of a shared prefix, after that of no prefix."""
+    """Return the codes of shared prefix lengths, after an empty one for no prefix."""
     return [b"", *map(encode_vbyte, range(_MOST_SHARED + 1))]
 
 
 def _n_shared(strings: Sequence[bytes]) -> NDArray[np.int64]:
-    """Return the length of the prefix that each string shares with the one before."""
+    """Return the length of the prefix that each string shares with the previous one."""
     content = b"".join((*strings, bytes(8)))
-    # A word of 8 bytes from each byte on.
+    # A word of 8 bytes starting at each byte.
     words = np.ndarray(len(content) - 7, "<u8", content, strides=(1,))
     lengths = np.fromiter(map(len, strings), np.int64, len(strings))
     ends = np.cumsum(lengths)
@@ -178,7 +178,7 @@ def _n_shared(strings: Sequence[bytes]) -> NDArray[np.int64]:
     at = 0
     while len(left):
         differ = words[begins[left] + at] ^ words[begins[left - 1] + at]
-        # The lowest set bit is in the first byte that differs; none: 8 are equal.
+        # The lowest set bit is in the first byte that differs; none: all 8 are equal.
         n_zeros = np.bitwise_count(~differ & (differ - np.uint64(1))).astype(np.int64)
         shared[left] = np.minimum(at + n_zeros // 8, most[left - 1])
         at += 8

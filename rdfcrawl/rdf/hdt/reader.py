@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES: Final = 96 * 1024
 _FIRST_WINDOW = 4096  # statements; a window grows while its terms leave room
 _LARGEST_WINDOW = 256 * 1024
-_FAST_GROWTH, _SLOW_GROWTH = 32, 9  # eighths; a window that is too large was in vain
+_FAST_GROWTH, _SLOW_GROWTH = 32, 9  # eighths; a window that is too large is wasted work
 _WINDOW_BYTES = 40 * 2**20  # of the terms of one role
 _MAX_TERM_BYTES = 8 * 2**20  # longest token of the checking parser
 _DETAILS = {
@@ -51,14 +51,14 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
     blank node keeps its label if that is alphanumeric.
 
     Args:
-        buffer: the whole file, preferably mapped: only pieces are read.
-        limits: `literal_bytes` bounds a term.
+        buffer: the full file, preferably mapped: only pieces are read.
+        limits: `literal_bytes` limits a term.
         log: takes `BAD_TERM`, `LITERAL_TOO_LONG` and `SYNTAX` for statements left out
             because of one term.
 
     Raises:
-        SourceFault: the file is not supported (`UNSUPPORTED_FORMAT`), no HDT file, cut
-            off or inconsistent (`SYNTAX`) or damaged (`CHECKSUM`).
+        SourceFault: the file is not supported (`UNSUPPORTED_FORMAT`), not an HDT file,
+            truncated or inconsistent (`SYNTAX`) or damaged (`CHECKSUM`).
 
     Source: https://www.rdfhdt.org/hdt-binary-format/
     """
@@ -81,7 +81,7 @@ def _pass_header(cursor: FileCursor) -> None:
 
 
 class _Statements:
-    """The statements of a file, in windows whose terms are looked up together."""
+    """The statements of a file, in windows; terms are looked up once per window."""
 
     def __init__(
         self, dictionary: TermDictionary, triples: FileTriples, log: FaultLog
@@ -111,14 +111,14 @@ class _Statements:
         least = len(window["s"])
         for role, numbers in window.items():
             most = np.uint64(self._dictionary.n_terms(role))
-            # 0 is no number: minus one, it is the largest, so that one test suffices.
+            # 0 is not a valid number: minus one, it wraps to the largest.
             outside = numbers - np.uint64(1) >= most
             if outside.any():
                 least = min(least, int(outside.argmax()))
         return least
 
     def _columns(self, window: Numbers, n: int) -> list[_Column]:
-        """Return the first `n` statements of a window without those lacking a term."""
+        """Return the first `n` statements of a window, without incomplete ones."""
         columns = [
             self._column(role, window[role][:n].astype(np.int64)) for role in "spo"
         ]
@@ -147,7 +147,7 @@ class _Column:
     places: NDArray[np.intp]  # index in `terms` for each statement
 
     def lacks(self, reason: Reason) -> NDArray[np.bool_] | None:
-        """Return which statements lack a term for a reason; None if none does."""
+        """Return the statements that lack a term for a reason; None if none does."""
         if reason not in self.terms:
             return None
         missing = np.array([term is reason for term in self.terms], np.bool_)

@@ -1,4 +1,4 @@
-"""Check statements, and gather them into runs of sorted terms that fit in memory."""
+"""Check statements, and collect them in runs of sorted terms that fit in memory."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
 ROLES: Final = "spo"
 _LINE = re.compile(rb"^([^ \n]++) ([^ \n]++) (.*) \.\n", re.MULTILINE)
-# Measured: memory of a term beside twice its bytes, and of a statement.
+# Measured memory: of a term, in addition to twice its bytes; and of a statement.
 _TERM_BYTES = 320
 _TRIPLE_BYTES = 3 * 8 * 2
 _BLOCK_BYTES = 512 * 1024
 _TERM = rb"(?:<[^ ]*>|_:[^ ]+|\"(?:[^\"\\]|\\.)*\"(?:@[^ ]+|\^\^<[^ ]*>)?)"
-# A line of canonical N-Quads that is not about a triple term.
+# A line of canonical N-Quads without triple terms.
 _QUAD = re.compile(rb"(%b %b %b )(?:%b )?\.\n" % (_TERM, _TERM, _TERM, _TERM))
 _DIRECTED = re.compile(rb'"@([A-Za-z0-9-]+)--(ltr|rtl) \.\n')
 _I18N = rb'"^^<https://www.w3.org/ns/i18n#\1_\2> .\n'
-# An escape of U+0000, and not the letters after an escaped backslash.
+# An escape of U+0000, not letters after an escaped backslash.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def iter_triples(lines: Iterable[bytes], log: FaultLog) -> Iterator[bytes]:
-    """Yield blocks of whole lines of canonical N-Triples.
+    """Yield blocks of complete lines of canonical N-Triples.
 
     Args:
-        lines: of N-Triples or N-Quads, or blocks of whole lines.
-        log: takes `BAD_TERM` for lines that are no statement of RDF 1.1, and
+        lines: of N-Triples or N-Quads, or blocks of complete lines.
+        log: takes `BAD_TERM` for lines that are not a statement of RDF 1.1, and
             `NUL_CHARACTER` for statements with U+0000, which HDT cannot hold.
 
-    A base direction, which RDF 1.1 and its HDT do not know, becomes part of a datatype,
-    as JSON-LD 1.1, clause 10, describes it: `"x"^^<https://www.w3.org/ns/i18n#ar_rtl>`.
+    A base direction, which RDF 1.1 and its HDT do not have, becomes part of a datatype,
+    as in JSON-LD 1.1, clause 10: `"x"^^<https://www.w3.org/ns/i18n#ar_rtl>`.
     """
     ended = (line if line.endswith(b"\n") else line + b"\n" for line in lines)
     for block in gathered(ended, _BLOCK_BYTES):
@@ -65,7 +65,7 @@ def iter_triples(lines: Iterable[bytes], log: FaultLog) -> Iterator[bytes]:
 
 
 def _kept(quads: bytes, log: FaultLog) -> Iterator[bytes]:
-    """Yield the statements that HDT can hold, without the names of graphs."""
+    """Yield the statements that HDT can hold, without graph names."""
     for line in quads.splitlines(keepends=True):
         found = _QUAD.fullmatch(line)
         if found is None:
@@ -89,7 +89,7 @@ class SortedRun:
         self._places, _ = spill.add(content)
 
     def columns(self) -> Iterator[Places]:
-        """Yield for each role the numbers of the terms in all statements."""
+        """Yield, for each role, the numbers of the terms in all statements."""
         size = self._n_triples * 4
         for index, role in enumerate(ROLES):
             begin = self._places + index * size
@@ -98,7 +98,7 @@ class SortedRun:
 
 
 class SpilledIntegers:
-    """Integers that are spilled a few at a time, and read all at once."""
+    """Integers that are spilled in batches, and read all together."""
 
     _MOST_WAITING = 4096
 
@@ -126,7 +126,7 @@ class SpilledIntegers:
 
 
 class _Column:
-    """One role in the statements of a run: distinct terms, and their places."""
+    """One role in the statements of a run: distinct terms, and their positions."""
 
     def __init__(self) -> None:
         self.ids: defaultdict[bytes, int] = defaultdict()
@@ -143,7 +143,7 @@ class _Column:
         self.n_bytes += sum(map(len, new))
 
     def sort(self, spill: SpillFile) -> tuple[StringRun, Places]:
-        """Spill the sorted terms; return them and their places by statement."""
+        """Spill the terms; return the sorted run, and the positions by statement."""
         terms = from_n_quads(self.ids)
         self.ids.clear()
         order = sorted(range(len(terms)), key=terms.__getitem__)
@@ -163,7 +163,7 @@ def iter_runs(
     columns = [_Column() for _ in ROLES]
     n_bytes = 0
     for block in blocks:
-        # Each line leaves an empty string and its terms.
+        # Each line becomes an empty string and its terms.
         parts = _LINE.split(block)
         for column, first in zip(columns, (1, 2, 3), strict=True):
             column.add(parts[first::4])

@@ -20,7 +20,7 @@ _MAX_WIDTH = 64
 
 
 class LogArray:
-    """A packed sequence that is unpacked a window at a time.
+    """A packed sequence, unpacked in windows.
 
     Args:
         content: the packed bytes, not copied.
@@ -33,10 +33,10 @@ class LogArray:
 
     @classmethod
     def read(cls, cursor: FileCursor, what: str) -> LogArray:
-        """Return the next sequence, with its checksums verified.
+        """Return the next sequence, and verify its checksums.
 
         Raises:
-            SourceFault: the bytes are no sequence, cut off, or a checksum is wrong.
+            SourceFault: not a sequence, truncated, or a wrong checksum.
         """
         width, n_entries = cursor.take_preamble(TYPE_LOG, what, n_octets=1)
         if width > _MAX_WIDTH:
@@ -57,7 +57,7 @@ class LogArray:
         bits += np.uint64(begin * width - first_word * 64)
         words, shifts = bits >> np.uint64(6), bits & np.uint64(63)
         low = padded[words] >> shifts
-        # Two shifts, as one by 64 bits is not defined.
+        # Two shifts, because a shift by 64 bits is undefined.
         high = padded[words + np.uint64(1)] << np.uint64(1) << np.uint64(63) - shifts
         mask = np.uint64((1 << width) - 1)
         return np.asarray((low | high) & mask, np.uint64)
@@ -66,7 +66,7 @@ class LogArray:
 def pack(values: NDArray[np.uint64], width: int) -> bytes:
     """Return values below 2**width as packed entries, padded with zeros.
 
-    `width` is from 1 to 64; a multiple of 8 values fills whole bytes.
+    `width` is from 1 to 64; a multiple of 8 values needs no padding.
     """
     octets = values.astype("<u8").view(np.uint8).reshape(len(values), 8)
     bits = np.unpackbits(octets, axis=1, count=width, bitorder="little")
@@ -74,7 +74,7 @@ def pack(values: NDArray[np.uint64], width: int) -> bytes:
 
 
 class WindowedBitmap:
-    """Bits that are unpacked a window at a time; a one closes a list of children."""
+    """Bits, unpacked in windows; a one closes a list of children."""
 
     def __init__(self, content: memoryview, *, n_bits: int, n_ones: int) -> None:
         self._content = content
@@ -82,11 +82,11 @@ class WindowedBitmap:
 
     @classmethod
     def read(cls, cursor: FileCursor, what: str) -> WindowedBitmap:
-        """Return the next bitmap, with its checksums verified.
+        """Return the next bitmap, and verify its checksums.
 
         Raises:
-            SourceFault: the bytes are no bitmap, cut off, a checksum is wrong, or the
-                last list is not closed.
+            SourceFault: not a bitmap, truncated, a wrong checksum, or an open last
+                list.
         """
         (n_bits,) = cursor.take_preamble(TYPE_PLAIN_BITMAP, what)
         ones: list[int] = []
@@ -98,7 +98,7 @@ class WindowedBitmap:
             ),
         )
         n_ones = sum(ones)
-        if n_bits % 8 and content:  # the padding of the last byte does not count
+        if n_bits % 8 and content:  # ignore the padding of the last byte
             n_ones -= (content[-1] >> n_bits % 8).bit_count()
         bitmap = cls(content, n_bits=n_bits, n_ones=n_ones)
         if n_bits and not bitmap.window(n_bits - 1, n_bits)[0]:
@@ -114,7 +114,7 @@ class WindowedBitmap:
 
 
 def _n_bytes_of_none(cursor: FileCursor) -> int:
-    """Return the number of bytes of a bitmap without bits: hdt-cpp writes one."""
+    """Return the number of bytes of an empty bitmap: hdt-cpp writes one byte."""
     ahead = bytes(cursor.peek(1 + CRC32C_BYTES))
     crc = Crc32c()
     crc.update(ahead[:1])

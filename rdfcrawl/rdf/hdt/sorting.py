@@ -1,4 +1,4 @@
-"""Merge runs as `core.sorting` does, with the places of strings, or of integers."""
+"""Merge runs as `core.sorting` does, with positions of strings, or of integers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Places: TypeAlias = "NDArray[np.int64]"
 def merge_strings(
     runs: Sequence[StringRun], memory_bytes: int
 ) -> Iterator[tuple[list[bytes], list[Places]]]:
-    """Yield the distinct strings of all runs, sorted, some at a time.
+    """Yield the distinct strings of all runs, sorted, in batches.
 
-    With them, for each run, the places of its own strings among these. The pieces take
-    `memory_bytes` together.
+    Each batch comes with the positions of each run's strings in it. Pieces take
+    `memory_bytes` in total.
     """
     size = piece_bytes(memory_bytes // 8, len(runs))  # objects are far larger
     while live := [run for run in runs if run.refill(size)]:
@@ -35,7 +35,7 @@ def merge_strings(
         strings: list[bytes] = []
         for part in parts:
             strings += part
-        # Sorting knows rising runs: this is a merge.
+        # sorted() detects ascending runs: this is a merge.
         order = sorted(range(len(strings)), key=strings.__getitem__)
         ordered = [strings[index] for index in order]
         is_new = np.fromiter(
@@ -57,7 +57,7 @@ class KeyRun:
         self.piece: Keys = keys[:0]
 
     def refill(self, n_bytes: int) -> bool:
-        """Read the next piece if none is held; return whether one is held now."""
+        """Read the next piece if none is loaded; return whether one is loaded now."""
         if not len(self.piece) and self._at < self._end:
             n_bytes -= n_bytes % self._dtype.itemsize
             end = min(self._at + n_bytes, self._end)
@@ -74,7 +74,7 @@ class KeyRun:
 
 
 def merge_keys(runs: Sequence[KeyRun], memory_bytes: int) -> Iterator[Keys]:
-    """Yield the distinct keys of all runs, sorted, some at a time."""
+    """Yield the distinct keys of all runs, sorted, in batches."""
     size = piece_bytes(memory_bytes // 4, len(runs))
     while live := [run for run in runs if run.refill(size)]:
         bound = min(run.piece[-1] for run in live)
@@ -84,7 +84,7 @@ def merge_keys(runs: Sequence[KeyRun], memory_bytes: int) -> Iterator[Keys]:
 
 def sort_keys(keys: Keys) -> Keys:
     """Return the distinct keys, sorted."""
-    ordered = np.sort(keys)  # numpy's own `unique` hashes first, which is far slower
+    ordered = np.sort(keys)  # `np.unique` hashes first, which is much slower
     is_new = np.ones(len(keys), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
     return ordered[is_new]

@@ -1,4 +1,4 @@
-"""Spill what goes into a file of HDT: with a checksum, packed if integers."""
+"""Spill content of an HDT file: with a checksum; integers are packed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _JOINED_BYTES = 256 * 1024
 
 
 class CheckedSpill:
-    """A spill whose checksum is computed on the way."""
+    """A spill with a running checksum."""
 
     def __init__(self, spills: SpillFolder) -> None:
         self._spill, self._crc = spills.new(), Crc32c()
@@ -57,7 +57,7 @@ class CheckedSpill:
 
 
 class IntegerPacker:
-    """A growing sequence of integers, packed into `width` bits each (from 1)."""
+    """A growing sequence of integers, packed into `width` bits each (at least 1)."""
 
     def __init__(self, width: int, spills: SpillFolder) -> None:
         self._width, self._content = width, CheckedSpill(spills)
@@ -68,9 +68,9 @@ class IntegerPacker:
         """Add integers below 2**width."""
         self.n_entries += len(values)
         values = np.concatenate((self._rest, values))
-        n_whole = len(values) - len(values) % 8
-        self._content.add(pack(values[:n_whole], self._width))
-        self._rest = values[n_whole:]
+        n_packed = len(values) - len(values) % 8
+        self._content.add(pack(values[:n_packed], self._width))
+        self._rest = values[n_packed:]
 
     def write_log_array(self, out: BinaryIO) -> None:
         """Write all as a packed sequence."""

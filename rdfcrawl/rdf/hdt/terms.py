@@ -1,7 +1,7 @@
 """Convert terms between a dictionary and N-Quads.
 
 A dictionary holds IRIs without brackets, literals with quotes but without escapes, and
-blank nodes as in N-Quads. The strict parser checks all terms, many at a time.
+blank nodes as in N-Quads. The strict parser checks all terms, in batches.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _BLANK_NODES = re.compile(rb"(?:_:[A-Za-z0-9]+\n)*+")
 _LABEL = re.compile(rb"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _NOT_IN_IRI = bytes(range(0x21)) + b'<>"{}|^`\\'
 _NOT_IN_IRIS = _NOT_IN_IRI.replace(b"\n", b"")
-# Canonical N-Quads has \u for control characters alone.
+# Canonical N-Quads only uses \u for control characters.
 _ESCAPE = re.compile(rb"\\(?:u([0-9A-F]{4})|(.))")
 _UNESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 _BATCH_BYTES = 256 * 1024
 _BATCH_TERMS = 4096
 _SUFFIX = rb'@[A-Za-z0-9-]+|\^\^<[^\x00-\x20<>"{}|^`\\]+>'
 _IS_SUFFIX = re.compile(rb"(?:%b)?" % _SUFFIX)
-# Literals, a line each, that are the same in N-Quads.
+# Literals, one per line, that are identical in N-Quads.
 _AS_THEY_ARE = re.compile(rb'(?:"[^"\\\x00-\x1f\x7f]*"(?:%b)?\n)*+' % _SUFFIX)
 _SUFFIXES = re.compile(rb'"(%b|)\n' % _SUFFIX)
 _NO_SUFFIX = b'"'  # of bad literals
@@ -45,7 +45,7 @@ _LITERAL_ESCAPES = {b"\\": b"\\\\", b'"': b'\\"'} | {
 }
 _OTHER_CONTROL = re.compile(rb"[\x01-\x07\x0b\x0e-\x1f\x7f]")
 _MOST_TOKENS = 4096
-_AFTER_ERROR = 16  # terms that are tried together after a bad one
+_AFTER_ERROR = 16  # size of the batch after a bad term
 _BEFORE, _BEHIND = b"<x:> <x:> ", b" .\n"
 _IN_QUAD = b" ", b" ", b" ", b" .\n"
 
@@ -66,7 +66,7 @@ class TermWriter:
             behind: appended to each.
 
         Raises:
-            SourceFault: the parser failed in another way than on a term.
+            SourceFault: the parser failed on something other than a term.
         """
         written: list[bytes | Reason] = []
         for batch in _batches(held):
@@ -86,7 +86,7 @@ class TermWriter:
     def _together(
         self, batch: Sequence[bytes | Reason], behind: bytes
     ) -> list[bytes] | None:
-        """Return terms of one kind that need no escape; None for others."""
+        """Return terms of one kind without escapes; None if there are others."""
         try:
             lines = b"\n".join(cast("Sequence[bytes]", batch)) + b"\n"
         except TypeError:  # one is missing
@@ -149,20 +149,20 @@ def _batches(held: Sequence[bytes | Reason]) -> Iterator[Sequence[bytes | Reason
 
 
 def _iri(held: bytes) -> bytes:
-    """Return a term as an IRI; as an empty one if it is not a single token."""
+    """Return a term as an IRI; an empty IRI for other than a single token."""
     is_token = len(held.translate(None, _NOT_IN_IRI)) == len(held)
     return b"<%b>" % held if is_token else b"<>"
 
 
 def _blank_node(held: bytes) -> bytes:
-    """Return a blank node, under another label if its own is not of N-Quads."""
+    """Return a blank node, relabelled if its label is not valid in N-Quads."""
     if _LABEL.fullmatch(held, 2):
         return held
     return b"_:h" + blake2b(held, digest_size=16).hexdigest().encode()
 
 
 def from_n_quads(tokens: Iterable[bytes]) -> list[bytes]:
-    r"""Return terms of canonical N-Quads in the form of a dictionary.
+    r"""Return terms of canonical N-Quads in dictionary form.
 
     >>> from_n_quads([b"<http://example.org/>", rb'"a\"b"@en'])
     [b'http://example.org/', b'"a"b"@en']
@@ -186,8 +186,8 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 class _LiteralWriter:
     """Converter of literals of a dictionary to canonical N-Quads.
 
-    The text between the quotes is escaped here, if UTF-8. The datatype or language goes
-    through the strict parser, once for all literals that share it.
+    The text between the quotes is escaped here, if UTF-8. The strict parser checks each
+    distinct datatype or language once.
     """
 
     def __init__(self) -> None:
@@ -283,7 +283,7 @@ def _canonical_terms(tokens: Sequence[bytes]) -> list[bytes | Reason]:
             continue
         done = min(max(bad_line(error), len(lines) + 1), len(some))
         found += [Reason.BAD_TERM] * (done - len(lines))
-        # More bad terms may follow, and each costs the rest of its batch.
+        # More bad terms are likely, and each costs the rest of its batch.
         size = _AFTER_ERROR
     return found
 

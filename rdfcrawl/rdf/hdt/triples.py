@@ -42,22 +42,22 @@ ORDERS: Final = {"1": "spo", "2": "sop", "3": "pso", "4": "pos", "5": "osp", "6"
 
 @dataclass(frozen=True, slots=True)
 class HdtPosition:
-    """A place between two statements."""
+    """A position between two statements."""
 
-    z: int = 0  # statements before the place
-    y: int = 0  # lists of z closed before
-    x: int = 0  # lists of y closed before
+    z: int = 0  # statements before it
+    y: int = 0  # lists of z closed before it
+    x: int = 0  # lists of y closed before it
 
 
 class FileTriples:
     """The statements of a file."""
 
     def __init__(self, cursor: FileCursor) -> None:
-        """Read the next triples, with their checksums verified.
+        """Read the next triples, and verify their checksums.
 
         Raises:
-            SourceFault: the bytes are no triples, in an unsupported format or order,
-                or the counts contradict each other.
+            SourceFault: not triples, an unsupported format or order, or contradictory
+                counts.
         """
         control = read_control(cursor, HdtPart.TRIPLES)
         demand_format(control, TRIPLES_FORMAT)
@@ -74,9 +74,9 @@ class FileTriples:
         self._check_counts()
 
     def _check_counts(self) -> None:
-        """Check that each entry has its bit, and each list its parent.
+        """Check that each entry has a bit, and each list a parent.
 
-        Then windows lie within the arrays.
+        Windows then lie within the arrays.
         """
         counts = (
             (self._bits_z.n_bits, self._zs.n_entries, "bits z, entries z"),
@@ -88,7 +88,7 @@ class FileTriples:
                 raise SourceFault(Reason.SYNTAX, f"{what}: {one}, {other}")
 
     def window(self, at: HdtPosition, n: int) -> tuple[Numbers, HdtPosition]:
-        """Return at most `n` statements from a place on, and the place after them."""
+        """Return at most `n` statements from a position, and the position after."""
         end = min(at.z + n, self.n_triples)
         closes_z = self._bits_z.window(at.z, end)
         y = _n_closed_before(closes_z)
@@ -114,10 +114,10 @@ def _n_closed_before(closes: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 class KeyCodec:
-    """Codec of statements as keys in the same order, given the terms of each role.
+    """Codec between statements and keys with the same order, given the counts by role.
 
     A key is one word if the numbers fit, else two, as 16 bytes that numpy compares as
-    a string; trailing NULs, which it ignores, do not matter among equal lengths.
+    a string; numpy ignores trailing NULs, which is harmless for equal lengths.
     """
 
     def __init__(self, counts: dict[str, int]) -> None:
@@ -161,7 +161,7 @@ def sort_triples(
     spill: SpillFile,
     memory_bytes: int,
 ) -> Iterator[Columns]:
-    """Yield the distinct statements of all runs, sorted, some at a time.
+    """Yield the distinct statements of all runs, sorted, in batches.
 
     The runs are sorted in a spill, and merged within `memory_bytes`.
     """
@@ -186,12 +186,12 @@ class TriplesWriter:
         return self._zs.n_entries
 
     def add(self, columns: Columns) -> None:
-        """Add statements, each above all before."""
+        """Add statements, each greater than all previous ones."""
         s, p, o = columns
         new_s = _differs(s, self._last[0])
         new_pair = new_s | _differs(p, self._last[1])
         self._last = np.array([s[-1], p[-1]])
-        # A list is known to be closed when the next one begins.
+        # A list is only known to be closed when the next one begins.
         is_first = not self.n_triples
         closes_z, closes_y = new_pair, new_s[new_pair]
         self._bits_z.add(closes_z[is_first:].astype(np.uint64))

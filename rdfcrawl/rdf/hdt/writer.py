@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES: Final = 256 * 2**20
 _ORDER_SPO = "1"
-_MAPPING = "1"  # as hdt-cpp writes; all readers number objects after shared terms
+_MAPPING = "1"  # same as hdt-cpp; all readers number objects after shared terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +41,9 @@ class HdtReport:
     """Result of writing."""
 
     n_triples: int  # distinct statements in the file
-    # of statements left out: `BAD_TERM` for lines that are no statement, or about a
-    # triple term; `NUL_CHARACTER` for U+0000 in a literal. The names of graphs are
-    # always left out, and not counted.
+    # of statements left out: `BAD_TERM` for lines that are not a statement or contain a
+    # triple term; `NUL_CHARACTER` for U+0000 in a literal. Graph names are always
+    # dropped, and not counted.
     faults: tuple[Fault, ...]
 
 
@@ -58,11 +58,11 @@ def write_hdt(
     """Write the distinct statements as an HDT file.
 
     Args:
-        lines: of N-Triples or N-Quads, or blocks of whole lines.
-        out: written in order, after all lines were taken.
+        lines: of N-Triples or N-Quads, or blocks of complete lines.
+        out: written in order, after all lines were consumed.
         base: IRI of the dataset, described in the header.
-        temp_dir: for unnamed files, of twice the size of the lines at most.
-        memory_bytes: used beside the interpreter and its libraries, about.
+        temp_dir: for unnamed files, at most twice the size of the lines.
+        memory_bytes: approximate use, without the interpreter and its libraries.
 
     Raises:
         SourceFault: the base is not an IRI, or the parser failed on more than a line.

@@ -1,6 +1,6 @@
-"""Annotated pages to statements: each extractor is a pure function over one `Page`.
+"""Extract statements from annotated pages; an extractor is a function of one page.
 
-A page is parsed once for all extractors of our own. A cheap scan of its bytes says
-which extractors have something to find; those that are slow or recurse run only in a
-bounded process; and one that fails takes nothing from the others.
+All extractors share one parsed tree. A cheap scan of the bytes selects the extractors
+to run; slow or recursive ones only run in a bounded process. A failure of one extractor
+does not affect the others.
 """

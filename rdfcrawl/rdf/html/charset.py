@@ -1,4 +1,4 @@
-"""Find the charset of a page as browsers do.
+"""Detect the charset of a page as browsers do.
 
 Source: HTML Standard 13.2.3.2 "Determining the character encoding"; Encoding Standard
 4.2 "Names and labels".
@@ -28,7 +28,7 @@ _CHARSET = re.compile(
 )
 _XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)["']""")
 
-# Labels that mean another charset in pages than Python's codec of this name.
+# Labels that denote another charset in pages than in Python.
 _LABELS: Final = {
     **dict.fromkeys(
         (
@@ -83,13 +83,13 @@ def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> b
     try:
         data.decode()
     except UnicodeDecodeError:
-        log.note(Reason.BAD_CHARSET, "no charset and not UTF-8, read as windows-1252")
+        log.note(Reason.BAD_CHARSET, "no charset, not UTF-8; read as windows-1252")
         return to_utf8(data, charset="cp1252", is_xml=False, log=log)
     return data
 
 
 def declared_charset(data: bytes, *, is_xml: bool = False) -> str:
-    """Return the label that a page declares in `<meta>` or as XML; empty if none.
+    """Return the label declared in `<meta>` or the XML declaration; empty if none.
 
     >>> declared_charset(b'<meta charset="ISO-8859-15">')
     'iso-8859-15'
@@ -106,7 +106,7 @@ def declared_charset(data: bytes, *, is_xml: bool = False) -> str:
 
 
 def _narrow(label: str) -> str:
-    """Return a label, but UTF-8 for UTF-16, in which no label could be read."""
+    """Return a label, with UTF-16 replaced by UTF-8: the label was read as ASCII."""
     return "utf-8" if _codec(label).startswith(_WIDE) else label
 
 
@@ -119,7 +119,7 @@ def _codec(label: str) -> str:
         return name
     if not known.startswith(_WIDE):
         return name
-    # Without their byte order, the codecs of Python want a byte order mark.
+    # Without a byte order, Python's codecs expect a byte order mark.
     return known if known.endswith(("le", "be")) else f"{known}-le"
 
 

@@ -1,4 +1,4 @@
-"""Tell pages that say that there is no page, whatever the status they come with."""
+"""Detect error pages that are served with any status."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from typing import Final
 
 _MOST_CHARS: Final = 4000  # of an error page with the menus of its site, 500 words
-_FEW_CHARS: Final = 300  # of one that says nothing else
+_FEW_CHARS: Final = 300  # of an error page without other content
 _MAX_TITLE_BYTES: Final = 300
 _NUMBER: Final = (
     r"\b(?:error|http|status|code|fehler|erreur)\W{0,3}4(?:04|10)\b"
     r"|\b4(?:04|10)\W{1,3}(?:error|page|file|not|nicht|non)\b"
     r"|^\W*4(?:04|10)\W*$"
 )
-# Beside each phrase a part of it, without which it need not be sought: a tenth of the
-# cost.
+# Pairs of literal and expression: the expression only runs if the literal is found,
+# for a tenth of the cost.
 _PHRASES: Final = tuple(
     (part, re.compile(phrase).search)
     for part, phrase in (
@@ -48,14 +48,14 @@ _OPENINGS: Final = (b"<title", b"</title"), (b"<h1", b"</h1")
 
 
 def is_error_page(lower: bytes, text: str) -> bool:
-    """Return whether a page says that what was asked for is not there.
+    """Return whether a page reports that the requested page does not exist.
 
-    Its title or its first heading says so, as "404", "Not found" and the like in a
-    dozen languages, and it has no more than some 500 words; or it says nothing else.
+    Its title or first heading says "404", "Not found" or the like in one of a dozen
+    languages, and the page has at most some 500 words; or it has no other content.
 
     Args:
         lower: the page in UTF-8, ASCII in lower case.
-        text: that of `visible_text`, of the same.
+        text: the result of `visible_text`.
 
     >>> is_error_page(b"<title>error 404</title>", "go home")
     True
@@ -64,17 +64,17 @@ def is_error_page(lower: bytes, text: str) -> bool:
     """
     if len(text) > _MOST_CHARS:
         return False
-    if len(text) <= _FEW_CHARS and _says(text):
+    if len(text) <= _FEW_CHARS and _is_about_error(text):
         return True
-    return any(_says(_inner(lower, *each)) for each in _OPENINGS)
+    return any(_is_about_error(_inner(lower, *each)) for each in _OPENINGS)
 
 
-def _says(text: str) -> bool:
+def _is_about_error(text: str) -> bool:
     return any(part in text and search(text) for part, search in _PHRASES)
 
 
 def _inner(lower: bytes, opening: bytes, end: bytes) -> str:
-    """Return the beginning of the text of the first element of a name."""
+    """Return the beginning of the text of the first such element."""
     begin = lower.find(opening)
     if begin < 0:
         return ""

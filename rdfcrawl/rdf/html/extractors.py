@@ -1,4 +1,4 @@
-"""Extractors of pages by name, both ours and the user's."""
+"""Built-in and custom extractors of pages, by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 
 
 class Extractor(StrEnum):
-    """Name of an extractor; a statistic and a value in the provenance."""
+    """Name of an extractor; also in statistics and provenance."""
 
     JSON_LD = "json-ld"
     MICRODATA = "microdata"
@@ -22,43 +22,43 @@ class Extractor(StrEnum):
     DUBLIN_CORE = "dublincore"
     RDFA = "rdfa"
     MICROFORMATS = "microformats"
-    # Last: an expression of XPath that takes too long takes the process with it.
+    # Last: a slow XPath expression kills the process.
     RULES = "rules"
 
 
-# They recurse or take long: only in a process with bounds.
+# Recursive or slow: only in a bounded process.
 SLOW = frozenset({Extractor.RDFA, Extractor.MICROFORMATS, Extractor.RULES})
 
 
 class CustomExtractor(NamedTuple):
-    """An extractor of the setting `EXTRACTORS`; its class is imported when it runs."""
+    """An extractor of the setting `EXTRACTORS`; its class is imported on first use."""
 
-    # a media type, an extension with its dot, or a name of its own if it reads pages
+    # a media type, an extension with its dot, or another name if it reads pages
     name: str
     path: str  # of the class
-    marker: str = ""  # what a page must have, in lower case, to be read with it
-    # first bytes of the documents, as Latin-1; empty if they may be any
+    marker: str = ""  # text required in a page, in lower case
+    # first bytes of the documents, as Latin-1; empty: any
     magic: tuple[str, ...] = ()
 
     @property
     def reads_pages(self) -> bool:
-        """Whether it gets pages, and not the documents of a type or an extension."""
+        """Whether pages are read, not documents of a media type or an extension."""
         return "/" not in self.name and self.name[0] != "."
 
     def begins(self, head: bytes) -> bool:
-        """Tell whether a document begins with its `magic`."""
+        """Return whether a document begins with its `magic`."""
         return head.startswith(tuple(each.encode("latin-1") for each in self.magic))
 
     def lines(self, document: object) -> Iterator[str]:
-        """Yield the statements of a document, each with the end of its line.
+        """Yield the statements of a document as lines with line ends.
 
         Raises:
-            Exception: of the class, or as it cannot be imported here.
+            Exception: from the class or its import.
         """
         try:
             found = _instance(self.path).extract(document)
             if isinstance(found, str | bytes):
-                raise TypeError("extract() returns text, not one line after the other")
+                raise TypeError("extract() returns text, not an iterable of lines")
             yield from map(_line_of, found)
         except SystemExit as error:
             raise SourceFault(Reason.PARSE_CRASH, repr(error)) from error

@@ -1,7 +1,7 @@
 """Detect the host language of a page from its first characters.
 
 XHTML is mostly served as `text/html`. The XML declaration, the document type, and
-`xmlns` and `version` of the root decide which rules of RDFa hold.
+`xmlns` and `version` of the root select the rules of RDFa.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VERSION = re.compile(r"""\sversion\s*=\s*["'][^"'<]*RDFa\s+(1\.[01])""", re.IGN
 
 
 class HostLanguage(StrEnum):
-    """A language that RDFa is written in; each has rules of its own."""
+    """A host language of RDFa; each has its own rules."""
 
     HTML4 = "html4"
     HTML5 = "html5"
@@ -37,7 +37,7 @@ class HostLanguage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostMarkup:
-    """How to read a page; `is_xml` pages need not be well-formed."""
+    """Markup of a page; `is_xml` pages may not be well-formed."""
 
     language: HostLanguage
     is_xml: bool
@@ -45,7 +45,7 @@ class HostMarkup:
 
     @property
     def is_html(self) -> bool:
-        """Whether `head`, `body` and `base` have their meaning of HTML and XHTML."""
+        """Whether `head`, `body` and `base` have their HTML meaning."""
         return self.language not in {HostLanguage.SVG, HostLanguage.XML}
 
 

@@ -1,7 +1,7 @@
-"""Resolve IRIs as they are written: RDF compares them character by character.
+"""Resolve IRIs without normalization: RDF compares them character by character.
 
-Browsers escape and normalize URLs, so that a subject would no longer be the IRI that
-other documents use.
+Browsers escape and normalize URLs; the result would differ from the IRI in other
+documents.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def escape_url(url: str) -> str:
 @lru_cache(maxsize=64)
 def _parts(base: str) -> tuple[str, str | None, str, str | None]:
     match = _PARTS.fullmatch(base)
-    if match is None:  # never: the expression matches all texts
+    if match is None:  # cannot happen: the expression matches any text
         return "", None, "", None
     scheme, authority, path, query, _fragment = match.groups()
     return scheme or "", authority, path, query
 
 
 @lru_cache(maxsize=64)
-def _begin(base: str, *, is_root: bool) -> str:
+def _prefix_of(base: str, *, is_root: bool) -> str:
     """Return a base up to its path, or up to its fragment; empty without a scheme."""
     scheme, authority, path, query = _parts(base)
     if not scheme:
@@ -61,7 +61,7 @@ def root_of(base: str) -> str:
     >>> root_of("http://example.org/a/b?c")
     'http://example.org'
     """
-    return _begin(base, is_root=True)
+    return _prefix_of(base, is_root=True)
 
 
 def resolve(reference: str, base: str) -> str:
@@ -76,7 +76,7 @@ def resolve(reference: str, base: str) -> str:
     if first == "#" or (
         first == "/" and reference[1:2] != "/" and "/." not in reference
     ):
-        begin = _begin(base, is_root=first == "/")
+        begin = _prefix_of(base, is_root=first == "/")
         return begin + reference if begin else reference
     if _SCHEME.match(reference):
         return reference

@@ -1,7 +1,6 @@
-"""Read the JSON of pages: strictly, else repaired, with each repair counted.
+"""Read the JSON of pages: strictly, else with repairs, which are counted.
 
-A valid block is never touched: text like damage inside of its strings is the
-publisher's.
+A valid block stays unchanged, even if its strings contain text like damage.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Any, Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep, refuse_constant
 
-MAX_VALUES: Final = 1000  # of JSON in one block, one after another
+MAX_VALUES: Final = 1000  # JSON values in a row in one block
 
-# Each alternative matches whenever it begins to, so that the text is read once.
+# Each alternative matches once it begins, so that the text is read once.
 _STRING = r'"(?:[^"\\]|\\.?)*+(?:"|\Z)'
 _TOKEN = re.compile(
     rf"(?P<string>{_STRING})"
@@ -35,9 +34,9 @@ _KINDS: Final = {"cdata": "CDATA", "html": "HTML comments", "js": "comments"}
 
 
 def load_json(text: str) -> tuple[Any, Counter[str]]:
-    """Return the value of a block, and how often each kind of damage was repaired.
+    """Return the value of a block, and the number of repairs by kind of damage.
 
-    Several values one after another become a list.
+    Several values in a row become a list.
 
     Raises:
         SourceFault: `SYNTAX` or `TOO_DEEP`: the block is beyond repair.
@@ -55,7 +54,7 @@ def load_json(text: str) -> tuple[Any, Counter[str]]:
     except ValueError:
         pass
     text = _repair(text, repairs)
-    _check_depth(text)  # a quote in a comment hides what follows it from the first
+    _check_depth(text)  # a quote in a comment hid the rest from the first check
     try:
         return _loads(text), repairs
     except ValueError:
@@ -72,12 +71,12 @@ def _check_depth(text: str) -> None:
 def _loads(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=refuse_constant)
-    except RecursionError as error:  # never, as the depth is known
+    except RecursionError as error:  # cannot happen: the depth was checked
         raise SourceFault(Reason.TOO_DEEP, "JSON nested too deep") from error
 
 
 def _repair(text: str, repairs: Counter[str]) -> str:
-    """Remove what JSON does not allow outside of strings."""
+    """Remove anything outside strings that JSON does not allow."""
     found = _ENTITY.finditer(text)
     if any(each[1] is None for each in found):
         repairs["HTML entities"] += 1
@@ -99,7 +98,7 @@ def _repair(text: str, repairs: Counter[str]) -> str:
 
 
 def _without_html_comments(text: str, repairs: Counter[str]) -> str:
-    """Remove comments, unless one hides the JSON itself."""
+    """Remove comments, unless one contains the JSON itself."""
     kept, n_comments = _sub_outside(_HTML_COMMENT, " ", text)
     if "{" not in kept and "[" not in kept:
         return text
@@ -108,7 +107,7 @@ def _without_html_comments(text: str, repairs: Counter[str]) -> str:
 
 
 def _sub_outside(pattern: re.Pattern[str], by: str, text: str) -> tuple[str, int]:
-    """Replace matches outside of strings, which are the pattern's first group."""
+    """Replace matches outside strings; strings are the first group of the pattern."""
     n_replaced = 0
 
     def replace(match: re.Match[str]) -> str:
@@ -122,7 +121,7 @@ def _sub_outside(pattern: re.Pattern[str], by: str, text: str) -> tuple[str, int
 
 
 def _load_loosely(text: str, repairs: Counter[str]) -> Any:
-    """Return values despite control characters, wrong escapes and trailing text."""
+    """Parse values despite control characters, wrong escapes and trailing text."""
     escaped, n_escapes = _sub_outside(_BAD_ESCAPE, "", text)
     if n_escapes:
         repairs["wrong escapes"] += n_escapes

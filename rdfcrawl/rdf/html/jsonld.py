@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 MAX_BLOCKS: Final = 1000
 MEDIA_TYPE: Final = "application/ld+json"
 
-# Scripts of these profiles are for other scripts and say nothing themselves.
+# Scripts with these profiles contain no data.
 _NO_DATA: Final = frozenset((JSON_LD + "context", JSON_LD + "frame"))
 _PROFILE = re.compile(
     r""";\s*profile\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""", re.IGNORECASE
 )
-# For pages that are too deep to be parsed: comments and scripts as a tokenizer
-# finds them.
+# For pages that are too deep to be parsed: comments and scripts, as in a tokenizer.
 _SCRIPTS = re.compile(
     r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)"
     r"|<script\b([^<>]*+)>((?:[^<]|<(?!/script))*+)(?:</script|\Z)",
@@ -41,7 +40,7 @@ _TYPE = re.compile(r"""\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGN
 def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str]]:
     """Yield text and profiles of a page's JSON-LD scripts, in document order.
 
-    With a fragment, yield just the script with this `id`, or raise `SourceFault`
+    With a fragment, yield only the script with this `id`, or raise `SourceFault`
     (`SYNTAX`: "loading document failed"). A page too deep to be parsed is searched as
     text.
     """
@@ -74,7 +73,7 @@ def extract_json_ld(
     if environment.is_bounded:
         yield from _iter_statements(page, environment, log)
         return
-    # All or nothing: what is read again elsewhere must leave nothing here.
+    # All or nothing: after `NeedsSandbox` another process starts over.
     own_log = FaultLog()
     blocks = list(_iter_statements(page, environment, own_log))
     for fault in own_log.all():
@@ -118,7 +117,7 @@ def _profile(media_type: str) -> str:
 
 
 def _targeted(page: ParsedPage, fragment: str) -> tuple[str, str]:
-    """Return the script that a fragment names: API section 6, step 5."""
+    """Return the script with a fragment as `id`: API section 6, step 5."""
     for node in page.tree.css("[id]"):
         if node.attributes["id"] == fragment:
             media_type = node.attributes.get("type") or ""

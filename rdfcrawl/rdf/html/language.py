@@ -8,7 +8,7 @@ _TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
 def language_tag(text: str) -> str:
-    """Return a well-formed language tag, else an empty text.
+    """Return a well-formed language tag; empty for other text.
 
     >>> language_tag(" en_US "), language_tag("English (US)")
     ('en-US', '')

@@ -1,15 +1,15 @@
 """Extract Open Graph and Dublin Core from `<meta>` and `<link>`.
 
-Open Graph tags are RDFa: as in RDFa 1.1 the subject is the page, the property
-`og:image:width` is `http://ogp.me/ns#image:width`, and the content is a literal in the
-language of the page, also where it is a URL. Prefixes declared by `prefix` are used;
-`product` is known beside the prefixes of RDFa.
+Open Graph tags are RDFa: the subject is the page, the property `og:image:width` is
+`http://ogp.me/ns#image:width`, and the content is a literal in the language of the
+page, even if it is a URL. Prefixes come from `prefix`, from the initial context of
+RDFa, or are `product`.
 
 Dublin Core follows "Expressing Dublin Core metadata using HTML/XHTML meta and link
 elements" (DCMI, 2008): `DC.date.issued` is `dcterms:issued` and `DC.title` is
-`dc:title`, or what `<link rel="schema.DC">` declares. The content is a literal in the
-language of its element or, if `scheme` names an encoding of Dublin Core, with that
-datatype; the target of a `<link>` is an IRI.
+`dc:title`, unless `<link rel="schema.DC">` declares another namespace. The content is
+a literal in the language of its element or, if `scheme` names an encoding of Dublin
+Core, with that datatype; the target of a `<link>` is an IRI.
 """
 
 from __future__ import annotations

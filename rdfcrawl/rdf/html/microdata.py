@@ -3,9 +3,9 @@
 Source: HTML Standard chapter 5 "Microdata" defines items and values; Microdata to RDF,
 Second Edition (W3C Note, 2014) defines their statements.
 
-Where the standard takes the text of an element, or an attribute that is missing,
-`content` comes first, as in HTML Microdata (W3C, 2021) section 5.4 and at schema.org:
-prices and dates are written so.
+`content` takes precedence over the text of an element and over a missing attribute, as
+in HTML Microdata (W3C, 2021) section 5.4 and at schema.org: prices and dates are often
+written this way.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.walking import Attributes
 
-# With `itemref` and nested properties, what is read of a page can be the square of its
-# length. So many elements are looked at beside twice those of the page, and values may
-# have so many characters beside four times those of the page.
+# `itemref` and nested properties can make the work quadratic. The limits are twice the
+# elements and four times the characters of the page, plus these allowances.
 MAX_REPEATED: Final = 100_000
 MAX_VALUE_CHARS: Final = 16 * 2**20
 
-_MAX_KNOWN: Final = 1024  # names remembered, unless they are longer than this
+_MAX_KNOWN: Final = 1024  # names cached, unless longer than the next limit
 _MAX_KNOWN_CHARS: Final = 1024
-_GATHERED: Final = 64  # lines that are handed on together
+_GATHERED: Final = 64  # lines yielded together
 _NAMES: Final = frozenset({"itemprop", "itemprop-reverse"})
 _TYPE: Final = iri(RDF_TYPE)
 # HTML Standard 5.2.4 "Values"
@@ -48,7 +47,7 @@ _URL_ATTRIBUTES: Final = {
     "object": "data",
 }
 _NUMBERS: Final = frozenset({"data", "meter"})
-# Paths that resolving and escaping leave as they are, but for what is put before them.
+# Paths that resolving and escaping only prefix.
 _FROM_ROOT = re.compile(
     r"/(?!\.)(?:[^\x00-\x20<>\"{}|^`\\/\ud800-\udfff]++(?:/(?!\.))?)*+"
 )
@@ -83,11 +82,10 @@ def extract_microdata(
     `log` takes `BAD_TERM` for invalid items and values.
 
     Raises:
-        SourceFault: `TOO_LARGE`: `itemref` or nested properties make more of the page
-            than it is; the statements found so far were yielded. See also
-            `ParsedPage.tree`.
+            SourceFault: `TOO_LARGE`: `itemref` or nested properties repeat too much;
+                the statements found so far were yielded. See also `ParsedPage.tree`.
     """
-    # Here and not before: what fails on the way is the fault of this extractor alone.
+    # Created lazily, so that a failure counts as a fault of this extractor.
     yield from _Items(page, log, vocabularies or default_vocabularies()).statements()
 
 
@@ -97,7 +95,7 @@ _Predicates = dict[str, list[str]]  # by the value of `itemprop` or `itemprop-re
 
 
 class _Frame(NamedTuple):
-    """An item whose properties are being read."""
+    """An item and the iterator over its remaining properties."""
 
     subject: str
     vocabulary: str | None
@@ -162,7 +160,7 @@ class _Items:
                 # section 6.1: a literal cannot be a subject
                 if self._has_reverse and value[0] != '"':
                     stated += self._reverse(frames[-1], attrs, value)
-        except SourceFault as fault:  # what was found until then is kept
+        except SourceFault as fault:  # keep the statements found so far
             self._fault = fault
             frames.clear()
         else:
@@ -181,7 +179,7 @@ class _Items:
             value = frames[-1].subject
         elif any(value == frame.subject for frame in frames):
             # HTML Standard 5.2.5: an item must not be in a cycle
-            self._log.note(Reason.SYNTAX, "Microdata: items that hold each other")
+            self._log.note(Reason.SYNTAX, "Microdata: items in a cycle")
         names = attrs.get("itemprop") or ""
         for predicate in self._predicates(names, outer.vocabulary, outer.predicates):
             stated.append(statement(outer.subject, predicate, value))
@@ -320,7 +318,7 @@ class _Items:
 
     def _url(self, written: str) -> str:
         if self._root and _FROM_ROOT.fullmatch(written):
-            return f"<{self._root}{written}>"  # what is below makes the same
+            return f"<{self._root}{written}>"  # same result as below, but faster
         known = self._known_urls.get(written)
         if known is not None:
             return known
@@ -361,19 +359,19 @@ class _Items:
 def _own_properties(
     page: ParsedPage, *, has_reverse: bool
 ) -> tuple[list[_Marked], dict[int, list[_Marked]]]:
-    """Return the items, and for each its properties outside of nested items.
+    """Return the items, and the properties of each that are outside nested items.
 
-    Only elements with a mark and their ancestors are visited, once each.
+    Each marked element and each ancestor is visited once.
     """
     found: list[_Marked] = []
     own: dict[int, list[_Marked]] = {}
-    items: dict[int, int] = {}  # by element, the item that its content is of; or 0
+    items: dict[int, int] = {}  # innermost item by element; 0 if none
     selector = "[itemscope],[itemprop]"
     if has_reverse:
         selector += ",[itemprop-reverse]"
     for node in page.tree.css(selector):
         key = node.mem_id
-        if key in items:  # given once for each of the selectors that it matches
+        if key in items:  # `css` yields an element once per matching selector
             continue
         parent = node.parent
         above = 0 if parent is None else parent.mem_id
@@ -393,7 +391,7 @@ def _own_properties(
 
 
 def _item_around(node: LexborNode, items: dict[int, int]) -> int:
-    """Return the item around an element, and remember it for its ancestors."""
+    """Return the item around an element, and cache the result for its ancestors."""
     path: list[int] = []
     item: int | None = 0
     above = node.parent

@@ -23,15 +23,15 @@ _NO_BASES: Final = ("data:", "javascript:")
 
 
 class ParsedPage:
-    """A page as all extractors see it, decoded and parsed on first use.
+    """A page, decoded and parsed on first use; the input of all extractors.
 
     Attributes:
-        data: as it came, at most a few MiB.
+        data: the raw body, at most a few MiB.
         url: after redirects, without fragment.
         media_type: declared, lower case, or empty; so is `charset`.
-        links: filled as extractors run.
-        canonical: URL of the first link of that relation; filled with the links.
-        faults: of decoding; complete once `text`, `utf8` or `tree` was used.
+        links: added by the extractors.
+        canonical: URL of the first canonical link; set with the links.
+        faults: of decoding; complete after the first use of `text`, `utf8` or `tree`.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ParsedPage:
 
     @cached_property
     def is_heavy(self) -> bool:
-        """Whether parsing the page may take long and needs a bounded process."""
+        """Whether parsing may take long and needs a bounded process."""
         return is_heavy(self.utf8)
 
     @cached_property
@@ -86,8 +86,7 @@ class ParsedPage:
         """The page parsed as HTML5.
 
         Raises:
-            SourceFault: `TOO_DEEP` or `TOO_LARGE`: parsing would take time that grows
-                with the square of the page's length.
+            SourceFault: `TOO_DEEP` or `TOO_LARGE`: parsing would take quadratic time.
         """
         if self._refusal is None and self.is_heavy:
             try:
@@ -105,14 +104,14 @@ class ParsedPage:
 
     @property
     def head_tree(self) -> LexborHTMLParser:
-        """The tree, if the page was parsed before; else that of its head alone."""
+        """The tree of the page if already parsed; else the tree of the head."""
         if "tree" in self.__dict__ or not self.head_bytes:
             return self.tree
         return self._head_tree
 
     @cached_property
     def is_head_heavy(self) -> bool:
-        """As `is_heavy`, for `head_tree`."""
+        """Whether `head_tree` is heavy; see `is_heavy`."""
         return is_heavy(self._head) if self.head_bytes else self.is_heavy
 
     @cached_property
@@ -127,18 +126,18 @@ class ParsedPage:
 
     @cached_property
     def has_json_ld_in_head_only(self) -> bool:
-        """Whether `head_tree`, which is quick to parse, has all scripts of JSON-LD."""
+        """Whether `head_tree` has all JSON-LD scripts."""
         if not self.head_bytes or self.is_head_heavy:
             return False
         if self.lower.find(b"ld+json", self.head_bytes) >= 0:
             return False
-        # Those in what was taken for the body may be gone: a frame set removes it.
+        # A frame set removes the body, with any scripts moved there.
         scripts = self.head_tree.css("script[type]")
         return all(script.parent.tag == "head" for script in scripts if script.parent)
 
     @property
     def likely_base(self) -> str:
-        """As `base`; the URL of the page if that is too deep to be parsed."""
+        """The base; for a page too deep to be parsed, its URL."""
         try:
             return self.base
         except SourceFault:
@@ -190,12 +189,12 @@ class ParsedPage:
 
     @cached_property
     def _languages(self) -> dict[int, str]:
-        """Languages by `mem_id` of elements; by 0 that of all others.
+        """Languages by `mem_id` of elements; key 0 is the default.
 
-        Most pages declare one language on the root element: then 0 is the only key.
+        Most pages only declare a language on the root element: then 0 is the only key.
         """
         found: dict[int, str] = {}
-        # What is read of foreign elements as `xml:lang` is to a selector `lang`.
+        # Selectors see `xml:lang` of foreign elements as `lang`.
         for node in self.tree.css(r"[lang],[xml\:lang]"):
             attrs = node.attributes
             written = attrs["lang"] if "lang" in attrs else attrs.get("xml:lang")
@@ -206,10 +205,10 @@ class ParsedPage:
         return found | {0: self.default_language}
 
 
-_MAX_TAGS: Final = 1000  # of a head; of one with more, the whole page is parsed
+_MAX_TAGS: Final = 1000  # of a head; if it has more, the full page is parsed
 _END = re.compile(rb"<(?:/head|body)[\s/>]")
 _COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
-# HTML Standard 13.2.6.2 and those that use it: elements that hold text alone.
+# Raw text elements: HTML Standard 13.2.6.2.
 _ENDS_OF_TEXT: Final = {
     name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])")
     for name in (
@@ -217,17 +216,16 @@ _ENDS_OF_TEXT: Final = {
         *(b"noframes", b"script"),
     )
 }
-# In these, tags mean something else than in a head.
-_NOT_TOLD: Final = frozenset(
+# Elements with special content: the scan for the end of the head gives up.
+_UNSUPPORTED: Final = frozenset(
     (b"template", b"svg", b"math", b"select", b"frameset", b"plaintext")
 )
 
 
 def end_of_head(lower: bytes) -> int:
-    """Return where the tag begins that ends the head of a page; 0 if unknown.
+    """Return the position of the tag that ends the head of a page; 0 if unknown.
 
-    The page is in lower case. Text like this tag in a comment, a script or a value does
-    not count.
+    The page is in lower case. Comments, scripts and attribute values are skipped.
 
     >>> end_of_head(b"<head><!--<body>--><title></head></title></head>")
     41
@@ -253,7 +251,7 @@ def end_of_head(lower: bytes) -> int:
 
 
 def _after_other(lower: bytes, at: int) -> int:
-    """Return where a comment, other markup or plain text ends; -1 if nowhere."""
+    """Return the end of a comment, other markup or plain text; -1 if there is none."""
     if lower.startswith(b"<!--", at):
         comment = _COMMENT.match(lower, at)
         return comment.end() if comment else -1
@@ -263,8 +261,8 @@ def _after_other(lower: bytes, at: int) -> int:
 
 
 def _after_element(lower: bytes, name: bytes, at: int) -> int:
-    """Return where tags may begin again after a start tag; -1 if unknown."""
-    if name in _NOT_TOLD:
+    """Return the position after a start tag or raw text element; -1 if unknown."""
+    if name in _UNSUPPORTED:
         return -1
     end_of_text = _ENDS_OF_TEXT.get(name)
     if end_of_text is None:
@@ -272,8 +270,8 @@ def _after_element(lower: bytes, name: bytes, at: int) -> int:
     end = end_of_text.search(lower, at)
     if end is None:
         return -1
-    # 13.2.5.20 "Script data escaped state" and those after it: a script in a comment
-    # in a script hides the end of that.
+    # 13.2.5.20 "Script data escaped state": a script in a comment in a script hides
+    # its end tag.
     if name == b"script":
         comment = lower.find(b"<!--", at, end.start())
         if comment >= 0 and lower.find(b"<script", comment, end.start()) >= 0:

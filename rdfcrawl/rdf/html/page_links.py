@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MAX_LINKS: Final = 10_000  # of one page
 
-# Of elements in the body; a page that has none of these need not be parsed whole.
-# Values are cut: without quotes, each would be read to the end of all others.
+# Relations in the body; without one of these the head is enough. Values are cut:
+# without quotes, each would be read to the end of all others.
 _RELATION = re.compile(
     rb"rel=(?<=[\s\"'/]rel=)[\"']?(?:[^\"'>]{0,250}\s)?"
     rb"(?:next|alternate|describedby|linkset|canonical)(?=[\s\"'>])"
@@ -40,29 +40,28 @@ def links_of_page(
     *,
     wants_hyperlinks: bool,
     log: FaultLog,
-    is_whole: bool | None = None,
+    is_full_page: bool | None = None,
 ) -> set[Link]:
     """Return the requestable links of a page.
 
-    Each link has the strongest relation of its element. `ALTERNATE` links are only
-    those with the media type of a readable data format. If the page asks robots not to
-    follow its links, all hyperlinks are `NOFOLLOW`. `is_whole` is what
-    `has_links_in_body` returned, if it was called before; `log` takes `TOO_LARGE`
-    beyond `MAX_LINKS`.
+    Each link has the strongest relation of its element. `ALTERNATE` links are limited
+    to media types of readable data formats. If the page contains `nofollow` for robots,
+    all hyperlinks are `NOFOLLOW`. `is_full_page` is the result of `has_links_in_body`
+    if known; `log` takes `TOO_LARGE` beyond `MAX_LINKS`.
 
     Raises:
         SourceFault: see `ParsedPage.tree`.
     """
-    if is_whole is None:
-        is_whole = has_links_in_body(page, wants_hyperlinks=wants_hyperlinks)
-    tree = page.tree if is_whole else page.head_tree
+    if is_full_page is None:
+        is_full_page = has_links_in_body(page, wants_hyperlinks=wants_hyperlinks)
+    tree = page.tree if is_full_page else page.head_tree
     base = page.base
     own = page.url.partition("#")[0]
     # Scheme and host of the base, if they are plain.
     root = match[0] if (match := _ROOT.match(base)) else ""
     found: set[Link] = set()
     for href, relation, media_type in _raw_links(tree, wants_hyperlinks):
-        # From the root, this is what resolving makes of it, and it is quicker.
+        # Same result as resolving, but faster.
         text = root + href if root and _IS_FROM_ROOT(href) else href
         try:
             url = requestable(text, base)
@@ -79,7 +78,7 @@ def links_of_page(
 
 
 def has_links_in_body(page: ParsedPage, *, wants_hyperlinks: bool) -> bool:
-    """Return whether the whole page has to be parsed for links, not just the head."""
+    """Return whether links need the tree of the full page, not just its head."""
     if wants_hyperlinks or not page.head_bytes:
         return True
     return _RELATION.search(page.lower, page.head_bytes) is not None
@@ -92,7 +91,7 @@ def _raw_links(
     related: dict[tuple[str, Relation, str], None] = {}
     hyperlinks: dict[tuple[str, Relation, str], None] = {}
     metas = tree.css("meta[name][content]") if wants_hyperlinks else ()
-    is_nofollow = any(map(_asks_nofollow, metas))
+    is_nofollow = any(map(_is_nofollow, metas))
     ordinary = Relation.NOFOLLOW if is_nofollow else Relation.HYPERLINK
     selector = "link[href],a[href],area[href]" if wants_hyperlinks else "[rel][href]"
     for node in tree.css(selector):
@@ -113,9 +112,9 @@ def _raw_links(
     return chain(related, hyperlinks)
 
 
-def _asks_nofollow(meta: LexborNode) -> bool:
+def _is_nofollow(meta: LexborNode) -> bool:
     attrs = meta.attributes
     if (attrs["name"] or "").strip().lower() not in _ROBOTS:
         return False
-    asked = read_directives(attrs["content"] or "", now=0.0)
-    return "nofollow" in asked.directives
+    parsed = read_directives(attrs["content"] or "", now=0.0)
+    return "nofollow" in parsed.directives

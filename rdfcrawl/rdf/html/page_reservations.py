@@ -1,6 +1,6 @@
-"""Reservations of a page, towards robots and text miners, in `<meta>` elements.
+"""Reservations of a page against robots and text mining, in `<meta>` elements.
 
-As for search engines, elements in the body count, too.
+Elements in the body count too, as in search engines.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _WORDS: Final = (b"robots", b"tdm-")
 class PageReservations:
     """Reservations of a page and of its headers."""
 
-    found: Reservations = NOTHING  # all reservations; those of the headers at first
+    found: Reservations = NOTHING  # initially those of the headers
     policy: ReservationPolicy = IGNORE_ALL
     _: KW_ONLY
     at_secs: float = 0.0  # Unix time of the response
-    is_member: bool = False  # it is one of several documents in an archive
-    is_hinted: bool = False  # the page may have some, once `are_in_body` was called
+    is_member: bool = False  # one of several documents in an archive
+    is_hinted: bool = False  # set by `are_in_body`: the page may have some
 
     def are_in_body(self, page: ParsedPage) -> bool:
         """Return whether the body may have reservations, and set `is_hinted`."""
@@ -57,10 +57,10 @@ class PageReservations:
 
     @property
     def are_against_reading(self) -> bool:
-        """Whether nothing is taken from the page.
+        """Whether nothing may be taken from the page.
 
-        A page that may not be stored is still read for its links; but all that is read
-        of an archive is stored.
+        A page that may not be stored is still read for its links, except in an archive,
+        where everything read is stored.
         """
         if self.found.closes(self.policy):
             return True
@@ -70,7 +70,7 @@ class PageReservations:
     def are_against_links(self) -> bool:
         """Whether the links of the page are left out here.
 
-        For a document of its own, this is decided when the wanting policies are known.
+        For single documents, this is decided later, with the policies at hand.
         """
         if self.found.closes(self.policy):
             return True

@@ -1,4 +1,4 @@
-"""Read a page with one extractor after another, each isolated from the others."""
+"""Run the extractors of a page, isolated from each other."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Cheap ones first: what they found is out before another can fail.
+# Cheap ones first: their output is complete before another can fail.
 ORDER: Final = tuple(Extractor)
-_BUDGET: Final = 0.8  # of the process's time for the document; the rest is for others
+_BUDGET: Final = 0.8  # share of the process's time for the document
 
 
 class PageReading:
     """A page being read; iterate once, over chunks of N-Quads.
 
-    `extractors` are those to run, or None for all that the page needs; `excluded` ones
-    may not run here; `custom` ones of the user run last, or instead of ours. Links are
-    added to `page.links`, `log` takes the faults; those of an extractor name it. In a
-    bounded process each extractor gets a time limit.
+    `extractors` are the ones to run, or None for all that the page needs; `excluded`
+    ones may not run here; `custom` extractors run last, or replace the built-in one of
+    the same name. Links are added to `page.links`, faults to `log`; a fault names its
+    extractor. In a bounded process each extractor has a time limit.
 
     Raises:
-        NeedsSandbox: on iteration, before anything was read: parsing may take long.
+        NeedsSandbox: on first iteration: parsing may take long.
 
     Attributes:
-        extracted: statements by extractor, of all that were run.
-        left: needed extractors that were not run.
-        reservations: of its publisher, complete when the links were read.
+        extracted: number of statements by extractor that ran.
+        left: needed extractors that did not run.
+        reservations: of the publisher; complete after the links were read.
         is_partial: an extractor failed, so that statements are missing.
     """
 
@@ -83,21 +83,21 @@ class PageReading:
         page = self._page
         needed = self._needed()
         of_tree = self._of_tree(needed)
-        is_whole = self._is_whole(of_tree)
+        is_full_page = self._needs_full_page(of_tree)
         if self._wanted is None and self.reservations.are_in_body(page):
-            is_whole = True
+            is_full_page = True
         is_heavy = not page.is_json and (
-            page.is_heavy if of_tree or is_whole else page.is_head_heavy
+            page.is_heavy if of_tree or is_full_page else page.is_head_heavy
         )
         if is_heavy:
-            self._environment.demand_bounds("a page of very many tags")
+            self._environment.demand_bounds("a page with very many tags")
         if self._environment.is_bounded:
             limits = self._limits
             secs = limits.secs + limits.secs_per_mb * len(page.data) / 1e6
             self._timebox = TimeShares(_BUDGET * secs)
         self.left = needed & self._excluded
-        if self._wanted is None:  # else the page is read for what was left of it
-            self._read_page_itself(is_whole=is_whole)
+        if self._wanted is None:  # else only the rest of the extractors runs here
+            self._read_page_itself(is_full_page=is_full_page)
         if self.reservations.are_against_reading:
             self.left = frozenset()
             return
@@ -106,17 +106,17 @@ class PageReading:
                 yield from self._extract(extractor)
 
     def _of_tree(self, needed: frozenset[str]) -> frozenset[str]:
-        """Return the extractors for which the page has to be parsed whole."""
+        """Return the extractors that need the tree of the full page."""
         runs = needed - self._excluded
         if runs == {Extractor.JSON_LD} and self._page.has_json_ld_in_head_only:
             return needed - runs
         return needed
 
-    def _is_whole(self, of_tree: frozenset[str]) -> bool:
-        """Return whether links are searched in the whole page, not just its head."""
+    def _needs_full_page(self, of_tree: frozenset[str]) -> bool:
+        """Return whether links are searched in the full page, not just its head."""
         page = self._page
         if of_tree - self._excluded and not page.is_json and not page.is_heavy:
-            return True  # it is parsed anyway, and that cannot fail
+            return True  # it is parsed anyway, and parsing cannot fail
         return has_links_in_body(page, wants_hyperlinks=self._wants_hyperlinks)
 
     def _needed(self) -> frozenset[str]:
@@ -132,27 +132,27 @@ class PageReading:
             needed |= {Extractor.RULES}
         return needed if self._wanted is None else needed & self._wanted
 
-    def _read_page_itself(self, *, is_whole: bool) -> None:
+    def _read_page_itself(self, *, is_full_page: bool) -> None:
         if not self._page.is_json:
-            self._run("links", partial(self._find_links, is_whole))
+            self._run("links", partial(self._find_links, is_full_page))
         for fault in self._page.faults.all():
             self._log.note(fault.reason, fault.detail, fault.count)
 
-    def _find_links(self, is_whole: bool) -> None:
+    def _find_links(self, is_full_page: bool) -> None:
         page = self._page
         if self.reservations.is_hinted:
-            self.reservations.read(page.tree if is_whole else page.head_tree)
+            self.reservations.read(page.tree if is_full_page else page.head_tree)
         if self.reservations.are_against_links:
             return
         page.links |= links_of_page(
             page,
             wants_hyperlinks=self._wants_hyperlinks,
             log=self._log,
-            is_whole=is_whole,
+            is_full_page=is_full_page,
         )
 
     def _extract(self, extractor: str) -> Iterator[QuadChunk]:
-        """Run one extractor, and keep its output also after a failure."""
+        """Run one extractor; keep its output before a failure."""
         if self._output.is_full:
             return
         before = self._output.n_quads
@@ -167,7 +167,7 @@ class PageReading:
         self.extracted[extractor] = self._output.n_quads - before
 
     def _blocks(self, extractor: str) -> tuple[Iterable[bytes], bool]:
-        """Return checked lines of an extractor, and whether lines may name graphs."""
+        """Return checked lines of an extractor, and whether they may name graphs."""
         page, log = self._page, self._log
         if (custom := self._custom.get(extractor)) is not None:
             return iter_checked(custom.lines(page), log), True
@@ -196,7 +196,7 @@ class PageReading:
             return self._timebox.run(what, step)
         except NeedsSandbox:
             if self._environment.is_bounded:
-                self._fail(Reason.PARSE_CRASH, what, "needs what is not here")
+                self._fail(Reason.PARSE_CRASH, what, "requires a bounded process")
             else:
                 self.left |= {what}
         except SourceFault as error:

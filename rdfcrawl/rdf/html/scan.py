@@ -1,8 +1,8 @@
-"""Find the extractors that a page needs, by one cheap look at its bytes.
+"""Select the extractors for a page by a cheap scan of its bytes.
 
-Searching for a literal is thirty times as fast as for an expression that begins in
-another way, so that each expression begins with the name of an attribute, and checks
-the character before it afterwards.
+Searching for a literal is thirty times as fast as searching for other expressions. So
+each expression begins with an attribute name, and checks the preceding character by
+looking back.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def _attribute(name: bytes, value: bytes = rb"") -> re.Pattern[bytes]:
     return re.compile(name + rb"(?<=[\s\"'/]" + name + rb")" + _VALUE + value)
 
 
-# What `<meta property="og:…">` has: the extractor of Open Graph reads it.
+# Prefixes that the Open Graph extractor reads.
 _OWN_OPEN_GRAPH: Final = rb"(?:og|article|book|music|product|profile|video):"
-# Without one of these attributes RDFa states nothing. Relations state something if
-# they are CURIEs, IRIs, or terms of the initial context of HTML; see RDFa Core 1.1
-# section 7.5 and HTML+RDFa 1.1 section 3.3.
+# RDFa states nothing without one of these attributes. Relations only count as CURIEs,
+# IRIs, or terms of the initial context of HTML; see RDFa Core 1.1 section 7.5 and
+# HTML+RDFa 1.1 section 3.3.
 _RELATION: Final = (
     rb"(?:[^\"'>]{0,250}\s)?(?:license|describedby|role|(?:[a-z][\w.-]*)?:)"
 )
@@ -39,8 +39,7 @@ _RDFA_PROPERTY = _attribute(
 )
 _OPEN_GRAPH = _attribute(b"property", rb"[a-z][\w-]*+:")
 _DUBLIN_CORE = re.compile(rb"dc(?<=[\s\"'=]dc)(?:t|terms)?\.[a-z]")
-# Roots of microformats2 and of those before it. Not any `h-…`: that is the height of
-# a box in the classes of some style sheets.
+# Roots of microformats 2 and 1. Not any `h-…`: some style sheets use that for heights.
 _MICROFORMATS = re.compile(
     rb"class=(?:[\"']\s*+(?:[^\s\"'>]++\s++)*?)??(?=[ahgv])"
     rb"(?:h-(?:adr|app|card|cite|entry|event|feed|geo"
@@ -51,7 +50,7 @@ _MICROFORMATS = re.compile(
 
 
 def scan(lower: bytes) -> frozenset[Extractor]:
-    """Return the extractors that may find something; never `RULES`, which go by URL.
+    """Return the extractors that may find something; never `RULES`, selected by URL.
 
     `lower` is the page, or its first bytes, in UTF-8 and in lower case.
 

@@ -1,4 +1,4 @@
-"""Bound the CPU time of pure Python code, from within."""
+"""Bound the CPU time of pure Python code from within the process."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-# Libraries swallow what is raised in them: it is raised again and again.
-_AGAIN_SECS: Final = 0.05
-_LEAST_SECS: Final = 0.001  # a timer set to less might be set to zero, which is never
+# Libraries swallow exceptions, so that the timer raises repeatedly.
+_REPEAT_SECS: Final = 0.05
+_LEAST_SECS: Final = 0.001  # rounding to zero would disable the timer
 
 
 class OutOfTime(BaseException):
-    """The CPU time of an extractor is used up; no `except Exception` catches this."""
+    """The CPU time of an extractor is used up; not caught by `except Exception`."""
 
 
 class TimeShares:
     """Division of `secs` of CPU time among extractors that run in turn.
 
-    Each may use half of the time that the others left, so that the first slow one does
-    not use all. Only in the main thread; code in C is interrupted when it returns.
+    Each may use half of the remaining time, so that a slow one leaves some to the
+    others. Main thread only; C code is interrupted when it returns.
     """
 
     def __init__(self, secs: float) -> None:
@@ -41,7 +41,7 @@ class TimeShares:
         began = time.process_time()
         before = signal.signal(signal.SIGPROF, self._ring)
         secs = max(self._name_left_secs, _LEAST_SECS)
-        signal.setitimer(signal.ITIMER_PROF, secs, _AGAIN_SECS)
+        signal.setitimer(signal.ITIMER_PROF, secs, _REPEAT_SECS)
         self._is_running = True
         try:
             try:
@@ -49,7 +49,7 @@ class TimeShares:
             finally:
                 self._is_running = False
         finally:
-            self._is_running = False  # again: it may have rung in between
+            self._is_running = False  # the timer may have fired in between
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, before)
             used_secs = time.process_time() - began
@@ -58,7 +58,7 @@ class TimeShares:
 
     def _ring(self, *_: Any) -> None:
         if self._is_running:
-            self._name_left_secs = 0.0  # the two clocks differ a little
+            self._name_left_secs = 0.0  # the two clocks differ slightly
             raise self._out_of_time()
 
     def _out_of_time(self) -> OutOfTime:

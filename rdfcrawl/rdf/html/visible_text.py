@@ -1,4 +1,4 @@
-"""Find the text of a page that a reader sees, by one look at its bytes."""
+"""Extract the visible text of a page from its bytes, without parsing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from html import unescape
 from typing import Final
 
 _UNSEEN: Final = rb"script", rb"style", rb"template", rb"noscript", rb"title"
-# Each expression reads what follows once: what has no end goes to the end of the page,
-# and a tag ends before the next one begins. Loops without a way back, which search for
-# one character, are several times as fast as `.*?`.
+# Each expression is linear: an unterminated element extends to the end of the page, and
+# a tag ends before the next one begins. Possessive loops that search for one character
+# are several times as fast as `.*?`.
 _remove_unseen = re.compile(
     rb"<(?:!--(?:[^-]++|-(?!->))*+(?:-->)?+|%b)"
     % rb"|".join(
         rb"%b\b[^<>]*+>(?:[^<]++|<(?!/%b\s*+>))*+" % (name, name) for name in _UNSEEN
     )
 ).sub
-# The text behind each tag; most tags have none. A `<` begins a tag before some
-# characters only (HTML Standard 13.2.5.6).
+# The text after each tag; most tags have none. `<` only begins a tag before certain
+# characters (HTML Standard 13.2.5.6).
 _find_texts = re.compile(rb">(?!<[a-z/!?])([^<]*+(?:<[^a-z/!?][^<]*+)*+)").findall
 
 FEW_WORDS: Final = 50
@@ -27,9 +27,9 @@ _begins_with_link = re.compile(rb"[^<>]*?\bhref\b").match
 
 
 def visible_text(lower: bytes) -> str:
-    """Return the text of a page without tags and without elements that are not shown.
+    """Return the text of a page without tags and hidden elements.
 
-    Styles may hide more. `lower` is the page in UTF-8 and in lower case.
+    Style sheets are ignored. `lower` is the page in UTF-8 and in lower case.
 
     >>> visible_text(b"<title>t</title>one&nbsp;<b>two</b><script>3</script>").split()
     ['one', 'two']
@@ -43,7 +43,7 @@ def _text_of(shown: bytes) -> str:
 
 
 def count_images(lower: bytes, text: str) -> int:
-    """Return how many `img` and `svg` a page has, if its text has few words; else 0.
+    """Return the number of `img` and `svg` if a page has few words; else 0.
 
     Few are less than `FEW_WORDS`. `lower` and `text` are those of `visible_text`.
 
@@ -58,7 +58,7 @@ def count_images(lower: bytes, text: str) -> int:
 
 
 def count_linked_words(lower: bytes) -> int:
-    """Return how many words of a page stand within links, if it has many; else 0.
+    """Return the number of words within links if a page has many links; else 0.
 
     Many are `LEAST_LINKS` elements `a` with `href`. `lower` is that of `visible_text`.
 
@@ -67,7 +67,7 @@ def count_linked_words(lower: bytes) -> int:
     >>> count_linked_words(b"one <a href=x>two <b>three</b></a>" * 19)
     0
     """
-    if lower.count(b"href") < LEAST_LINKS:  # as of most pages: this is cheap
+    if lower.count(b"href") < LEAST_LINKS:  # cheap, and true for most pages
         return 0
     elements = _remove_unseen(b"<p>", lower).split(b"<a")[1:]
     links = [

@@ -17,8 +17,8 @@ from typing import Any, Self
 class VocabularyRegistry:
     """A parsed registry.
 
-    `prefixes` are vocabularies by the prefix of their types, the longest first;
-    `entailed` are IRIs of entailed properties, by that of a property.
+    `prefixes` has pairs of type prefix and vocabulary, the longest prefix first;
+    `entailed` has IRIs of entailed properties by property.
     """
 
     prefixes: tuple[tuple[str, str], ...]
@@ -43,7 +43,7 @@ class VocabularyRegistry:
         return cls(prefixes=tuple(by_length), entailed=entailed)
 
     def of_type(self, item_type: str) -> str:
-        """Return the vocabulary of a type, which prefixes names of properties."""
+        """Return the vocabulary of a type: the prefix of property names."""
         for prefix, vocabulary in self.prefixes:
             if item_type.startswith(prefix):
                 return vocabulary

@@ -1,4 +1,4 @@
-"""Walk a page of any depth and hand its elements to a handler."""
+"""Walk a page of any depth and pass its elements to a handler."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class PageHandler(Protocol):
 
 
 def walk(tree: LexborHTMLParser, handler: PageHandler) -> None:
-    """Hand a tree of HTML to a handler, without the content of `template`."""
+    """Pass an HTML tree to a handler, without the content of `template`."""
     walk_node(tree.root, handler)
 
 
 def walk_node(node: LexborNode | None, handler: PageHandler) -> None:
-    """Hand a node and all its descendants to a handler."""
+    """Pass a node and all its descendants to a handler."""
     open_nodes: list[LexborNode] = []
     while node is not None:
         if node.is_element_node:
@@ -46,7 +46,7 @@ def walk_node(node: LexborNode | None, handler: PageHandler) -> None:
         elif node.is_text_node:
             handler.text(node.text_content or "")
         elif node.is_comment_node:
-            # `comment_content` is without the blanks around it.
+            # `comment_content` is stripped of spaces.
             handler.comment((node.html or "")[4:-3])
         following = node.next if open_nodes else None
         while following is None and open_nodes:

@@ -1,8 +1,8 @@
 """Refuse pages that are slow to parse: too deep, or with too many attributes.
 
-Parsers of HTML walk the open elements at most tags ("has an element in scope"), and
-compare each attribute of a tag with those before it: both take the square of the time.
-Browsers cut at a depth of 512.
+Parsers of HTML search the open elements at most tags ("has an element in scope"), and
+compare each attribute of a tag with those before it: both take quadratic time.
+Browsers limit the depth to 512.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
 
-MAX_LIGHT_TAGS: Final = 20_000  # if all were nested, parsing took half a second
+MAX_LIGHT_TAGS: Final = 20_000  # half a second of parsing if all are nested
 MAX_DEPTH: Final = 4096
 MAX_ATTRIBUTES: Final = 1024  # of one element
 _LONG_TAG_BYTES: Final = 4 * 1024
-_LOOKS: Final = 8  # at a byte, as a part of tags that begin in one another
+_LOOKS: Final = 8  # scans of a byte, in overlapping candidates for tags
 
-# What has no tags in it; also if it does not end, so that it is read but once.
+# Content without tags; matches an unterminated one too, so that it is read once.
 _SCRIPT = re.compile(
     rb"<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style|textarea|title)\b.*?(?:</\1|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -35,8 +35,8 @@ _ATTRIBUTE: Final = _ATTRIBUTE_NAME + rb"(?:" + _EQUALS + rb"(?:" + _VALUE + rb"
 _ATTRIBUTES: Final = rb"(?:[/" + _SPACE + rb"]++|" + _ATTRIBUTE + rb")*+"
 TAG = re.compile(rb"<(/?)([a-zA-Z]" + _NAME + rb")(" + _ATTRIBUTES + rb")>?")
 _EACH_ATTRIBUTE = re.compile(_ATTRIBUTE)
-# Begins of tags, but not of those that have few attributes and end before another
-# tag begins: they are told from others by what is quicker to match.
+# Starts of tags, except tags with few attributes that end before the next tag begins:
+# a quick expression excludes those.
 _ODD_TAG = re.compile(
     rb"<(?=[a-zA-Z])(?![^<>\"'=/\t\n\f\r ]*+(?:[/\t\n\f\r ]++"
     rb"(?:[^<>\"'=/\t\n\f\r ]++(?:=(?:\"[^\"<]*+\"|'[^'<]*+'"
@@ -48,13 +48,13 @@ _VALUE_BEGINS: Final = tuple(bytes((byte,)) for byte in _BEFORE_VALUE)
 _VOID: Final = frozenset(
     b"area base br col embed hr img input link meta param source track wbr".split()
 )
-# Their end tags may be left out: the next one of the kind ends them.
+# Elements with optional end tags: the next one of the same kind closes them.
 _IMPLIED: Final = frozenset(
     b"a p li dt dd option optgroup tr td th tbody thead tfoot colgroup rp rt rb".split()
 )
 _FOREIGN: Final = frozenset((b"svg", b"math"))
 # HTML Standard 13.2.4.2, "have a particular element in scope": an end tag does not
-# see what is open outside of these.
+# close elements outside these.
 _SCOPES: Final = frozenset(
     b"applet caption html table td th marquee object template foreignobject".split()
 )
@@ -63,8 +63,8 @@ _SCOPES: Final = frozenset(
 def is_heavy(data: bytes) -> bool:
     """Return whether parsing a page in UTF-8 may take longer than its length suggests.
 
-    Everything like a tag counts as one, also in a comment, a script or a value: a page
-    cannot hide tags, it can only be heavier than it seems.
+    Anything like a tag counts, even in a comment, a script or a value. The estimate
+    can only be too high.
     """
     if len(data) > MAX_LIGHT_TAGS and data.count(b"<") > MAX_LIGHT_TAGS:
         return True
@@ -81,12 +81,12 @@ def is_heavy(data: bytes) -> bool:
 
 
 def _iter_odd_tags(data: bytes) -> Iterator[int]:
-    """Yield where tags begin that are odd and may be long.
+    """Yield the start of odd tags that may be long.
 
-    A tag ends at the first `">` in it, if that does not follow an equals sign: then
-    it would begin a value. So between two of these that are near to each other no
-    long tag begins, and only the stretches without them are searched. A value in
-    single quotes may hold them; if one does, all of the page is searched.
+    A tag ends at its first `">`, unless an equals sign precedes it and it begins a
+    value. So no long tag begins between two nearby ends of tags, and only stretches
+    without them are searched. If a value in single quotes contains an end, the full
+    page is searched.
     """
     if _hides_end_of_tag(data):
         yield from (odd.start() for odd in _ODD_TAG.finditer(data))
@@ -101,7 +101,7 @@ def _iter_odd_tags(data: bytes) -> Iterator[int]:
 
 
 def _last_end_of_tag(data: bytes, begin: int, end: int) -> int:
-    """Return where the last `">` in a range that ends a tag has its end; else -1."""
+    """Return the end of the last `">` that ends a tag in a range; else -1."""
     at = data.rfind(b'">', begin + 1, end)
     while at >= 0:
         if data[at - 1] not in _BEFORE_VALUE:
@@ -111,7 +111,7 @@ def _last_end_of_tag(data: bytes, begin: int, end: int) -> int:
 
 
 def _next_end_of_tag(data: bytes, begin: int) -> int:
-    """Return where the first `">` that ends a tag has its end, or all has."""
+    """Return the end of the first `">` that ends a tag, or the end of the data."""
     at = data.find(b'">', begin)
     while at >= 0:
         if data[at - 1] not in _BEFORE_VALUE:
@@ -121,7 +121,7 @@ def _next_end_of_tag(data: bytes, begin: int) -> int:
 
 
 def _hides_end_of_tag(data: bytes) -> bool:
-    """Return whether a possible value in single quotes holds `">`."""
+    """Return whether a possible value in single quotes contains `">`."""
     before = b""
     for part in data.split(b"'"):
         if (
@@ -137,8 +137,8 @@ def _hides_end_of_tag(data: bytes) -> bool:
 def check_weight(data: bytes) -> None:
     """Refuse a page that is nested too deep or has too many attributes.
 
-    The depth is estimated from the tags alone, rather too large than too small. The
-    fault is `TOO_DEEP` or `TOO_LARGE`.
+    The depth is estimated from the tags alone, and never too low. The fault is
+    `TOO_DEEP` or `TOO_LARGE`.
     """
     stack: list[bytes] = []
     n_foreign = 0

@@ -1,4 +1,4 @@
-"""JSON-LD 1.1: fast through pyoxigraph, complete through PyLD, with our own contexts.
+"""JSON-LD 1.1: fast through pyoxigraph, complete through PyLD, with own contexts.
 
-No library loads contexts: all come with the package, or from a `ContextSource`.
+No library loads contexts: they come with the package, or from a `ContextSource`.
 """

@@ -1,4 +1,4 @@
-"""Collect the facts on a document and its contexts that the fast way depends on."""
+"""Collect facts about a document and its contexts to decide on the fast reader."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from pyoxigraph import NamedNode
 
-_LARGEST_PLAIN: Final = 2**53  # larger numbers may lose digits as doubles
+_LARGEST_PLAIN: Final = 2**53  # larger integers may lose digits as doubles
 _MAX_ALIASES: Final = 8  # followed from a term
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
 @dataclass(slots=True)
 class JsonContents:
-    """Content of a value of JSON."""
+    """Content of a JSON value."""
 
     # keys and indexes of objects and arrays
     holders: set[Any] = field(default_factory=set)
@@ -28,7 +28,7 @@ class JsonContents:
 
 
 def walk(value: Any) -> JsonContents:
-    """Return the content of a value of JSON, including contexts."""
+    """Return the content of a JSON value, including contexts."""
     found = JsonContents()
     strings, holders = found.strings, found.holders
     stack = [value]
@@ -67,7 +67,7 @@ def _is_plain(number: float) -> bool:
 
 
 def names_in(strings: set[str]) -> set[str]:
-    """Return possible terms among strings, which include their parts before a colon."""
+    """Return the possible terms among strings, including parts before a colon."""
     return strings | {text[: text.index(":")] for text in strings if ":" in text}
 
 
@@ -87,8 +87,8 @@ def are_mapped(
 ) -> bool:
     """Return whether all properties with objects or arrays are IRIs.
 
-    The standard drops other properties with all their content; pyoxigraph 0.5.13 writes
-    some of that, and drops some where only RDF lacks it.
+    The standard drops other properties with their content; pyoxigraph 0.5.13 writes
+    some of it, and drops properties that only RDF lacks.
 
     Args:
         holders: keys and indexes of objects and arrays.
@@ -97,7 +97,7 @@ def are_mapped(
         inner: expanded contexts of the other objects.
     """
     names = {x for x in holders if isinstance(x, str) and x[0:1] != "@"}
-    if not all(map(_gives_iri, names)) or any(map(changes_vocabulary, inner)):
+    if not all(map(_can_be_iri, names)) or any(map(changes_vocabulary, inner)):
         return False
     names = {name for name in names if ":" not in name}
     for terms in contexts:
@@ -128,13 +128,13 @@ def _is_vocabulary(value: Any) -> bool:
 
 
 def changes_vocabulary(context: list[Any]) -> bool:
-    """Return whether names mapped to IRIs outside may be unmapped inside."""
+    """Return whether properties mapped outside may be unmapped inside."""
     vocabularies = (terms_of(entry).get("@vocab", "x:") for entry in context)
     return None in context or not all(map(_is_vocabulary, vocabularies))
 
 
 def _is_unmapped(name: str, terms: dict[str, Any]) -> bool:
-    """Return whether a term may be no absolute IRI."""
+    """Return whether a term may not be an absolute IRI."""
     for _ in range(_MAX_ALIASES):
         iri = terms[name]
         if isinstance(iri, dict):
@@ -149,8 +149,8 @@ def _is_unmapped(name: str, terms: dict[str, Any]) -> bool:
     return True
 
 
-def _gives_iri(name: str) -> bool:
-    """Return whether a name is an IRI, or gives one with a vocabulary."""
+def _can_be_iri(name: str) -> bool:
+    """Return whether a name is an IRI, or becomes one with a vocabulary."""
     try:
         NamedNode(name if ":" in name else "x:" + name)
     except ValueError:

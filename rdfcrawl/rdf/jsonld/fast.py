@@ -1,4 +1,4 @@
-"""Read JSON-LD the fast way: contexts inlined, the rest by pyoxigraph, if correct."""
+"""Read JSON-LD through pyoxigraph, with contexts inlined, where correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.loading import ContextLoader
     from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 
-_FIRST_BYTES: Final = 4 * 2**20  # of statements, held back while all may be refused
+_FIRST_BYTES: Final = 4 * 2**20  # of statements, held back at first
 _GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
 _ABSENT: Final = object()
 
@@ -30,14 +30,14 @@ _ABSENT: Final = object()
 def fast_blocks(
     value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> Iterator[bytes] | None:
-    """Return the statements of a document, or None if not for the fast way.
+    """Return the statements of a document; None if PyLD is needed.
 
-    `value`, an object or array of JSON, is changed meanwhile and restored.
+    `value`, a JSON object or array, is modified while it is read, then restored.
 
     Raises:
         SourceFault: `REMOTE_CONTEXT`; during iteration `SYNTAX`, late in a large
             document.
-        NeedsSandbox: a context is only available elsewhere.
+        NeedsSandbox: a context is not available here.
     """
     found = walk(value)
     if not _is_fast(value, found, options):
@@ -64,7 +64,7 @@ def fast_blocks(
 
 
 def _iter_blocks(parser: pyoxigraph.QuadParser) -> Iterator[bytes]:
-    """Yield statements, in batches that stay small even if each is long."""
+    """Yield statements in batches that stay small even if statements are long."""
     batch = FIRST_BATCH
     while True:
         out = io.BytesIO()
@@ -86,15 +86,15 @@ def _is_fast(value: Any, found: JsonContents, options: JsonLdReaderOptions) -> b
     if not found.is_plain or not found.strings.isdisjoint(NOT_FAST):
         return False
     if found.has_lists:
-        # pyoxigraph also writes lists of properties that vanish, leaves out empty ones,
-        # and ends the process at one in a container of graphs.
+        # pyoxigraph also writes lists of dropped properties, omits empty lists, and
+        # ends the process at one in a graph container.
         return False
     if isinstance(value, dict) and "@graph" in value and value.keys() - _GRAPH_ONLY:
-        # A graph beside properties that all vanish is the default graph.
+        # A graph next to properties that are all dropped is the default graph.
         named = value.get("@id") or value.get("@type")
         if not isinstance(named, str):
             return False
-    return "/." not in options.base  # resolved otherwise: suite's t0122 and t0123
+    return "/." not in options.base  # resolved differently: tests t0122 and t0123
 
 
 def _parser(data: bytes, options: JsonLdReaderOptions) -> pyoxigraph.QuadParser:
@@ -109,8 +109,8 @@ def _inlined(
     """Return the document as JSON, with its contexts inlined.
 
     Raises:
-        NotFastError: not for the fast way.
-        SourceFault, NeedsSandbox: as `ContextLoader.load`.
+        NotFastError: the document needs PyLD.
+        SourceFault, NeedsSandbox: see `ContextLoader.load`.
     """
     inlining = ContextInlining(loader, found.strings, base=options.base)
     contexts = [(node, inlining.expand(node["@context"])) for node in found.nodes]
@@ -126,7 +126,7 @@ def _inlined(
     try:
         for node, context in contexts:
             original = node.get("@context", _ABSENT)
-            if context != [original]:  # in an array, `@propagate` would not count
+            if context != [original]:  # `@propagate` is ignored within an array
                 undo.append((node, original))
                 node["@context"] = inlining.prune(context)
         return json.dumps(value, ensure_ascii=False)
@@ -141,10 +141,10 @@ def _inlined(
 def _with_link(
     value: Any, contexts: list[tuple[Any, list[Any]]], linked: list[Any]
 ) -> list[tuple[Any, list[Any]]]:
-    """Put a context before those of the outermost objects.
+    """Insert a context before those of the outermost objects.
 
     Source: JSON-LD 1.1 API, section 9.1.1, step 8: the context of a `Link` header
-    is the first one.
+    comes first.
     """
     nodes = value if isinstance(value, list) else [value]
     outermost = set(map(id, nodes))

@@ -1,4 +1,4 @@
-"""Inline contexts, reduced to the terms that the document may use."""
+"""Inline contexts, reduced to terms that the document may use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rdfcrawl.rdf.jsonld.facts import (
 )
 from rdfcrawl.rdf.jsonld.loading import ContextLoader, resolve
 
-# Repeated in every object that names the context: some 30 MB of text.
+# A context is repeated in every object that refers to it: some 30 MB of text.
 MAX_INLINED_TERMS: Final = 500_000
-MAX_REFERENCES: Final = 100_000  # followed, as contexts multiply their references
+MAX_REFERENCES: Final = 100_000  # followed: contexts can multiply references
 
-# Where pyoxigraph 0.5.13 differs from the standard, measured with the suite of the
-# JSON-LD 1.1 API. In literals of JSON, contexts do not count.
+# Features where pyoxigraph 0.5.13 fails the JSON-LD 1.1 API test suite. Contexts in
+# JSON literals do not count.
 NOT_FAST: Final = frozenset(
     {"@base", "@direction", "@import", "@included", "@json", "@propagate"}
 )
@@ -34,11 +34,11 @@ _GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
 
 
 class NotFastError(Exception):
-    """Raised if a document needs features that only PyLD has."""
+    """The document needs features that only PyLD has."""
 
 
 class ContextInlining:
-    """Replacer of the references to contexts in a document with these strings."""
+    """Replaces context references in a document with these strings."""
 
     def __init__(self, loader: ContextLoader, strings: set[str], *, base: str) -> None:
         self._loader = loader
@@ -54,8 +54,8 @@ class ContextInlining:
         """Return the contexts of a value of `@context`, in order, not pruned.
 
         Raises:
-            NotFastError: not for the fast way.
-            SourceFault, NeedsSandbox: as `ContextLoader.load`.
+            NotFastError: the document needs PyLD.
+            SourceFault, NeedsSandbox: see `ContextLoader.load`.
         """
         found = list(self._expand(context, self._base, ()))
         for entry in found:
@@ -73,7 +73,7 @@ class ContextInlining:
         return self._seen.values()
 
     def _see(self, terms: dict[str, Any]) -> None:
-        """Keep the names that two contexts define, since the first may be protected."""
+        """Record names defined in two contexts: the first may be protected."""
         if len(self._seen) == 1:
             self._defined.update(*self._seen.values())
         if self._seen:
@@ -91,7 +91,7 @@ class ContextInlining:
         elif isinstance(context, str):
             url = resolve(base, context)
             if url in chain:
-                raise NotFastError  # a loop, which the whole way reports
+                raise NotFastError  # a loop; PyLD reports it
             found, document = self._loader.load(url)
             yield from self._expand(document.get("@context", {}), found, (*chain, url))
         elif isinstance(context, dict):
@@ -101,10 +101,10 @@ class ContextInlining:
         elif context is None:
             yield None
         else:
-            raise NotFastError  # an error, which the whole way reports
+            raise NotFastError  # an error; PyLD reports it
 
     def prune(self, expanded: list[Any]) -> list[Any]:
-        """Return contexts of `expand` to write into the document (`NotFastError`)."""
+        """Return expanded contexts reduced to needed terms (`NotFastError`)."""
         return [
             self._prune(entry.terms) if isinstance(entry, RemoteContext) else entry
             for entry in expanded
@@ -126,7 +126,7 @@ class ContextInlining:
 
 
 def _pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """Return the definitions of names that a document may use, and all references."""
+    """Return the definitions of names that a document may use, and their references."""
     kept = {key: terms[key] for key in terms.keys() & _KEYWORDS}
     stack = list(names & terms.keys())
     while stack:
@@ -136,7 +136,7 @@ def _pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
         kept[name] = terms[name]
         needed = names_in(_strings_of(name, terms[name])) & terms.keys()
         stack.extend(needed - kept.keys())
-    # API section 4.1.2, step 5.7: `@base` counts in the document itself only.
+    # API section 4.1.2, step 5.7: `@base` only counts in the document itself.
     kept.pop("@base", None)
     return _local(kept)
 
@@ -150,7 +150,7 @@ def _strings_of(name: str, definition: Any) -> set[str]:
 
 
 def _local(context: dict[str, Any]) -> dict[str, Any]:
-    """Return a context, or raise `NotFastError` if the fast way would misread it."""
+    """Return a context; raise `NotFastError` for one that pyoxigraph misreads."""
     contexts = [context]
     while contexts:
         terms = contexts.pop()
@@ -179,13 +179,13 @@ def _check_definition(name: str, definition: dict[str, Any]) -> None:
     """Raise `NotFastError` for a definition that pyoxigraph 0.5.13 misreads."""
     container = definition.get("@container")
     kinds = container if isinstance(container, list) else [container]
-    # At a set or list in a graph container it panics, which ends the process.
+    # pyoxigraph panics, and ends the process, at a set or list in a graph container.
     if "@graph" in kinds or "@type" in kinds:
         raise NotFastError
     iri = definition.get("@id")
     if isinstance(iri, str):
-        # API section 4.2.2, step 14.2.5: only a simple term becomes a prefix by
-        # the last character of its IRI.
+        # API section 4.2.2, step 14.2.5: the last character of the IRI only makes a
+        # simple term a prefix.
         if iri.endswith(_GEN_DELIMS) and "@prefix" not in definition:
             raise NotFastError
         if may_be_no_iri(iri) or iri in _NOT_ALIASED:

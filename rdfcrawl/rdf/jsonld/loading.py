@@ -1,4 +1,4 @@
-"""Find the references of a document to contexts, and load these within limits."""
+"""Find the context references of a document, and load contexts within limits."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from rdfcrawl.rdf.context_sources import (
 )
 from rdfcrawl.rdf.nesting import is_json_too_deep
 
-MAX_CONTEXTS: Final = 20  # different ones of one document
+MAX_CONTEXTS: Final = 20  # distinct ones per document
 _CONTEXT: Final = re.compile(rb'"@(?:context|import)"\s*:\s*(?=["\[{])')
 _MAX_LOCAL_BYTES: Final = 256 * 1024
-_MAX_LOOKS: Final = 1000  # at local contexts as well, each up to the largest size
+_MAX_LOOKS: Final = 1000  # includes local contexts, each up to the largest size
 _DECODER: Final = json.JSONDecoder()
 
 
 class ContextLoader:
-    """Loader of the contexts of one document: bundled ones first, each once.
+    """Loader of the contexts of one document: each once, bundled ones first.
 
-    `failure` is the first missing context, which libraries hide behind an exception of
-    their own.
+    `failure` is the first missing context: libraries wrap it in their own exceptions.
     """
 
     def __init__(self, source: ContextSource, *, document_url: str) -> None:
@@ -40,7 +39,7 @@ class ContextLoader:
         self.failure: SourceFault | NeedsSandbox | None = None
 
     def load(self, url: str) -> tuple[str, Any]:
-        """Return final URL and content of a context; do not change the content.
+        """Return final URL and content of a context; do not modify the content.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`; the detail names the context.
@@ -72,10 +71,10 @@ class ContextLoader:
 
 def _without_fragment(url: str) -> str:
     try:
-        urlsplit(url)  # refuses hosts that have half of a pair of brackets
+        urlsplit(url)  # refuses a host with an unmatched bracket
         return urldefrag(url).url
     except ValueError as error:
-        raise _fault(url, f"is no URL: {error}") from error
+        raise _fault(url, f"not a URL: {error}") from error
 
 
 def _parse(url: str, content: bytes) -> dict[str, Any]:
@@ -86,9 +85,9 @@ def _parse(url: str, content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _fault(url, f"no JSON: {error}") from error
+        raise _fault(url, f"not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise _fault(url, "no JSON object")
+        raise _fault(url, "not a JSON object")
     return document
 
 
@@ -97,7 +96,7 @@ def _fault(url: str, why: str) -> SourceFault:
 
 
 def iter_references(value: Any) -> Iterator[str]:
-    """Yield the references to contexts in a value of `@context`."""
+    """Yield the context references in a value of `@context`."""
     stack = [(value, True)]
     while stack:
         node, in_context = stack.pop()
@@ -115,7 +114,7 @@ def iter_references(value: Any) -> Iterator[str]:
 
 
 def resolve(base: str, reference: str) -> str:
-    """Return a resolved reference without fragment; unchanged if invalid."""
+    """Return a resolved reference without fragment; the reference if invalid."""
     try:
         return urldefrag(urljoin(base, reference)).url
     except ValueError:
@@ -125,7 +124,7 @@ def resolve(base: str, reference: str) -> str:
 def remote_contexts(document: bytes, *, base: str) -> list[str]:
     """Return the absolute URLs of remote contexts, in document order, at most 20.
 
-    `document` is the beginning of a document of JSON-LD, perhaps not well-formed.
+    `document` is the beginning of a JSON-LD document, which may not be well-formed.
     """
     urls: dict[str, None] = {}
     for match in islice(_CONTEXT.finditer(document), _MAX_LOOKS):

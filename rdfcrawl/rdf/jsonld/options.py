@@ -1,4 +1,4 @@
-"""Options of a reader of JSON-LD."""
+"""Options of the JSON-LD reader."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class JsonLdReaderOptions:
     """Options of section 9.3 of the JSON-LD 1.1 API."""
 
     base: str  # of relative IRIs
-    # of the context in a `Link` header, before those of the document
+    # URL of the context in a `Link` header; applies before those of the document
     context_url: str = ""
-    scope: str = ""  # keeps the blank nodes of several documents in a page apart
+    scope: str = ""  # separates the blank nodes of several blocks of a page
     # form of the base direction of text; none if empty
     rdf_direction: RdfDirection = ""
     # `json-ld-1.0` refuses later features

@@ -1,4 +1,4 @@
-"""Read JSON-LD as checked statements: the fast way if correct, else through PyLD."""
+"""Read JSON-LD as checked statements: through pyoxigraph if correct, else PyLD."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def read_json_ld(
 ) -> Iterator[bytes]:
     """Yield the statements of a document as blocks of canonical N-Quads.
 
-    Of a truncated or broken document, the nodes before the error are read if members of
-    its outermost array; see `whole_members`.
+    If a document is truncated or broken, the members of its outermost array before the
+    error are read; see `intact_members`.
 
     Args:
         data: UTF-8 without byte order mark.
         base: URL of the document; resolves relative IRIs and contexts.
-        environment: gives contexts, and says whether PyLD may run.
+        environment: supplies contexts, and decides whether PyLD may run.
         log: takes `SYNTAX` for invalid JSON, `BAD_TERM`.
         context_url: of the context in a `Link` header, or empty.
 
@@ -62,53 +62,53 @@ def read_json_ld_value(
     environment: ReaderContext,
     log: FaultLog,
 ) -> Iterator[bytes]:
-    """Yield the statements of a value of JSON; see `read_json_ld`.
+    """Yield the statements of a JSON value; see `read_json_ld`.
 
-    The value is nested at most `nesting.MAX_DEPTH` levels, and not changed.
+    The value is nested at most `nesting.MAX_DEPTH` levels, and not modified.
     """
     if not isinstance(value, dict | list):
-        return  # section 5.1.2, step 4: free-floating scalars say nothing
+        return  # section 5.1.2, step 4: free-floating scalars are dropped
     loader = ContextLoader(environment.contexts, document_url=options.base)
     blocks = fast_blocks(value, options, loader)
     if blocks is not None:
         yield from blocks
         return
     environment.demand_bounds("JSON-LD through PyLD")
-    from rdfcrawl.rdf.jsonld.whole import iter_statements  # noqa: PLC0415 (PyLD)
+    from rdfcrawl.rdf.jsonld.pyld_reading import iter_statements  # noqa: PLC0415 (PyLD)
 
-    # JSON-LD 1.1 API, section 8.2: what has a term that is not well-formed is dropped.
+    # JSON-LD 1.1 API, section 8.2: statements with ill-formed terms are dropped.
     statements = iter_statements(value, options, loader)
     yield from iter_checked(statements, log, mends=False)
 
 
 def _value(data: bytes, log: FaultLog) -> Any:
-    """Return the document's value, or its intact part."""
+    """Return the value of the document, or of its intact part."""
     check_json_depth(data)
     text = data.decode("utf-8", "replace").strip(" \t\n\r")
     try:
         value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError) as error:
-        value = whole_members(text, _DECODER)
+        value = intact_members(text, _DECODER)
         if value is None:
             raise SourceFault(Reason.SYNTAX, str(error)) from error
         log.note(Reason.SYNTAX, str(error))
         return value
     if end < len(text):
-        log.note(Reason.SYNTAX, f"character {end}: something follows the document")
+        log.note(Reason.SYNTAX, f"character {end}: content after the document")
     return value
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=refuse_constant)
 
 
-def whole_members(text: str, decoder: json.JSONDecoder) -> Any:
+def intact_members(text: str, decoder: json.JSONDecoder) -> Any:
     """Return a document with the intact members of its outermost array, if any.
 
-    A truncated node may lack its name, and is dropped. The outermost array is the
-    document itself, or the `@graph` of its only object, after the context.
+    A truncated node is dropped, since its name may be missing. The outermost array is
+    the document itself, or the `@graph` of its only object, after the context.
 
     >>> import json
-    >>> whole_members('[{"a": 1}, {"b": 2}, {"c"', json.JSONDecoder())
+    >>> intact_members('[{"a": 1}, {"b": 2}, {"c"', json.JSONDecoder())
     [{'a': 1}, {'b': 2}]
     """
     at = after_space(text, 0)
@@ -133,14 +133,14 @@ def whole_members(text: str, decoder: json.JSONDecoder) -> Any:
 
 
 def _members(text: str, at: int, decoder: json.JSONDecoder) -> list[Any]:
-    """Return the members of an array from the place after its bracket."""
+    """Return the members of an array from the position after its bracket."""
     members: list[Any] = []
     while True:
         try:
             value, at = decoder.raw_decode(text, after_space(text, at))
         except (ValueError, RecursionError):
             return members
-        members.append(value)  # a number may be cut off, but is ignored in this place
+        members.append(value)  # a truncated number does not matter here
         at = after_space(text, at)
         if not text.startswith(",", at):
             return members
@@ -148,5 +148,5 @@ def _members(text: str, at: int, decoder: json.JSONDecoder) -> list[Any]:
 
 
 def after_space(text: str, at: int) -> int:
-    """Return the place after white space of JSON."""
+    """Return the position after white space of JSON."""
     return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # always matches

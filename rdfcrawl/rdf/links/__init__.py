@@ -1,6 +1,5 @@
-"""Links of documents: which there are, and which are followed.
+"""Links of documents.
 
-`policy` finds those in statements and chooses by position, predicate and relation;
-`headers` reads the header `Link`, `relations` says which relations count; `filter` says
-which URLs the crawl wants.
+`policy` finds links in statements and selects them by position, predicate and relation;
+`headers` parses the header `Link`; `outlinks` collects links for the log of links.
 """

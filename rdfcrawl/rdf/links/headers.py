@@ -24,9 +24,9 @@ MAX_LINKS: Final = 1000  # signposting headers name every file of a data set
 JSON_LD_CONTEXT: Final = JSON_LD + "context"
 _JSON_LD_TYPE: Final = "application/ld+json"
 
-# Possessive throughout: a header is read once, whatever is in it.
+# Possessive throughout: the time is linear for any header.
 _TARGET = re.compile(r"<([^<>]*+)>")
-# B.3; a quoted string that does not end is read as far as a token would go.
+# B.3; an unterminated quoted string is read like a token.
 _PARAMETER = re.compile(
     r"\s*+;\s*+([^\s=;,]*+)\s*+"
     r'(?:=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^;,]*+)))?+',
@@ -40,20 +40,20 @@ class HeaderLink:
     """One link of a `Link` header."""
 
     url: str  # target, resolved; of any scheme, perhaps with a fragment
-    # relation types, in lower case, as they compare (RFC 8288 2.1)
+    # relation types, in lower case, for comparison (RFC 8288 2.1)
     relations: frozenset[str]
     media_type: str = ""  # declared for the target; lower case, without parameters
-    # context of the link, if that is not the document that came with the header: the
-    # URL, resolved if it is one
+    # context of the link if it is not the document with the header; a resolved URL if
+    # possible
     anchor: str = ""
 
 
 def parse_link_header(value: str, *, base: str) -> list[HeaderLink]:
-    """Return the links of a header, in its order, without damaged ones.
+    """Return the links of a header, in order, without malformed ones.
 
     Args:
-        value: of one `Link` header, or of several joined by commas. What follows
-            `MAX_HEADER_CHARS`, or the first `MAX_LINKS` links, is not read.
+        value: of one `Link` header, or of several joined by commas. Only
+            `MAX_HEADER_CHARS` and the first `MAX_LINKS` links are read.
         base: URL of the response; targets and anchors are resolved against it.
 
     >>> [link.url for link in parse_link_header("</b>; rel=next", base="http://a/")]
@@ -67,8 +67,8 @@ def parse_link_header(value: str, *, base: str) -> list[HeaderLink]:
 def links_of(value: str, *, base: str) -> set[Link]:
     """Return the links of a `Link` header that a crawl may follow.
 
-    They are requestable, and each has the strongest of its relations. `ALTERNATE`
-    are only those whose declared media type is one of data that is read.
+    They are requestable, and each has its strongest relation. `ALTERNATE` links are
+    limited to media types of readable data formats.
 
     The arguments are those of `parse_link_header`.
     """
@@ -83,7 +83,7 @@ def links_of(value: str, *, base: str) -> set[Link]:
 
 
 def context_link(value: str, *, base: str) -> str:
-    """Return the URL of the context for plain JSON; empty if none is named.
+    """Return the URL of the context for plain JSON; empty if there is none.
 
     Raises:
         SourceFault: `REMOTE_CONTEXT`: there are several (JSON-LD 1.1 API, error
@@ -101,7 +101,7 @@ def context_link(value: str, *, base: str) -> str:
 
 
 def json_ld_alternate(value: str, *, base: str) -> str:
-    """Return the URL of the document as JSON-LD; empty if the header names none."""
+    """Return the URL of the document as JSON-LD; empty if there is none."""
     for link in parse_link_header(value, base=base):
         is_alternate = Relation.ALTERNATE in link.relations and not link.anchor
         if is_alternate and link.media_type == _JSON_LD_TYPE:
@@ -111,7 +111,7 @@ def json_ld_alternate(value: str, *, base: str) -> str:
 
 
 def _iter_raw(value: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield target and parameters of each link; the first of a name counts."""
+    """Yield target and parameters of each link; the first of each name counts."""
     at = 0
     while match := _TARGET.search(value, at):
         at = match.end()
@@ -144,7 +144,7 @@ def _link(target: str, parameters: dict[str, str], base: str) -> HeaderLink | No
 
 
 def _foreign(anchor: str, base: str) -> str:
-    """Return the context of a link, unless that is the document or a part of it."""
+    """Return the context of a link unless within the document."""
     if not anchor:
         return ""
     try:

@@ -2,8 +2,8 @@
 
     <http://xmlns.com/foaf/0.1/knows> <http://example.org/bob>
 
-The relation is the predicate of a statement; or an IANA link relation (RFC 8288), as
-RFC 4287 4.2.7.2 writes it as an IRI; or one of our own.
+The relation is the predicate of a statement, an IANA link relation (RFC 8288) as an
+IRI (RFC 4287 4.2.7.2), or one of ours.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def relation_iri(relation: Relation) -> str:
 
 
 class OutlinkOptions:
-    """Which links of a document are logged.
+    """Selection of the links that are logged.
 
     Args:
         follow: selects the links in statements.
-        most: of one document.
+        most: maximum per document.
     """
 
     __slots__ = "finders", "follow", "most"
@@ -63,27 +63,27 @@ class OutlinkOptions:
         self.finders = _finders(follow)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Leave out the expressions, which the reading child compiles again."""
+        """Leave out the expressions, which the receiving child compiles."""
         return OutlinkOptions, (self.follow, self.most)
 
 
 class Outlinks:
-    """The links in the statements of one document, each relation to a target once.
+    """The distinct links in the statements of one document.
 
     Args:
         options: of the log.
-        own: URL of the document, which is no link.
+        own: URL of the document, which is not a link.
     """
 
     def __init__(self, options: OutlinkOptions, own: str) -> None:
         self._options, self._most = options, options.most
         self._own = own.encode()
-        self._found: dict[bytes, bytes] = {}  # of each `relation> <target`, the target
+        self._found: dict[bytes, bytes] = {}  # target by `relation> <target`
         self._is_about_itself = False
-        self._is_full = False  # nothing more is looked for: that would cost a dump much
+        self._is_full = False  # stop searching: saves much time in a dump
 
     def add(self, chunk: bytes) -> None:
-        """Add the links in whole lines of canonical N-Quads."""
+        """Add the links in complete lines of canonical N-Quads."""
         if self._is_full:
             return
         found, finders = self._found, self._options.finders
@@ -92,20 +92,20 @@ class Outlinks:
             if finders.objects is not None:
                 found.update(finders.objects(lines))
             for relation, find in finders.others:
-                if relation is _SUBJECT and self._begins_all(lines):
+                if relation is _SUBJECT and self._is_only_subject(lines):
                     self._is_about_itself = True
                     continue
                 found.update([(relation + x, x) for x in dict.fromkeys(find(lines))])
-            if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
+            if b"(" not in lines or b" <<( " not in lines:  # as in `LinkPolicy.scan`
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
         if len(found) > self._most:
             self._found = self._crawled()
             self._is_full = len(self._found) > self._most
 
-    def _begins_all(self, lines: bytes) -> bool:
+    def _is_only_subject(self, lines: bytes) -> bool:
         """Return whether only the document's IRI begins lines."""
-        # Mostly so. To search for a URL takes twice as long as to compare it.
+        # Usually true. Searching for a URL takes twice as long as comparing it.
         begins = b"<%b> " % self._own, b"_:"
         if not lines.startswith(begins, 1):
             return False
@@ -115,8 +115,8 @@ class Outlinks:
         """Return all links that were added.
 
         Returns:
-            The lines of the log, with no link to the document itself; and the targets
-            as `LinkPolicy.scan` returns them, None if there are too many to log.
+            The lines of the log, without links to the document itself; and the targets
+            in the form of `LinkPolicy.scan`, or None if there are too many to log.
         """
         found = self._crawled()
         targets = set(found.values())
@@ -131,7 +131,7 @@ class Outlinks:
         return b"<%b>\n" % lines if lines else b"", targets
 
     def _crawled(self) -> dict[bytes, bytes]:
-        """Return what was found and is crawled, targets without fragments."""
+        """Return the crawled links, with targets without fragments."""
         found = self._found
         text = b">\n<".join(found)
         n_web = text.count(b"> <http://")
@@ -139,7 +139,7 @@ class Outlinks:
             n_web += text.count(b"> <https://")
         if n_web != len(found) or b"\\" in text:
             return self._crawled_of_each()
-        if b"#" in text and _has_fragment(text):  # mostly, relations alone have one
+        if b"#" in text and _has_fragment(text):  # usually only relations have one
             return self._crawled_of_each()
         return found
 
@@ -155,7 +155,7 @@ class Outlinks:
 def links_about_itself(
     options: OutlinkOptions, own: str, statements: NormalStatements
 ) -> tuple[bytes, set[bytes]] | None:
-    """Return the links of a document about itself, as `Outlinks.end` does.
+    """Return the links of a document about itself, in the form of `Outlinks.end`.
 
     Args:
         options: of the log.
@@ -163,15 +163,15 @@ def links_about_itself(
         statements: all of the document, with no other subject.
 
     Returns:
-        None if `Outlinks` has to look: there are triple terms, or IRIs with another
-        scheme, a fragment or an escape; or predicates are followed.
+        None if the document needs `Outlinks`: triple terms, IRIs with another scheme,
+        a fragment or an escape, or a policy that follows predicates.
     """
     find, text = options.finders.plain_objects, statements.text
     if find is None:
         return None
     found = find(text)
     n = len(found)
-    # An object that is an IRI or a triple term stands behind `> <`.
+    # An object that is an IRI or a triple term comes after `> <`.
     if (n != len(statements.lines) and n != text.count(b"> <")) or n > options.most:
         return None
     targets = {url for _, url in found}
@@ -182,7 +182,7 @@ def links_about_itself(
 
 
 def lines_of_links(links: Iterable[Link]) -> bytes:
-    """Return the lines of links of a page or header, in the order of their targets."""
+    """Return the lines of links of a page or header, sorted by target."""
     found = {
         (each.url.partition("#")[0], _RELATION_IRIS[each.relation])
         for each in links
@@ -193,15 +193,16 @@ def lines_of_links(links: Iterable[Link]) -> bytes:
 
 
 class _Finders(NamedTuple):
-    """What finds links in statements, each behind a line feed.
+    """Functions that find links in statements that follow a line feed.
 
     Attributes:
-        objects: finds `relation> <target`, and the target; None if none is followed.
-        plain_objects: the same in statements without their subjects, of http and https,
-            without fragments and escapes; None if predicates are followed, too, or no
-            objects are.
-        others: relations, and what finds targets.
-        has_subjects: subjects are among these.
+        objects: finds `relation> <target` and the target; None if objects are not
+            followed.
+        plain_objects: the same in statements without subjects, for http and https,
+            without fragments and escapes; None if predicates are followed, or objects
+            are not.
+        others: pairs of relation and a function that finds targets.
+        has_subjects: `others` include subjects.
     """
 
     objects: _FindPairs | None

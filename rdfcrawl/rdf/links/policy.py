@@ -1,8 +1,7 @@
-"""Which links of a document are followed: by position, predicate and relation.
+"""Select the links of a document: by position, predicate and relation.
 
 `LinkPolicy` finds links in N-Quads bytes with one compiled expression per position,
-without an object per statement, and chooses among the links that are no statements by
-their relation.
+without an object per statement, and selects links of pages and headers by relation.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ if TYPE_CHECKING:
 
     _Find = Callable[[bytes], Iterable[bytes]]
 
-MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are left
+MAX_NESTED_TERMS: Final = 8  # nested triple terms; deeper ones are ignored
 
 # Invariant: a chunk is N-Quads in canonical form (RDF 1.2 N-Quads, "Canonical Form"):
-# one statement per line, single spaces, and no line feed or ">" inside an IRI. So a
-# term's position is known from the start of its line, and what a literal contains is
-# never looked at: nothing is searched behind the begin of the object.
+# one statement per line, single spaces, and no line feed or ">" inside an IRI. So the
+# position of a term is known from the start of the line, and the content of literals is
+# never searched.
 TERM = rb"(?:<[^>\n]*+>|_:[^ \n]*+)"
 _IRI = rb"<([^>]*+)"
-# Schemes and fragments are looked at once for each IRI, not wherever it stands.
+# Schemes and fragments are checked once per distinct IRI, not at each occurrence.
 _WEB: Final = (b"http://", b"https://")
 _SCHEMES: Final = rb"https?|ftps?"
-# Statements of one subject mostly stand together, and are matched so many at a time.
-# Spelt out: `re` takes longer over a repetition with groups.
+# Statements of one subject are usually adjacent, and are matched in runs of this
+# length. Written out: `re` is slower with a repetition of groups.
 _RUN_LINES: Final = 6
 find_triple_terms = re.compile(rb"\n%s <[^>\n]*+> <<\( ([^\n]*+)" % TERM).findall
-# How predicates begin by which statements tell of data elsewhere, or as what classes:
-# whoever looks for more of it has to name it here. Common beginnings are written once.
-_TELLING: Final = (
+# Beginnings of predicates (and classes) whose statements can describe data elsewhere.
+# A reader of further predicates must add them here. Common prefixes are factored out.
+_DESCRIBING: Final = (
     rb"http(?:://(?:www\.w3\.org/(?:ns/%s)|rdfs\.org/ns/void#|schema\.org/"
     rb"|purl\.org/dc/terms/(?:format|conformsTo)>)|s://(?:w3id|schema)\.org/)"
 )
-_TELLS: Final = _TELLING % (
-    b"|1999/02/22-rdf-syntax-ns#type> <" + _TELLING.replace(b"%s", b"")
+_DESCRIBES: Final = _DESCRIBING % (
+    b"|1999/02/22-rdf-syntax-ns#type> <" + _DESCRIBING.replace(b"%s", b"")
 )
-_MARK: Final = b"<"  # found instead of an IRI
+_MARK: Final = b"<"  # stands for a match that is not an IRI
 _unescape = re.compile(
     rb"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})"
 ).sub
@@ -72,7 +71,7 @@ _WORDS: dict[str, frozenset[LinkPosition]] = {
     "all": _ABOX | _TBOX,
     "none": frozenset(),
 } | {str(position): frozenset({position}) for position in LinkPosition}
-# Links that are made for crawlers of data, and those that scraping rules ask for.
+# Links made for data crawlers, and links of scraping rules.
 _SIGNPOSTS = frozenset(
     {
         Relation.ALTERNATE,
@@ -82,7 +81,7 @@ _SIGNPOSTS = frozenset(
         Relation.DATASET,
     }
 )
-# What is data of the document that names it, and not something else.
+# Data of the document that names it.
 _OWN_DATA = frozenset({Relation.DATASET})
 _RELATIONS: dict[str, Relation] = {str(relation): relation for relation in Relation}
 _is_iri_or_prefix = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\*]*\*?")
@@ -90,18 +89,18 @@ _is_iri_or_prefix = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\*
 
 @dataclass(frozen=True, slots=True)
 class LinkPolicy:
-    """Which IRIs of a statement are links.
+    """Selects the links in statements.
 
     Attributes:
-        positions: where links are looked for.
-        only: if not empty, objects are links for these predicates alone.
-        skip: objects of these predicates are no links; wins over `only`.
-        relations: which links of pages and headers are followed.
-        own_schemes: of the user's, whose IRIs are found beside http(s) and ftp(s).
-        wants_hyperlinks: the hyperlinks of pages are asked for.
-        wants_datasets: datasets and collections are taken that documents describe.
+        positions: of terms that are links.
+        only: if not empty, only objects of these predicates are links.
+        skip: objects of these predicates are not links; takes precedence over `only`.
+        relations: followed links of pages and headers.
+        own_schemes: custom schemes to find in addition to http(s) and ftp(s).
+        wants_hyperlinks: the hyperlinks of pages are used.
+        wants_datasets: described datasets and collections are used.
 
-    Predicates are IRIs; with a final `*`, all that begin so.
+    Predicates are IRIs, or prefixes of IRIs if they end in `*`.
     """
 
     positions: frozenset[LinkPosition] = _ABOX
@@ -118,7 +117,7 @@ class LinkPolicy:
     wants_datasets: bool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compile the expressions for the places of a statement that are read."""
+        """Compile the expressions for the positions."""
         objects = b""
         patterns = []
         if LinkPosition.PREDICATE in self.positions:
@@ -140,7 +139,7 @@ class LinkPolicy:
         object.__setattr__(self, "wants_datasets", datasets)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Leave out the expressions, which the reading child compiles again."""
+        """Leave out the expressions, which the receiving child compiles."""
         parts = self.positions, self.only, self.skip, self.relations, self.own_schemes
         return LinkPolicy, parts
 
@@ -150,18 +149,18 @@ class LinkPolicy:
 
         The grammar is a comma-separated list of
 
-        * positions: `subject`, `predicate`, `object` (but of rdf:type), `type` (object
-          of rdf:type), or `abox` = `subject,object`, `tbox` = `predicate,type`, `all`;
-          without any of these it is `abox`;
-        * relations of links in pages and headers, to follow beside `alternate`,
+        * positions: `subject`, `predicate`, `object` (except of rdf:type), `type`
+          (object of rdf:type), or `abox` = `subject,object`, `tbox` = `predicate,type`,
+          `all`; the default is `abox`;
+        * relations of links in pages and headers, in addition to `alternate`,
           `describedby`, `linkset`, `next` and `dataset` (dumps, endpoints and pages of
-          collections that statements name): `hyperlink`, `nofollow`, `canonical`;
-        * `+IRI`: follow objects of this predicate, and of no other but those so named;
+          collections described in statements): `hyperlink`, `nofollow`, `canonical`;
+        * `+IRI`: only follow objects of this predicate and of others given with `+`;
         * `-IRI`: do not follow objects of this predicate; `-` and a relation: do not
           follow such links;
-        * `none`: no position and no relation but `dataset` and those that are named.
+        * `none`: no position, and no relation except `dataset` and the given ones.
 
-        An IRI that ends in `*` is a prefix; one with a comma can only be given so.
+        An IRI that ends in `*` is a prefix; use one for an IRI with a comma.
 
         Raises:
             ConfigError: an entry is none of these.
@@ -192,7 +191,7 @@ class LinkPolicy:
         )
 
     def choose(self, links: Iterable[Link]) -> set[bytes]:
-        """Return the URLs of those links whose relation is followed, as `scan` does."""
+        """Return the URLs of links with a followed relation, in the form of `scan`."""
         return {
             link.url.partition("#")[0].encode("utf-8", "replace")
             for link in links
@@ -207,24 +206,24 @@ class LinkPolicy:
         The terms of a triple term count at their own positions within it.
 
         Args:
-            chunk: whole lines of canonical N-Quads, UTF-8.
-            finders: in place of those of the policy; `_MARK` stays in what they find.
+            chunk: complete lines of canonical N-Quads, UTF-8.
+            finders: replace those of the policy; `_MARK` may appear in their results.
 
         Returns:
-            IRIs without fragment, `\u` escapes decoded, otherwise as written: they
-            have still to go through `uri.requestable`.
+            IRIs without fragment, `\u` escapes decoded, otherwise as written: pass
+            them to `uri.requestable`.
         """
         lines = b"\n" + chunk
         iris: set[bytes] = set()
         for _ in range(1 + MAX_NESTED_TERMS):
             for find in finders or self._finders:
                 iris.update(find(lines))
-            if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
+            if b"(" not in lines or b" <<( " not in lines:  # the first is much cheaper
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
-        iris.discard(b"")  # of groups that took no part in a match
+        iris.discard(b"")  # from groups that did not match
         joined = b"\n" + b"\n".join(iris)
-        # Mostly all are: counting them takes a fifth of one look for each.
+        # Usually all are: counting them takes a fifth of the time of checking each.
         n_web = joined.count(b"\nhttp://") + joined.count(b"\nhttps://")
         are_web = n_web == len(iris)
         if are_web and b"#" not in joined and b"\\" not in joined:
@@ -232,13 +231,12 @@ class LinkPolicy:
         return self._crawled(iris, joined, are_web=are_web)
 
     def scan_bulk(self, chunk: bytes) -> tuple[set[bytes], bool]:
-        """Return what `scan` does, and whether statements may tell of data elsewhere.
+        """Return the result of `scan`, and whether statements may describe other data.
 
-        One pass for both is cheaper where there are many statements and few tell of
-        anything.
+        A single pass is cheaper for many statements if few describe anything.
         """
         if self._objects:
-            iris = self.scan(chunk, (*self._finders[:-1], self._find_telling))
+            iris = self.scan(chunk, (*self._finders[:-1], self._find_describing))
             if _MARK not in iris:
                 return iris, False
         return self.scan(chunk), True
@@ -247,11 +245,11 @@ class LinkPolicy:
         r"""Return the IRIs of crawled schemes, without fragments and `\u` escapes.
 
         Args:
-            iris: as they were found.
+            iris: the matches.
             joined: all of them.
-            are_web: all of them are of http(s).
+            are_web: all are http(s).
         """
-        if b"\\" in joined:  # `\u` is all that an IRI may have escaped
+        if b"\\" in joined:  # `\u` is the only escape in an IRI
             iris = {_unescape(_utf8_of_escape, iri) for iri in iris}
             joined, are_web = b"\n".join(iris), False
         if b"#" in joined:
@@ -262,17 +260,17 @@ class LinkPolicy:
         return {x for x in iris if x.startswith(_WEB) or is_crawled(x) or x == _MARK}
 
     def crawled_url(self, iri: bytes) -> bytes:
-        """Return an IRI as `scan` does; nothing if its scheme is not crawled."""
+        """Return an IRI in the form of `scan`; empty if its scheme is not crawled."""
         if b"\\" in iri:
             iri = _unescape(_utf8_of_escape, iri)
         return iri.partition(b"#")[0] if self._is_crawled(iri) else b""
 
     @property
-    def _find_telling(self) -> _Find:
-        """The last finder, which also finds `_MARK` for statements that may tell."""
+    def _find_describing(self) -> _Find:
+        """The last finder, extended to find `_MARK` in statements that may describe."""
         if LinkPosition.SUBJECT in self.positions:
-            return _compiled(_subjects_and(self._objects, _TELLS))
-        return _compiled(rb"\n%s (?:(<)(?:%s)|<%s)" % (TERM, _TELLS, self._objects))
+            return _compiled(_subjects_and(self._objects, _DESCRIBES))
+        return _compiled(rb"\n%s (?:(<)(?:%s)|<%s)" % (TERM, _DESCRIBES, self._objects))
 
     def predicates(self) -> bytes:
         """Return an expression for the predicates whose objects are links."""
@@ -288,7 +286,7 @@ class LinkPolicy:
 
 
 class EveryLink:
-    """The default of `LINK_POLICY_CLASS`: all links of `follow`."""
+    """The default of `LINK_POLICY_CLASS`: all links selected by `follow`."""
 
     def choose(self, _document: Document, urls: list[str]) -> Iterable[str]:
         """Return all URLs."""
@@ -309,7 +307,7 @@ def _relations(words: set[str]) -> frozenset[Relation]:
 
 @lru_cache(64)
 def with_own(policy: LinkPolicy, schemes: frozenset[str]) -> LinkPolicy:
-    """Return a policy that also finds IRIs of schemes of the user's."""
+    """Return a policy that also finds IRIs of custom schemes."""
     own = tuple(sorted(schemes))
     return replace(policy, own_schemes=own) if own else policy
 
@@ -324,27 +322,27 @@ def _any_iri(iris: tuple[str, ...]) -> bytes:
     )
 
 
-def _subjects_and(objects: bytes, tells: bytes = b"") -> bytes:
-    """Return an expression for subjects, and for the objects of wanted predicates.
+def _subjects_and(objects: bytes, describes: bytes = b"") -> bytes:
+    """Return an expression for subjects, and for objects of selected predicates.
 
     Args:
-        objects: expression from behind `<` of the predicate on; empty for none.
-        tells: expression for predicates whose statements are left out: each is a
-            match of its own, with `_MARK` in the last group.
+        objects: expression that begins after `<` of the predicate; empty for none.
+        describes: expression for predicates whose statements are left out: each is a
+            separate match, with `_MARK` in the last group.
     """
     wanted = rb"(?:<%s|).*+" % objects if objects else rb".*+"
-    line = rb" (?!<(?:%s))%s" % (tells, wanted) if tells else rb" " + wanted
+    line = rb" (?!<(?:%s))%s" % (describes, wanted) if describes else rb" " + wanted
     more = b""
     for _ in range(_RUN_LINES - 1):
         more = rb"(?:\n<\1>" + line + more + rb"|)"
     first = line + more
-    if tells:
+    if describes:
         first = rb"(?:%s| (<))" % first
     return rb"\n(?:<([^>]*+)>|_:[^ \n]*+)" + first
 
 
 def _finder(pattern: bytes) -> _Find:
-    """Return a function that gives what all groups of an expression match."""
+    """Return a function that returns the matches of all groups of an expression."""
     compiled = re.compile(pattern)
     find = compiled.findall
     if compiled.groups == 1:

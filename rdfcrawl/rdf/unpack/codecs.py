@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.unpack.limits import UnpackLimits
 
 PIECE_BYTES: Final = 256 * 1024  # longest piece of output, so a bomb stays small
-_KEPT_BYTES: Final = 256 * 1024  # first bytes, kept to decode them again up to an error
-_TRAILER_BYTES: Final = 32  # at least what follows the data of a stream
-_STEP_BYTES: Final = 32 * 1024  # decoded at once, and lost if an error follows
+_KEPT_BYTES: Final = 256 * 1024  # first bytes, kept for decoding again up to an error
+_TRAILER_BYTES: Final = 32  # at least the length of any trailer
+_STEP_BYTES: Final = 32 * 1024  # decoded per call, and lost if an error follows
 _ANY: Final = bytes(range(256))
 
-# Raised by the libraries for broken input; only their code runs where these are caught.
+# Raised by the libraries for broken input; only caught around library calls.
 _BROKEN: Final[tuple[Any, ...]] = (  # the C modules' classes are typed loosely
     igzip_lib.error,
     brotli.error,
@@ -49,7 +49,7 @@ _MEMORY_WORDS: Final = ("memory usage limit", "too much memory")
 
 
 class BrokenStream(Exception):
-    """Raised for bytes that are invalid, or need too much memory (`needs_memory`)."""
+    """Bytes are invalid, or need too much memory (`needs_memory`)."""
 
     def __init__(self, detail: str, *, needs_memory: bool = False) -> None:
         super().__init__(detail)
@@ -68,11 +68,11 @@ class StreamCodec(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the stream has ended where it should."""
+        """Whether the stream ended properly."""
 
     @property
     def garbage(self) -> bytes:
-        """First bytes after the end that begin no further frame."""
+        """First bytes after the end that do not begin a further frame."""
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Yield the decoded `data`, at most `PIECE_BYTES` at a time.
@@ -89,7 +89,7 @@ class _FramedStreams:
         make: given the first bytes, returns a decompressor with the interface of `bz2`
             and `lzma`.
         follow: first bytes of further streams. Zeros before one are padding; other
-            bytes are garbage, at which decoding ends.
+            bytes are garbage and end decoding.
     """
 
     def __init__(self, make: Callable[[bytes], Any], *, follow: bytes = _ANY) -> None:
@@ -138,10 +138,10 @@ class _FramedStreams:
 class _CarefulCodec:
     """Wrapper of a codec that yields the output up to an error.
 
-    The libraries raise and discard the output of the latest input, which may be all of
-    a short document. So the last bytes, perhaps a checksum, are passed one by one, and
-    a stream with an error near its beginning is decoded again in short parts. An error
-    further on loses the latest output.
+    On an error, the libraries discard the output of the latest input, which may be a
+    complete short document. So the last bytes, which may be a checksum, are passed one
+    by one, and a stream with an early error is decoded again in short parts. A later
+    error loses the latest output.
     """
 
     def __init__(self, make: Callable[[], StreamCodec]) -> None:
@@ -167,14 +167,14 @@ class _CarefulCodec:
                     yield piece
         except BrokenStream as error:
             if self._n_in <= _KEPT_BYTES and not error.needs_memory:
-                yield from self._again(data)
+                yield from self._retry(data)
             raise
         if self._n_in <= _KEPT_BYTES:
             self._kept.append(data)
         else:
             self._kept.clear()
 
-    def _again(self, data: bytes) -> Iterator[bytes]:
+    def _retry(self, data: bytes) -> Iterator[bytes]:
         """Yield the output between the last piece and the error."""
         codec, n_known = self._make(), self._n_out
         with suppress(BrokenStream):
@@ -190,9 +190,9 @@ def _parts(data: bytes, n_bytes: int) -> Iterator[bytes]:
 
 
 class _Brotli:
-    """Decoder of brotli, whose windows are at most 16 MiB."""
+    """Decoder of brotli, with windows of at most 16 MiB."""
 
-    # The library rounds its limit up to the end of a block, at most twice as much.
+    # The library rounds its limit up to the end of a block, at most to twice as much.
     _LIMIT: Final = _STEP_BYTES
 
     def __init__(self) -> None:
@@ -222,9 +222,9 @@ class _Brotli:
 
 
 class _Deflate64:
-    """Decoder of Deflate64, in zip and 7z: deflate with windows of 64 KiB."""
+    """Decoder of Deflate64, used in zip and 7z: deflate with windows of 64 KiB."""
 
-    # The library does not limit its output; deflate grows by 1032 at most.
+    # The library does not limit its output; deflate expands at most 1032 times.
     _STEP: Final = PIECE_BYTES // 1032
 
     def __init__(self) -> None:
@@ -257,7 +257,7 @@ class _StoredCodec:
 
 
 class SizedStream:
-    """Wrapper of a codec that ends the stream after so many bytes."""
+    """Wrapper of a codec that ends the stream after `n_bytes`."""
 
     garbage = b""
 
@@ -282,7 +282,7 @@ class SizedStream:
 
 
 def gzip() -> StreamCodec:
-    """Return a decoder of consecutive gzip members (RFC 1952 2.2), with their CRCs."""
+    """Return a decoder of consecutive gzip members (RFC 1952 2.2), with CRC checks."""
     return _careful(
         lambda _: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
         follow=b"\x1f",
@@ -290,10 +290,10 @@ def gzip() -> StreamCodec:
 
 
 def deflate(*, is_bare: bool | None = None) -> StreamCodec:
-    """Return a decoder of deflate, bare (RFC 1951) or in zlib format (RFC 1950)."""
+    """Return a decoder of deflate, raw (RFC 1951) or in zlib format (RFC 1950)."""
 
     def make(data: bytes) -> Any:
-        # RFC 1950 2.2: the low four bits of the first byte are 8, or it is bare.
+        # RFC 1950 2.2: the low four bits of the first byte are 8; otherwise raw.
         bare = data[0] & 0x0F != 8 if is_bare is None else is_bare
         flag = igzip_lib.DECOMP_DEFLATE if bare else igzip_lib.DECOMP_ZLIB
         return igzip_lib.IgzipDecompressor(flag=flag)
@@ -308,7 +308,7 @@ def bzip2() -> StreamCodec:
 
 def _xz(memory_bytes: int) -> StreamCodec:
     """Return a decoder of consecutive xz streams with padding."""
-    limit = memory_bytes + 2**20  # for what is allocated beside the dictionary
+    limit = memory_bytes + 2**20  # additional allocations besides the dictionary
     return _careful(
         lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limit), follow=b"\xfd"
     )

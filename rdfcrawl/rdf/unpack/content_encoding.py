@@ -1,7 +1,7 @@
 """Undo `Content-Encoding`, piece by piece and within limits (RFC 9110 8.4).
 
-Servers name codings that are none (`UTF-8`, `none`), and some that they did not apply.
-As browsers do, the body is then taken as it is.
+Servers name codings that do not exist (`UTF-8`, `none`) or that they did not apply.
+The body is then used unchanged, as in browsers.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from rdfcrawl.rdf.unpack import codecs
 from rdfcrawl.rdf.unpack.codecs import BrokenStream, StreamCodec
 from rdfcrawl.rdf.unpack.limits import RATIO_FREE_BYTES
 
-ZSTD_WINDOW_LOG: Final = 23  # RFC 9659: a content coding's windows are <= 8 MiB
-MAX_CODINGS: Final = 5  # more is an attack, not a server; curl has the same limit
+ZSTD_WINDOW_LOG: Final = 23  # RFC 9659: windows of content codings are <= 8 MiB
+MAX_CODINGS: Final = 5  # more is an attack; same limit as curl
 
 # RFC 9110 8.4.1.3: x-gzip is equivalent.
 _DECODED: Final = {"gzip": "gzip", "x-gzip": "gzip", "x-deflate": "deflate"} | {
     name: name for name in ("deflate", "br", "zstd")
 }
-# What they make of a body is of no use to anybody who cannot undo them.
+# Codings without a decoder here.
 _NOT_DECODED: Final = frozenset(
     {"compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "sdch"}
 )
-# Files that no server should compress, and some say that they do.
+# Formats that are compressed already; some servers wrongly declare a coding for them.
 _MAGIC: Final = (b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"$HDT")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_LEAST_TEXT: Final = 16  # bytes; fewer may be text by chance
-_MOST_TEXT: Final = 1024  # bytes that are looked at
+_LEAST_TEXT: Final = 16  # bytes; fewer may look like text by chance
+_MOST_TEXT: Final = 1024  # bytes checked
 _CONTROLS: Final = frozenset(range(32)) - frozenset(b"\t\n\f\r")
 
 
 class UnknownCoding(SourceFault):
-    """A body was coded in a way that cannot be undone."""
+    """A body has a coding that cannot be decoded."""
 
 
 class BodyDecoder:
-    """The decoded pieces of one body, as its bytes arrive.
+    """Incremental decoder of one body.
 
     Raises:
-        SourceFault: `BAD_CONTENT_ENCODING` for too many codings, when made; see
-            `pieces` and `finish` for the rest.
+        SourceFault: `BAD_CONTENT_ENCODING` on construction, for too many codings; see
+            also `pieces` and `finish`.
     """
 
     def __init__(self, content_encoding: str, *, max_ratio: float) -> None:
@@ -54,11 +54,11 @@ class BodyDecoder:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the body was coded, and no more of it need come."""
+        """Whether the coded body is complete."""
         return bool(self._codecs) and all(codec.has_ended for codec in self._codecs)
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to, at most `codecs.PIECE_BYTES` at a time.
+        """Yield the decoded `data`, at most `codecs.PIECE_BYTES` at a time.
 
         Raises:
             SourceFault: `BAD_CONTENT_ENCODING` if the stream is broken, `TOO_LARGE`
@@ -69,8 +69,9 @@ class BodyDecoder:
             for piece in self._through(data, len(self._codecs) - 1):
                 self._n_out += len(piece)
                 if self._n_out > max(RATIO_FREE_BYTES, self._n_in * self._max_ratio):
-                    told = f"{counted(self._n_in, 'byte')} decode to over {self._n_out}"
-                    raise SourceFault(Reason.TOO_LARGE, told)
+                    n_in = counted(self._n_in, "byte")
+                    detail = f"{n_in} decode to over {self._n_out}"
+                    raise SourceFault(Reason.TOO_LARGE, detail)
                 yield piece
         except BrokenStream as exc:
             raise SourceFault(Reason.BAD_CONTENT_ENCODING, str(exc)) from exc
@@ -85,7 +86,7 @@ class BodyDecoder:
             raise SourceFault(Reason.TRUNCATED_BODY, "compressed stream is cut off")
 
     def _through(self, data: bytes, last: int) -> Iterator[bytes]:
-        """Undo codings from the one applied last (RFC 9110 8.4: listed in order)."""
+        """Decode from the last applied coding (RFC 9110 8.4: listed in order)."""
         if last < 0:
             yield data
             return
@@ -94,15 +95,15 @@ class BodyDecoder:
 
 
 class _DeclaredCodec:
-    """Decoder of the coding that a server has declared, if it has applied it."""
+    """Decoder of a declared coding, unless the server did not apply that."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._codec: StreamCodec | None = None
         self._is_plain = False
-        self._kept = b""  # what decoded to nothing so far
-        self._is_all_kept = True  # else it is too much
-        self._is_begun = False  # something was decoded
+        self._kept = b""  # input without output so far
+        self._is_all_kept = True  # False beyond a limit
+        self._is_begun = False  # there was output
 
     @property
     def is_complete(self) -> bool:
@@ -136,7 +137,7 @@ class _DeclaredCodec:
             yield self._kept
 
     def _begin(self, data: bytes) -> None:
-        """Decide by the first bytes how to decode the body."""
+        """Select the decoder by the first bytes of the body."""
         name = self._name
         is_text = len(data) >= _LEAST_TEXT and _is_text(data)
         if data.startswith(_GZIP) and name in ("deflate", "zstd"):
@@ -150,26 +151,26 @@ class _DeclaredCodec:
             self._is_plain = True
             return
         if name in _NOT_DECODED:
-            told = f"unknown coding {name!r}"
-            raise UnknownCoding(Reason.BAD_CONTENT_ENCODING, told)
+            detail = f"unknown coding {name!r}"
+            raise UnknownCoding(Reason.BAD_CONTENT_ENCODING, detail)
         self._codec = _codec(name)
 
 
 def _is_text(data: bytes) -> bool:
-    """Return whether a body begins as text does, and no compressed stream."""
+    """Return whether a body begins like text, not like a compressed stream."""
     begin = data[:_MOST_TEXT]
     if not _CONTROLS.isdisjoint(begin):
         return False
     try:
         begin.decode()
     except UnicodeDecodeError as exc:
-        # The last character may be cut off.
+        # The last character may be truncated.
         return len(data) > _LEAST_TEXT and exc.start >= len(begin) - 3
     return True
 
 
 def _codings(content_encoding: str) -> list[str]:
-    """Return the codings that change a body; others are taken for none."""
+    """Return the codings that change a body, without unknown names."""
     names = (
         name.partition(";")[0].strip(" \t\"'").lower()
         for name in content_encoding.split(",")

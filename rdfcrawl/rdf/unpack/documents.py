@@ -1,4 +1,4 @@
-"""Yield the documents in compressed files and archives, one after another."""
+"""Yield the documents in compressed files and archives, in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.members import ARCHIVES, ArchiveEntry
 from rdfcrawl.rdf.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch, ScratchTee
 from rdfcrawl.rdf.unpack.seven_zip import iter_seven_zip
-from rdfcrawl.rdf.unpack.streams import PieceStream, buffered, decoded, whole_if_short
+from rdfcrawl.rdf.unpack.streams import PieceStream, buffered, content_if_short, decoded
 from rdfcrawl.rdf.unpack.tar import iter_tar
 from rdfcrawl.rdf.unpack.zip import iter_zip
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.unpack.scratch import ScratchSpace, SeekableBytes
 
-# Faults of documents that were not, or not completely, read.
+# Faults of documents that were not or not completely read.
 INCOMPLETE: Final = frozenset(
     {
         *(Reason.TOO_LARGE, Reason.BAD_ARCHIVE, Reason.CHECKSUM, Reason.ENCRYPTED),
@@ -39,7 +39,7 @@ INCOMPLETE: Final = frozenset(
 )
 _MEMORY_SCRATCH_BYTES: Final = 64 * 2**20
 
-# Members without RDF, even if the name of the archive promises RDF.
+# Members without RDF, even if the name of the archive suggests RDF.
 _PROSE: Final = re.compile(
     r"(?:readme|licen[cs]e|copying|copyright|change(?:s|log)|notice|authors|"
     r"manifest|todo|news|install|makefile)(?![a-z])",
@@ -55,13 +55,12 @@ _NO_RDF: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedDocument:
-    """An unpacked document, to be read before the next one is taken."""
+    """An unpacked document, to be read before the next one."""
 
-    # of the members around the document, from the outside in; empty if there is no
-    # archive
+    # of the enclosing members, from the outside in; empty outside archives
     names: tuple[str, ...]
-    name: str  # unique name made of all `names`
-    file_name: str  # of the innermost member, or of the URL; without packings
+    name: str  # unique name made from `names`
+    file_name: str  # of the innermost member, or of the URL; without packing extensions
     packings: tuple[str, ...]  # from the outside in
     source: ByteSource  # the bytes, which end at a fault
     decision: FormatDecision  # on the format
@@ -80,18 +79,18 @@ def iter_documents(
 ) -> Iterator[PackedDocument]:
     """Yield the documents in a compressed file or archive, in order.
 
-    The format of a document is detected by its name and content; without extension, by
-    the names around it or the media type. Members that are not RDF are skipped with a
+    The name and content of a document determine its format; without extension, the
+    names around it or the media type. Members that are not RDF are skipped with a
     fault; folders, links and devices are only counted.
 
     Args:
         source: the published bytes.
-        packing: of these.
+        packing: of the source.
         url: of the source.
         media_type: of the Content-Type, or empty.
         limits: on all documents together.
-        scratch: for data to be read out of order; None: a little memory.
-        log: takes the faults, of which those in `INCOMPLETE` mean missing documents.
+        scratch: for random access; None: a little memory.
+        log: takes the faults; those in `INCOMPLETE` mean missing documents.
         is_read: whether extractors read a member that is not RDF, given its file name
             and first bytes.
 
@@ -110,7 +109,7 @@ def iter_documents(
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """A stream from a layer; `reopen` returns the bytes again, if possible."""
+    """A stream from a layer; `reopen` starts a second one, if possible."""
 
     file: io.BufferedReader
     layer: PackingLayer
@@ -119,11 +118,11 @@ class _Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """The names around a document, which may tell its format."""
+    """The names around a document, which may indicate its format."""
 
-    # innermost file name around the document that tells a format, or the outermost one
+    # innermost file name around the document that indicates a format, or the outermost
     hint: str
-    media_type: str  # of the source if it names a format of RDF, or empty
+    media_type: str  # of the source if it is an RDF format, or empty
     own: str = ""  # file name of the member without decoded packings, or empty
     names: tuple[str, ...] = ()
     packings: tuple[str, ...] = ()
@@ -131,7 +130,7 @@ class _Place:
     @classmethod
     def of(cls, url: str, media_type: str) -> _Place:
         declared = formats.format_of_media_type(media_type)
-        # Packed bytes are not a page, whatever the server calls them.
+        # Packed bytes are not a page, even if the server declares HTML.
         if declared is None or declared is formats.HTML:
             media_type = ""
         return cls(hint=url, media_type=media_type)
@@ -150,7 +149,7 @@ class _Place:
 
     def decide(self, head: bytes) -> FormatDecision:
         """Decide on the format by own name, content and the names around."""
-        if self.own.startswith("._"):  # metadata of macOS on a file of this name
+        if self.own.startswith("._"):  # macOS metadata of a file
             return sniffing.decide("", "", head)
         if self.own:
             decision = sniffing.decide("", self.own, head)
@@ -166,7 +165,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Unpacking:
-    """The unpacking of one source; `n_noted` counts faults caused by others, too."""
+    """The unpacking of one source; `n_noted` also counts follow-up faults."""
 
     _limits: UnpackLimits
     _scratch: ScratchSpace
@@ -195,16 +194,16 @@ class _Unpacking:
     ) -> _Stream:
         in_member = f" in {place.names[-1][:80]!r}" if place.names else ""
         pieces = partial(self._decoded, packing, what=packing.value + in_member)
-        layer, reopen = stream.layer.inside(), stream.reopen
+        layer, reopen_packed = stream.layer.inside(), stream.reopen
         file = PieceStream(pieces(stream.file, layer), note=self._note, layer=layer)
-        if reopen is None:
+        if reopen_packed is None:
             return _Stream(buffered(file), layer, None)
 
-        def again() -> BinaryIO:
-            upstream = reopen()
-            return _again(layer, partial(pieces, upstream), upstream)
+        def reopen() -> BinaryIO:
+            upstream = reopen_packed()
+            return _reopen(layer, partial(pieces, upstream), upstream)
 
-        return _Stream(buffered(file), layer, again)
+        return _Stream(buffered(file), layer, reopen)
 
     def _decoded(
         self, packing: PackingKind, file: BinaryIO, layer: PackingLayer, *, what: str
@@ -245,13 +244,13 @@ class _Unpacking:
         return iter_seven_zip(blob, layer, note)
 
     def _blob(self, stream: _Stream) -> SeekableBytes:
-        """Return the bytes for reading in any order."""
+        """Return the bytes for random access."""
         raw: object = stream.file.raw
         if isinstance(raw, io.BytesIO):
             return MemoryBlob(raw.getvalue())
         if not isinstance(raw, PieceStream):
             return FileBlob(stream.file)
-        data = whole_if_short(stream.file)
+        data = content_if_short(stream.file)
         if data is not None:
             return MemoryBlob(data)
         return self._scratch.hold(stream.file, max_bytes=self._limits.seekable_bytes)
@@ -259,8 +258,8 @@ class _Unpacking:
     def _member(self, entry: ArchiveEntry) -> _Stream:
         layer = entry.layer
         file = PieceStream(entry.pieces(layer), note=self._note, layer=layer)
-        again = partial(_again, layer, entry.pieces) if entry.is_reopenable else None
-        return _Stream(buffered(file), layer, again)
+        reopen = partial(_reopen, layer, entry.pieces) if entry.is_reopenable else None
+        return _Stream(buffered(file), layer, reopen)
 
     # -- documents -----------------------------------------------------------------
 
@@ -278,7 +277,7 @@ class _Unpacking:
             ):
                 yield from self._document(stream, place, decision)
             elif head:
-                self._pass_by(place, decision)
+                self._skip(place, decision)
 
     def _document(
         self, stream: _Stream, place: _Place, decision: FormatDecision
@@ -297,7 +296,7 @@ class _Unpacking:
     def _source(
         self, stream: _Stream, decision: FormatDecision, stack: ExitStack
     ) -> ByteSource:
-        data = whole_if_short(stream.file)
+        data = content_if_short(stream.file)
         if data is not None:
             return ByteSource(data)
         found = decision.format
@@ -307,7 +306,7 @@ class _Unpacking:
         if stream.reopen is None and needs_places:
             tee = ScratchTee(stream.file, self._scratch)
             stack.callback(tee.close)
-            return ByteSource(stream=tee.first(), reopen=tee.again)
+            return ByteSource(stream=tee.first(), reopen=tee.reopen)
         return ByteSource(stream=stream.file, reopen=stream.reopen)
 
     def _name(self, place: _Place) -> str:
@@ -320,7 +319,7 @@ class _Unpacking:
                 return f"{name}#{n}"
         return name
 
-    def _pass_by(self, place: _Place, decision: FormatDecision) -> None:
+    def _skip(self, place: _Place, decision: FormatDecision) -> None:
         self.n_noted += 1
         name = repr(place.names[-1][:80])
         if decision.found:
@@ -331,7 +330,7 @@ class _Unpacking:
 
     def _note(self, fault: SourceFault, layer: PackingLayer) -> None:
         self.n_noted += 1
-        # The content of a stream that was cut off is cut off too.
+        # Content of a truncated stream is truncated too: not noted again.
         if fault.fault.reason is not Reason.BAD_ARCHIVE or not layer.is_within_cut():
             self._log.note(fault.fault.reason, fault.fault.detail)
 
@@ -342,14 +341,14 @@ def _as_buffered(file: BinaryIO) -> io.BufferedReader:
     return buffered(cast("io.RawIOBase", file))
 
 
-def _again(
+def _reopen(
     layer: PackingLayer,
     pieces: Callable[[PackingLayer], Iterator[bytes]],
     upstream: BinaryIO | None = None,
 ) -> BinaryIO:
-    """Return the bytes of a layer again, with the same limits."""
-    own = PackingLayer(layer.meter.again())
+    """Return the bytes of a layer from the beginning, with the same limits."""
+    own = PackingLayer(layer.meter.restarted())
     return buffered(
-        # Faults were noted in the first reading.
+        # The first reading noted the faults.
         PieceStream(pieces(own), note=lambda *_: None, layer=own, upstream=upstream)
     )

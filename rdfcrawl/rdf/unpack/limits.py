@@ -1,4 +1,4 @@
-"""Limits on unpacking, and the counters that enforce them."""
+"""Limits on unpacking, and their counters."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 
-RATIO_FREE_BYTES = 2**20  # short content may compress as well as it likes
+RATIO_FREE_BYTES = 2**20  # the ratio of shorter content is not limited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackLimits:
     """Limits on one packed document; output before a limit is kept."""
 
-    # output of all layers together: `x.nt.gz` counts once, `x.nt.gz` in a compressed
-    # zip twice. As large as the longest dump that is fetched.
+    # output of all layers: `x.nt.gz` counts once, `x.nt.gz` in a compressed zip twice.
+    # Equal to the limit of fetched dumps.
     n_bytes: int = 50 * 2**30
-    # decoded to encoded bytes, beyond the first 1 MiB decoded: of each layer, and of
-    # all layers to the published bytes
+    # decoded to encoded bytes, beyond the first 1 MiB decoded: per layer, and of all
+    # layers to the published bytes
     ratio: float = 200.0
     n_members: int = 100_000  # entries of all archives, including folders
     depth: int = 3  # of nested packings; `x.tar.gz` has two
-    # longest packed archive that is spooled to be read out of order (zip and 7z have
-    # their directories at the end)
+    # longest archive that is spooled for random access (zip and 7z have their
+    # directories at the end)
     seekable_bytes: int = 8 * 2**30
-    # window or dictionary of one decoder. 128 MiB is what `zstd --ultra -22` asks for,
-    # and twice that of `xz -9` and `7z -mx=9`.
+    # window or dictionary of one decoder. 128 MiB suffices for `zstd --ultra -22`, and
+    # is twice the need of `xz -9` and `7z -mx=9`.
     codec_memory_bytes: int = 128 * 2**20
 
     @property
@@ -40,8 +40,8 @@ class UnpackMeter:
 
     Attributes:
         n_in: published bytes read.
-        n_out: bytes that all layers decoded to.
-        is_over: a limit on the whole was passed: nothing more is read.
+        n_out: bytes decoded by all layers.
+        is_over: an overall limit was exceeded; reading ends.
     """
 
     def __init__(self, limits: UnpackLimits, *, n_in: int = 0) -> None:
@@ -51,7 +51,7 @@ class UnpackMeter:
         self._n_members = 0
         self.is_over = False
 
-    def again(self) -> UnpackMeter:
+    def restarted(self) -> UnpackMeter:
         """Return a meter for a second reading, with the same limits."""
         return UnpackMeter(self.limits, n_in=self.n_in)
 
@@ -76,7 +76,7 @@ class PackingLayer:
         is_container: the layer only groups members, which are decoded one by one.
 
     Attributes:
-        is_cut: the layer ended early, so that inner layers must end early too.
+        is_cut: the layer ended early, so that inner layers also end early.
     """
 
     def __init__(
@@ -102,13 +102,13 @@ class PackingLayer:
         """Return whether this or an outer layer ended early."""
         return self.is_cut or (self._outer is not None and self._outer.is_within_cut())
 
-    def take(self, n_bytes: int) -> None:
+    def count_in(self, n_bytes: int) -> None:
         """Count encoded bytes."""
         self.n_in += n_bytes
         if self._outer is None or not self._outer._hides:  # noqa: SLF001
             self.meter.n_in += n_bytes
 
-    def give(self, n_bytes: int) -> None:
+    def count_out(self, n_bytes: int) -> None:
         """Count decoded bytes.
 
         Raises:
@@ -125,11 +125,11 @@ class PackingLayer:
             raise _bomb("ratio", self, limits)
         if meter.n_out > max(RATIO_FREE_BYTES, meter.n_in * limits.ratio):
             meter.is_over = True
-            raise _bomb("ratio over all", meter, limits)
+            raise _bomb("total ratio", meter, limits)
 
 
 def _bomb(
     what: str, counts: PackingLayer | UnpackMeter, limits: UnpackLimits
 ) -> SourceFault:
-    told = f"{counted(counts.n_out, 'byte')} out of {counts.n_in:,}"
-    return SourceFault(Reason.TOO_LARGE, f"{what} over {limits.ratio:g}: {told}")
+    ratio = f"{counted(counts.n_out, 'byte')} out of {counts.n_in:,}"
+    return SourceFault(Reason.TOO_LARGE, f"{what} over {limits.ratio:g}: {ratio}")

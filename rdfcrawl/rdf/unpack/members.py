@@ -28,15 +28,15 @@ class ArchiveEntry:
     """A file in an archive that is being read."""
 
     name: str  # as in the archive, shortened and without controls
-    layer: PackingLayer  # counts the bytes that the file is decoded from and to
-    # starts reading, counted by a layer; may be called again, with another layer, if
+    layer: PackingLayer  # counts encoded and decoded bytes of the file
+    # starts reading, counted by a layer; may be called again with another layer if
     # `is_reopenable`
     pieces: Callable[[PackingLayer], Iterator[bytes]]
     is_reopenable: bool = False
 
 
 def decode_name(octets: bytes, fallback: str = "latin-1") -> str:
-    """Return a name as text: UTF-8 if valid, else in the other charset."""
+    """Return a name as text: UTF-8 if valid, else in the fallback charset."""
     try:
         return clean_name(octets.decode())
     except UnicodeDecodeError:
@@ -44,15 +44,15 @@ def decode_name(octets: bytes, fallback: str = "latin-1") -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return a name that can be shown and stored; controls become U+FFFD."""
+    """Return a name for display and storage; controls become U+FFFD."""
     return _CONTROLS.sub("\ufffd", name[:MAX_NAME_CHARS])
 
 
 def graph_of_member(name: str) -> str | None:
-    """Return the URI that is URL-encoded in the name of a member, if there is one.
+    """Return the URI that is URL-encoded in the name of a member, if any.
 
     Source: Semantic Sitemaps section 2.3: "each file name is the URL encoded
-    URI/URL". Folders before the name do not count.
+    URI/URL". Leading folders are ignored.
 
     >>> graph_of_member("dump/http%3A%2F%2Fexample.org%2Fcaf%C3%A9")
     'http://example.org/café'

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.unpack.codecs import StreamCodec
 
 _LEAST_DICTIONARY: Final = 4096
-# Old and new 7z ids of filters for machine code, which some writers apply to any data.
+# Old and new 7z ids of filters for machine code; some writers apply them to any data.
 _NEW_FILTERS: Final = {
     b"\x04": lzma.FILTER_X86,
     b"\x05": lzma.FILTER_POWERPC,
@@ -32,7 +32,7 @@ _CHUNK_BYTES: Final = 2**16  # xz file format 5.3.1: of LZMA2
 
 
 def lzma1(properties: bytes, max_bytes: int) -> StreamCodec:
-    """Return a decoder of LZMA with a dictionary of at most so many bytes.
+    """Return an LZMA decoder with a dictionary of at most `max_bytes`.
 
     `properties` are `(pb * 5 + lp) * 9 + lc` and the size of the dictionary.
 
@@ -52,7 +52,7 @@ def lzma1(properties: bytes, max_bytes: int) -> StreamCodec:
 
 
 def lzma2(properties: bytes, max_bytes: int) -> StreamCodec:
-    """Return a decoder of LZMA2; see `lzma1`.
+    """Return an LZMA2 decoder; see `lzma1`.
 
     Source: xz file format 5.3.1.
     """
@@ -65,9 +65,9 @@ def lzma2(properties: bytes, max_bytes: int) -> StreamCodec:
 
 
 def branch_filter(method: bytes, n_bytes: int) -> StreamCodec | None:
-    """Return a decoder of a filter for machine code (BCJ); None for another method.
+    """Return a decoder of a filter for machine code (BCJ); None for other methods.
 
-    `method` is an id of 7z; `n_bytes` is the length of the data.
+    `method` is a 7z id; `n_bytes` is the length of the data.
     """
     found = _FILTERS.get(method)
     return None if found is None else _Filter(found, n_bytes)
@@ -76,8 +76,8 @@ def branch_filter(method: bytes, n_bytes: int) -> StreamCodec | None:
 class _Filter:
     """Decoder of a filter, which delays the last bytes.
 
-    liblzma only supports filters in front of LZMA2, so that the bytes are passed to it
-    as uncompressed chunks of LZMA2.
+    liblzma only supports filters in front of LZMA2, so that it receives the bytes as
+    uncompressed LZMA2 chunks.
     """
 
     is_complete = True
@@ -93,7 +93,7 @@ class _Filter:
         self._n_left -= len(data)
         for start in range(0, len(data), _CHUNK_BYTES):
             chunk = data[start : start + _CHUNK_BYTES]
-            head = b"\1" + (len(chunk) - 1).to_bytes(2)  # 1: begins a dictionary
+            head = b"\1" + (len(chunk) - 1).to_bytes(2)  # 1: new dictionary
             yield self._stream.decompress(head + chunk)
         if data and not self._n_left:
             yield self._stream.decompress(b"\0")  # ends LZMA2
@@ -108,4 +108,4 @@ def _checked(size: int, max_bytes: int) -> int:
 
 
 def _bad(what: str) -> SourceFault:
-    return SourceFault(Reason.BAD_ARCHIVE, f"bad properties of {what}")
+    return SourceFault(Reason.BAD_ARCHIVE, f"invalid properties of {what}")

@@ -1,4 +1,4 @@
-"""Spool bytes that must be read out of order or twice: in memory, or in one file."""
+"""Spool bytes for random access or repeated reading: in memory, or in one file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview
 
 BLOCK_BYTES: Final = 256 * 1024
-_FULL: Final = "no room to read it out of order"
-_SHARE: Final = 4  # whoever has filled a fourth of a disk is not the disk's victim
+_FULL: Final = "no scratch space for random access"
+_SHARE: Final = 4  # a document that fills a fourth of the disk is itself the cause
 
 
 class SeekableBytes(Protocol):
@@ -31,7 +31,7 @@ class SeekableBytes(Protocol):
         """Length."""
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
-        """Return so many bytes from an offset; fewer at the end."""
+        """Return `n_bytes` from an offset; fewer at the end."""
 
     def close(self) -> None:
         """Free the bytes; closing twice does nothing."""
@@ -41,7 +41,7 @@ class SpooledBytes(SeekableBytes, Protocol):
     """Bytes in a scratch space."""
 
     def append(self, data: Buffer) -> None:
-        """Add bytes to the last blob that was begun and is open (`TOO_LARGE`)."""
+        """Add bytes to the last blob, which must be open (`TOO_LARGE`)."""
 
     def map(self) -> memoryview:
         """Return all bytes as one buffer, to be released before `close`."""
@@ -51,8 +51,8 @@ class ScratchSpace(ABC):
     """A place to spool bytes.
 
     Attributes:
-        refusal: `errno` of a disk that refused bytes which were needed, and may take
-            them later; 0 if there was none.
+        refusal: `errno` of a disk that refused needed bytes but may accept them later;
+            0 if there was none.
     """
 
     refusal = 0
@@ -62,7 +62,7 @@ class ScratchSpace(ABC):
         """Return an empty blob, to be closed."""
 
     def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> SpooledBytes:
-        """Spool the rest of a stream (`TOO_LARGE`); return the blob, to be closed."""
+        """Spool the rest of a stream (`TOO_LARGE`); the caller closes the blob."""
         held = self.begin()
         try:
             while data := stream.read(BLOCK_BYTES):
@@ -83,7 +83,7 @@ class BlobReader:
         self._blob, self._at, self._end = blob, begin, min(end, blob.n_bytes)
 
     def read(self, n_bytes: int) -> bytes:
-        """Return the next bytes, at most so many; none at the end."""
+        """Return the next bytes, at most `n_bytes`; none at the end."""
         data = self._blob.read_at(self._at, max(0, min(n_bytes, self._end - self._at)))
         self._at += len(data)
         return data
@@ -101,7 +101,7 @@ class MemoryBlob:
         return len(self._data)
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
-        """Return so many bytes from an offset; fewer at the end."""
+        """Return `n_bytes` from an offset; fewer at the end."""
         return bytes(self._data[offset : offset + n_bytes])
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class MemoryBlob:
 
 
 class FileBlob:
-    """A file that is open for reading, and is closed with the blob."""
+    """A file that is open for reading; closed with the blob."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -117,7 +117,7 @@ class FileBlob:
         self.n_bytes = os.fstat(self._fd).st_size
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
-        """Return so many bytes from an offset; fewer at the end."""
+        """Return `n_bytes` from an offset; fewer at the end."""
         return _read_at(self._fd, offset, n_bytes)
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class FileBlob:
 
 
 class MemoryScratch(ScratchSpace):
-    """Scratch space in memory, of so many bytes at once."""
+    """Scratch space in memory, limited to `max_bytes`."""
 
     def __init__(self, max_bytes: int) -> None:
         self._n_free = max_bytes
@@ -136,7 +136,7 @@ class MemoryScratch(ScratchSpace):
         return _HeldInMemory(self)
 
     def take(self, n_bytes: int) -> None:
-        """Reserve bytes; a negative number frees them.
+        """Reserve bytes; a negative number frees some.
 
         Raises:
             SourceFault: `TOO_LARGE`.
@@ -168,8 +168,8 @@ class _HeldInMemory(MemoryBlob):
 class FileScratch(ScratchSpace):
     """Scratch space in one open file; no other file is opened.
 
-    Blobs lie behind one another, as nested archives need them: space is free again
-    when all blobs that were begun later are closed too.
+    Blobs are consecutive, which suits nested archives: the space of a blob is free when
+    all later blobs are closed too.
 
     Args:
         fd: open for reading and writing; its content is overwritten.
@@ -188,19 +188,19 @@ class FileScratch(ScratchSpace):
         return held
 
     def is_last(self, held: _HeldInFile) -> bool:
-        """Return whether no blob lies behind this one."""
+        """Return whether this is the last open blob."""
         return bool(self._open) and self._open[-1] is held
 
     def drop(self, held: _HeldInFile) -> None:
-        """Forget a blob; empty the file after the last one."""
+        """Remove a blob; empty the file after the last one."""
         self._open = [each for each in self._open if each is not held]
         if not self._open and not held.is_mapped():
-            # The process may not be allowed to; then the space is used again.
+            # The process may lack permission; then the space is reused.
             with suppress(OSError):
                 os.ftruncate(self.fd, 0)
 
     def note(self, error: OSError, n_bytes: int) -> None:
-        """Record what the disk refused after so many bytes were written."""
+        """Record the refusal of the disk after `n_bytes` were written."""
         facts = os.fstatvfs(self.fd)
         is_large = n_bytes * _SHARE > facts.f_blocks * facts.f_frsize
         if error.errno in PASSING and not is_large:
@@ -251,7 +251,7 @@ class _HeldInFile:
         return memoryview(self._map)
 
     def is_mapped(self) -> bool:
-        """Return whether the file may still be mapped, so that it must not shrink."""
+        """Return whether the file may still be mapped and must not shrink."""
         if self._map is not None:
             try:
                 self._map.close()
@@ -264,10 +264,10 @@ class _HeldInFile:
 
 
 class ScratchTee:
-    """Two readers of one stream: the first spools what the second may read.
+    """Two readers of one stream: the first spools bytes for the second.
 
-    Where the scratch space is full, the first reader goes on without, and there is no
-    second one.
+    If the scratch space is full, the first reader continues without spooling, and
+    there is no second one.
     """
 
     def __init__(self, stream: BinaryIO, scratch: ScratchSpace) -> None:
@@ -278,10 +278,10 @@ class ScratchTee:
         self._is_full = False
 
     def first(self) -> io.BufferedReader:
-        """Return the stream; once."""
+        """Return the stream; call once."""
         return _buffered(partial(self._read_at, is_first=True))
 
-    def again(self) -> io.BufferedReader:
+    def reopen(self) -> io.BufferedReader:
         """Return the stream from its beginning.
 
         Raises:
@@ -309,13 +309,13 @@ class ScratchTee:
             self._is_full = True
             if not is_first:
                 raise
-            # Nobody may ever want it again.
+            # Record the refusal only if a second reader needs the bytes.
             self._refusal, self._scratch.refusal = self._scratch.refusal, 0
         return data
 
 
 class _OffsetStream(PulledStream):
-    """A function that reads from an offset, as a stream."""
+    """Stream over a function that reads from an offset."""
 
     def __init__(self, read_at: Callable[[int, int], bytes]) -> None:
         self._read_at, self._at = read_at, 0

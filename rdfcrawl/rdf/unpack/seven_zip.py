@@ -101,7 +101,7 @@ class _Archive:
             if kind != ENCODED_HEADER:
                 break
             header, crc = self._coded_header(reader.streams())
-        raise SourceFault(Reason.BAD_ARCHIVE, "7z: no header where one should be")
+        raise SourceFault(Reason.BAD_ARCHIVE, "7z: a header is missing")
 
     def _stored_header(self, offset: int, size: int) -> bytes:
         if size > MAX_HEADER_BYTES:
@@ -145,7 +145,7 @@ class _Archive:
 
 
 class _OpenFolder:
-    """The files of a folder, one after another; `n_left` are still to come."""
+    """The files of a folder, in order; `n_left` remain."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class _OpenFolder:
         if self._is_broken:
             return None
         try:
-            if self._file is not None:  # what was not read of the one before
+            if self._file is not None:  # skip the unread rest of the previous file
                 for _ in self._file.pieces():
                     pass
             if self._stream is None:
@@ -195,7 +195,7 @@ class _OpenFolder:
             except SourceFault as fault:
                 self._is_broken = fault.fault.reason is not Reason.CHECKSUM
                 raise
-        else:  # a second time
+        else:  # a second reading
             yield from self.decode(layer)
 
     def decode(self, layer: PackingLayer) -> Iterator[bytes]:
@@ -235,7 +235,7 @@ class _File:
 
 
 def _codec(coder: CoderStep, limits: UnpackLimits) -> StreamCodec:
-    """Return the decoder of one step, which ends where the header says."""
+    """Return the decoder of one step, limited to the length in the header."""
     method = coder.method if coder.is_simple else b""
     codec: StreamCodec | None
     if method in _METHODS:
@@ -246,6 +246,6 @@ def _codec(coder: CoderStep, limits: UnpackLimits) -> StreamCodec:
         codec = branch_filter(method, coder.n_bytes)
     if codec is None:
         what = _UNREAD.get(method, method.hex())
-        detail = f"7z: coded in a way that is not read: {what}"
+        detail = f"7z: unsupported coding: {what}"
         raise SourceFault(Reason.BAD_ARCHIVE, detail)
     return codecs.SizedStream(codec, coder.n_bytes)

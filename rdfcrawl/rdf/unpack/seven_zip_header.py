@@ -1,8 +1,8 @@
 """Read the header of a 7z archive in bounded memory.
 
-Numbers per file are stored in arrays, file names undecoded.
+Numbers per file are stored in arrays, file names stay undecoded.
 
-Source: 7zFormat.txt of the LZMA SDK (public domain), which also names the properties.
+Source: 7zFormat.txt of the LZMA SDK (public domain), which names the properties.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ADDITIONAL_STREAMS_INFO: Final = 0x03
 HEADER, ENCODED_HEADER = 0x01, 0x17
 
 MAX_HEADER_BYTES: Final = 64 * 2**20
-_MAX_ENTRIES: Final = 2**20  # of any list: files, folders, streams
+_MAX_ENTRIES: Final = 2**20  # of each list: files, folders, streams
 _MAX_CODERS: Final = 8
 _MAX_SIZE: Final = 2**62
 _HAS_UNIX_MODE: Final = 0x8000
@@ -32,7 +32,7 @@ _IS_FOLDER: Final = 0x10
 
 @dataclass(frozen=True, slots=True)
 class CoderStep:
-    """One step of decoding; `is_simple` if it has one input and one output."""
+    """One step of decoding; `is_simple` with one input and one output."""
 
     method: bytes
     properties: bytes
@@ -44,7 +44,7 @@ class CoderStep:
 class SolidFolder:
     """Files that are coded as one stream."""
 
-    # in the order of decoding; none is simple unless they form a chain
+    # in decoding order; none if they are not simple or not a chain
     coders: list[CoderStep]
     n_packed_streams: int
     n_bytes: int = 0  # decoded length
@@ -70,9 +70,9 @@ class SevenZipFiles:
     """The entries of an archive."""
 
     n: int = 0
-    is_empty: bytes = b""  # for each, whether it has no data
+    is_empty: bytes = b""  # per entry, whether it has no data
     names: bytes = b""
-    # for each, those of Windows, with those of Unix in the upper half
+    # per entry, Windows attributes, with the Unix mode in the upper half
     attributes: array[int] = field(default_factory=lambda: array("I"))
 
     def iter_names(self) -> Iterator[str]:
@@ -89,7 +89,7 @@ class SevenZipFiles:
             at = end + 2
 
     def is_file(self, i: int) -> bool:
-        """Return whether an entry is neither folder nor link nor device."""
+        """Return whether an entry is a regular file."""
         if i >= len(self.attributes):
             return True
         value = self.attributes[i]
@@ -173,7 +173,7 @@ class HeaderReader:
                 folder.crc = crc if crc >= 0 else None
 
     def _folder(self) -> tuple[list[CoderStep], list[int], int, int]:
-        """Return the coders, their order, the numbers of streams out and in."""
+        """Return the coders, their order, and the numbers of streams out and in."""
         n_coders = self._number()
         if not 0 < n_coders <= _MAX_CODERS:
             raise _bad("coders")
@@ -293,7 +293,7 @@ class HeaderReader:
 
     def _refuse_external(self) -> None:
         if self._bytes(1)[0]:
-            raise _bad("parts of the header elsewhere")
+            raise _bad("external parts of the header")
 
     def _expect(self, kind: int) -> None:
         if (found := self._number()) != kind:
@@ -303,7 +303,7 @@ class HeaderReader:
         n = self._number()
         if n > _MAX_ENTRIES:
             raise SourceFault(Reason.TOO_MANY_MEMBERS, f"7z: {n}")
-        if n > 8 * len(self._data):  # an entry takes a bit at least
+        if n > 8 * len(self._data):  # an entry takes at least a bit
             raise _bad("counts")
         return n
 
@@ -332,7 +332,7 @@ class HeaderReader:
 
 
 def _order(coders: list[CoderStep], pairs: dict[int, int]) -> list[int]:
-    """Return the order of coders from the packed stream on; empty without a chain.
+    """Return the order of coders from the packed stream; empty without a chain.
 
     `pairs` maps an input stream to the output stream that feeds it; each coder has one
     output.

@@ -1,4 +1,4 @@
-"""Streams of unpacked bytes that end, instead of raising, where they are broken."""
+"""Streams of unpacked bytes that end at an error instead of raising."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _CHECKSUM_WORDS: Final = ("checksum", "crc", "adler")
 class PieceStream(PulledStream):
     """Pieces of bytes as a raw stream.
 
-    Half of a document can be read: a fault of the rest is noted, and ends the stream.
+    A fault is noted and ends the stream, so that the part before it can be read.
 
     Args:
         layer: source of the pieces; is cut after a fault.
         upstream: is closed with this stream.
 
     Attributes:
-        is_at_end: all pieces were taken.
+        is_at_end: all pieces were consumed.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class PieceStream(PulledStream):
         self.is_at_end = False
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the whole buffer unless the stream ends; return the number of bytes."""
+        """Fill the buffer unless the stream ends; return the number of bytes."""
         n_filled, n_bytes = 0, len(buffer)
         while n_filled < n_bytes:
             if not self._ready:
@@ -72,14 +72,14 @@ class PieceStream(PulledStream):
 
 
 class PieceReader:
-    """Reader of pieces of bytes, whose faults are raised."""
+    """Reader of pieces of bytes, which raises their faults."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._ready = memoryview(b"")
 
     def read(self, n_bytes: int) -> bytes:
-        """Return the next bytes, at most so many; none at the end."""
+        """Return the next bytes, at most `n_bytes`; none at the end."""
         while not self._ready:
             piece = next(self._pieces, None)
             if piece is None:
@@ -91,12 +91,12 @@ class PieceReader:
 
 
 def buffered(stream: io.RawIOBase) -> io.BufferedReader:
-    """Return a stream of which a whole piece can be peeked."""
+    """Return a stream with a buffer of one piece for `peek`."""
     return io.BufferedReader(stream, PIECE_BYTES)
 
 
-def whole_if_short(stream: io.BufferedReader) -> bytes | None:
-    """Return all bytes if they are less than a piece; nothing is consumed."""
+def content_if_short(stream: io.BufferedReader) -> bytes | None:
+    """Return the content if shorter than a piece; nothing is consumed."""
     raw = stream.raw
     head = stream.peek(1)
     if isinstance(raw, PieceStream) and len(head) < PIECE_BYTES and raw.is_at_end:
@@ -114,16 +114,16 @@ def decoded(
 ) -> Iterator[bytes]:
     """Yield decoded bytes, counted by a layer; `what` names the coding in faults.
 
-    If the coding `ends_itself`, bytes after its end belong to something else.
+    If the coding `ends_itself`, bytes after its end do not belong to it.
 
     Raises:
         SourceFault: `BAD_ARCHIVE`, `CHECKSUM`, `TOO_LARGE`.
     """
     try:
         while data := read(INPUT_BYTES):
-            layer.take(len(data))
+            layer.count_in(len(data))
             for piece in codec.pieces(data):
-                layer.give(len(piece))
+                layer.count_out(len(piece))
                 yield piece
             if codec.garbage:
                 break
@@ -134,7 +134,7 @@ def decoded(
     if not codec.is_complete:
         raise SourceFault(Reason.BAD_ARCHIVE, f"{what}: cut off")
     if codec.garbage and not ends_itself:
-        raise SourceFault(Reason.BAD_ARCHIVE, f"{what}: other bytes after its end")
+        raise SourceFault(Reason.BAD_ARCHIVE, f"{what}: trailing bytes")
 
 
 def _fault_of(error: BrokenStream, what: str) -> SourceFault:

@@ -78,7 +78,7 @@ class _Tar:
         self._n_left = 0 if kind in _HEADER_ONLY else size
         self._n_padding = -self._n_left % _RECORD
         has_holes = kind == b"S" or b"holes" in pax
-        # Before ustar a folder was a file whose name ends with a slash.
+        # Before ustar, a folder was a file with a trailing slash in its name.
         if kind not in _FILES or has_holes or name.endswith(b"/"):
             if kind == b"S":
                 self._skip_sparse_headers(header)
@@ -116,11 +116,11 @@ class _Tar:
         return self._exactly(size + -size % _RECORD)[:size]
 
     def _header(self) -> bytes | None:
-        """Return the next header; None at two records of zeros or the end of file."""
+        """Return the next header; None at two zero records or the end of file."""
         while True:
             header = self._stream.read(_RECORD)
             if not header and (self._n_zeros or self._n_headers):
-                return None  # some writers leave the end mark out
+                return None  # some writers omit the end marker
             if len(header) < _RECORD:
                 raise SourceFault(Reason.BAD_ARCHIVE, "tar: cut off")
             if not any(header):
@@ -135,13 +135,13 @@ class _Tar:
 
     def _check(self, header: bytes) -> None:
         blank = header[:148] + b" " * 8 + header[156:]
-        # Some old writers summed up signed bytes.
+        # Some old writers summed signed bytes.
         signed = sum(blank) - 256 * sum(octet > 127 for octet in blank)
         if _number(header[148:156], 8) not in (sum(blank), signed):
-            raise SourceFault(Reason.BAD_ARCHIVE, "tar: no header where one should be")
+            raise SourceFault(Reason.BAD_ARCHIVE, "tar: a header is missing")
 
     def _skip_sparse_headers(self, header: bytes) -> None:
-        """Skip the further headers of old GNU sparse files: byte 504 announces each."""
+        """Skip the further headers of old GNU sparse files; byte 504 announces each."""
         is_extended = header[482]
         n_bytes = 0
         while is_extended:
@@ -153,7 +153,7 @@ class _Tar:
 
 def _name(header: bytes) -> bytes:
     name = header[:100].partition(b"\0")[0]
-    # GNU's magic "ustar  " announces other fields in the place of the prefix.
+    # GNU's magic "ustar  " means other fields in place of the prefix.
     if header[257:263] == b"ustar\0":
         prefix = header[345:500].partition(b"\0")[0]
         if prefix:

@@ -1,4 +1,4 @@
-"""Read zip by its directory; without one, from the beginning.
+"""Read zip through its directory; without one, sequentially.
 
 Source: PKWARE APPNOTE.TXT 6.3.10, whose section numbers are cited below.
 """
@@ -77,7 +77,7 @@ class _Zip:
     def __init__(self, blob: SeekableBytes, layer: PackingLayer) -> None:
         self._blob, self._layer = blob, layer
         self._n_packed = 0
-        self._shift = 0  # of all offsets: a program may stand before the archive
+        self._shift = 0  # of all offsets: a program may precede the archive
         self._lost: SourceFault | None = None
 
     def headers(self) -> Iterator[_Header]:
@@ -108,7 +108,7 @@ class _Zip:
         local = self._unpack(_LOCAL, header.at, b"PK\3\4")
         begin = header.at + _LOCAL.size + local[9] + local[10]
         if header.n_packed is not None and self._lost is None:
-            # Members that share bytes would make a bomb of a low ratio.
+            # Overlapping members would make a bomb with a low ratio.
             self._n_packed += header.n_packed
             if self._n_packed > self._blob.n_bytes:
                 raise SourceFault(Reason.BAD_ARCHIVE, "zip: members overlap")
@@ -143,7 +143,7 @@ class _Zip:
 
     def _directory(self) -> tuple[int, int]:
         n_bytes = self._blob.n_bytes
-        tail_at = max(0, n_bytes - _END.size - 0xFFFF)  # a comment is as long
+        tail_at = max(0, n_bytes - _END.size - 0xFFFF)  # longest comment
         tail = self._blob.read_at(tail_at, n_bytes - tail_at)
         found = tail.rfind(b"PK\5\6")
         if found < 0 or len(tail) - found < _END.size:
@@ -161,7 +161,7 @@ class _Zip:
     def _end64(self, end_at: int, size: int, offset: int) -> tuple[int, int, int]:
         locator_at = end_at - _LOCATOR64.size
         if locator_at < 0 or self._blob.read_at(locator_at, 4) != b"PK\6\7":
-            return end_at, size, offset  # the numbers are as they are
+            return end_at, size, offset  # no zip64
         at = self._unpack(_LOCATOR64, locator_at, b"PK\6\7")[2]
         if self._blob.read_at(at, 4) != b"PK\6\6":  # after a program
             at = locator_at - _END64.size
@@ -193,14 +193,14 @@ class _Zip:
     def _unpack(self, struct: Struct, at: int, signature: bytes) -> tuple[int, ...]:
         data = self._blob.read_at(at, struct.size)
         if len(data) < struct.size or not data.startswith(signature):
-            raise SourceFault(Reason.BAD_ARCHIVE, "zip: a header is not where it says")
+            raise SourceFault(Reason.BAD_ARCHIVE, "zip: a header is missing")
         fields: tuple[int, ...] = struct.unpack(data)
         return fields
 
     # -- without directory ---------------------------------------------------------
 
     def _scan(self) -> Iterator[_Header]:
-        """Yield the local headers, as far as they can be followed."""
+        """Yield the chain of local headers."""
         at = 0
         while self._blob.read_at(at, 4) == b"PK\3\4":
             try:
@@ -223,11 +223,11 @@ class _Zip:
                 at=at,
             )
             at += _LOCAL.size + n + n_extra
-            # If the sizes come after the data, the next header must be searched.
+            # If the sizes come after the data, search for the next header.
             at = at + n_packed if has_sizes else self._find_local(at)
 
     def _find_local(self, at: int) -> int:
-        """Return the offset of the next local header, as it seems; or of the end."""
+        """Return the offset of the next apparent local header; or of the end."""
         while data := self._blob.read_at(at, BLOCK_BYTES):
             found = data.find(b"PK\3\4")
             if found >= 0:
@@ -247,7 +247,7 @@ def _codec(
     codec = lzma1(read(size), limits.codec_memory_bytes)
     if header.n_bytes is None:
         return codec
-    return codecs.SizedStream(codec, header.n_bytes)  # it may lack an end mark
+    return codecs.SizedStream(codec, header.n_bytes)  # it may lack an end marker
 
 
 def _extras(extra: bytes) -> Iterator[tuple[int, bytes]]:

@@ -31,7 +31,7 @@ def iter_agents(
     for one in publishers:
         yield from _agent(one, dataset, f"{DCTERMS}publisher", writer)
     if organization is not None:
-        # Whoever keeps the entry publishes it, unless somebody else is said to.
+        # The organization of the entry is the publisher, unless another is stated.
         predicate = f"{PROV}wasAttributedTo" if publishers else f"{DCTERMS}publisher"
         yield from _organization(organization, dataset, predicate, portal, writer)
     for key, predicate in AGENTS:
@@ -102,12 +102,12 @@ def _organization(
     node = writer.node(fields.get("uri"), name and portal.page("organization", name))
     yield terms.statement(dataset, f"<{predicate}>", node)
     yield terms.statement(node, TYPE, f"<{FOAF}Agent>")
-    # `type` is CKAN's own word for it, `title` what people call it.
-    said = {
+    # `type` is a word of CKAN, `title` the name for people.
+    values: dict[str, Any] = {
         "name": fields.get("title_translated", "title", "display_name", "name"),
         "type": fields.get("dcat_type"),
     }
-    said |= {key: fields.get(key) for key in ("email", "url", "identifier")}
-    yield from iter_fields(PackageFields(said), AGENT_FIELDS, node, writer)
+    values |= {key: fields.get(key) for key in ("email", "url", "identifier")}
+    yield from iter_fields(PackageFields(values), AGENT_FIELDS, node, writer)
     description = fields.get("description")
     yield from writer.texts(node, f"<{DCTERMS}description>", description)

@@ -16,7 +16,7 @@ from rdfcrawl.uri import MAX_URL_CHARS, BadUri, requestable
 
 SCHEMES: Final = frozenset({"http", "https"})
 MAX_ROWS: Final = 1000  # CKAN's own default of ckan.search.rows_max
-AUTHORIZATION: Final = "Authorization"  # every version takes keys and tokens in it
+AUTHORIZATION: Final = "Authorization"  # header of keys and tokens in all versions
 
 _ACTION_PATH = re.compile(r"/api(?:/[123])?(?:/(?:action|rest|search)\b.*)?/?\Z")
 _SITE_PATH = re.compile(
@@ -30,9 +30,9 @@ _HAS_OR = re.compile(r"\bOR\b|\|\|").search
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalScope:
-    """The part of a portal that is harvested; empty is the whole portal.
+    """The part of a portal to harvest; the entire portal by default.
 
-    `q` is a query as people type it, `fq` a filter query in Solr's syntax.
+    `q` is a query of the search box, `fq` a filter query in Solr's syntax.
     """
 
     organization: str = ""
@@ -41,8 +41,8 @@ class PortalScope:
     fq: str = ""
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the whole portal is harvested."""
+    def is_unrestricted(self) -> bool:
+        """Whether the entire portal is harvested."""
         return not (self.organization or self.group or self.q.strip() or self.fq)
 
     def filters(self) -> list[str]:
@@ -60,12 +60,12 @@ class PortalScope:
         return clauses
 
 
-WHOLE: Final = PortalScope()
+ENTIRE_PORTAL: Final = PortalScope()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CkanRequest:
-    """A request, a POST if it has a body; `headers`, with a key, are not shown."""
+    """A request, a POST if it has a body; `repr` hides the headers with the key."""
 
     url: str
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -76,18 +76,18 @@ class CkanRequest:
 class PortalAddress:
     """URL of a portal, and the requests of a harvest."""
 
-    # of the front page, without the final slash: `https://h` or, mounted under a path,
+    # of the front page, without the final slash: `https://h` or, below a path,
     # `https://h/data`
     url: str
-    scope: PortalScope = WHOLE  # the part that is harvested
-    # API key or token; only ever sent to `url`
+    scope: PortalScope = ENTIRE_PORTAL
+    # API key or token, sent only to `url`
     key: str = field(default="", repr=False)
 
     @property
     def catalogue_urls(self) -> tuple[str, ...]:
-        """Alternative URLs of the catalogue in ckanext-dcat; the fastest to read first.
+        """Alternative URLs of the catalogue in ckanext-dcat, fastest to read first.
 
-        A portal without ckanext-dcat answers 404.
+        A portal without ckanext-dcat responds with 404.
 
         Source: the documentation of ckanext-dcat, "RDF endpoints".
         """
@@ -98,7 +98,7 @@ class PortalAddress:
     ) -> CkanRequest:
         """Return the request of one action.
 
-        A GET, which caches may answer; a POST if the URL would be too long.
+        A cacheable GET, or a POST if the URL would be too long.
         """
         url = f"{self.url}/api/3/action/{name}"
         headers = [("Accept", "application/json")]
@@ -124,11 +124,11 @@ class PortalAddress:
         """Return the request of a page of `package_search`, restricted to the scope.
 
         Args:
-            rows: size of the page; portals may give fewer (`MAX_ROWS`, often 100).
+            rows: size of the page; portals may return fewer (`MAX_ROWS`, often 100).
             start: rows before the page.
             sort: order in Solr's syntax; empty leaves it to the portal.
-            modified_from: least `metadata_modified`, as `solr_time` writes it.
-            clauses: more of `fq`.
+            modified_from: minimum `metadata_modified`, in the form of `solr_time`.
+            clauses: further clauses of `fq`.
         """
         filters = [*self.scope.filters(), *clauses]
         if modified_from:
@@ -143,7 +143,7 @@ class PortalAddress:
         return self.action("package_search", parameters)
 
     def search_ids(self, ids: Iterable[str], *, rows: int) -> CkanRequest:
-        """Return the request for the existing ones of some datasets."""
+        """Return a request that finds which of the datasets exist."""
         alternatives = " OR ".join(map(phrase, ids))
         plain = PortalAddress(url=self.url, key=self.key)
         return plain.search(rows=rows, clauses=[f"+id:({alternatives})"])
@@ -153,16 +153,16 @@ class PortalAddress:
         return self.action("package_show", {"id": name})
 
     def status(self) -> CkanRequest:
-        """Return the request of the portal's description of itself."""
+        """Return the request for the description of the portal."""
         return self.action("status_show")
 
     def page(self, section: str, name: str) -> str:
-        """Return the URL of a page, as `page("dataset", id)`."""
+        """Return the URL of a page, for example `page("dataset", id)`."""
         return f"{self.url}/{section}/{path_segment(name)}"
 
 
 def portal_url(url: str) -> str:
-    """Return the URL of the portal, from any URL within it.
+    """Return the URL of the portal of any URL within it.
 
     CKAN's own paths are cut off: the API, pages of datasets, catalogues.
 
@@ -184,7 +184,7 @@ def portal_url(url: str) -> str:
 
 
 def is_api_url(url: str) -> bool:
-    """Return whether a URL has a path of the action API, which nothing else has."""
+    """Return whether a URL has a path of the action API."""
     try:
         path = requestable(url, schemes=SCHEMES).partition("?")[0]
     except BadUri:

@@ -29,12 +29,12 @@ def iter_distributions(
 ) -> Iterator[str]:
     """Yield the statements about the resources of a dataset, in their order.
 
-    `page` is the URL of the dataset's page, below which resources have their pages. A
-    value that is no resource is counted as `BAD_TERM`.
+    `page` is the URL of the dataset's page, below which resources have their pages. An
+    invalid resource is counted as `BAD_TERM`.
     """
     if not isinstance(resources, list):
         if resources is not None:
-            writer.log.note(Reason.BAD_TERM, f"no resources: {resources!r:.200}")
+            writer.log.note(Reason.BAD_TERM, f"not resources: {resources!r:.200}")
         return
     most = writer.limits.resources
     if len(resources) > most:
@@ -43,7 +43,7 @@ def iter_distributions(
     nodes: set[str] = {dataset}
     for one in resources[:most]:
         if not isinstance(one, dict):
-            writer.log.note(Reason.BAD_TERM, f"no resource: {one!r:.200}")
+            writer.log.note(Reason.BAD_TERM, f"not a resource: {one!r:.200}")
         elif one.get("state") != "deleted":
             yield from _distribution(one, dataset, page, writer, nodes)
 
@@ -75,14 +75,14 @@ def _distribution(
 
 
 def _urls(fields: PackageFields, node: str, writer: DatasetWriter) -> Iterator[str]:
-    """Yield the access URL, which is `url` unless stated, and the download URL.
+    """Yield the access URL, by default `url`, and the download URL.
 
-    DCAT-AP 3.0, "access URL": mandatory; the download URL is used if it stands alone.
+    DCAT-AP 3.0, "access URL": mandatory, so a lone download URL is used for both.
     """
     url, download = fields.text("url"), fields.text("download_url")
     access = fields.text("access_url") or url or download
     if fields.text("url_type") == "upload" and url and not download:
-        download = url  # the portal has the file itself
+        download = url  # the portal hosts the file
     for text, name in ((access, "accessURL"), (download, "downloadURL")):
         if text:
             term = writer.term(text, ValueShape.IRI)

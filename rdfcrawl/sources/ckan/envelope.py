@@ -1,7 +1,7 @@
 """Responses of the action API: `{"success": …, "result": …}`.
 
-The datasets of a page are located first and decoded one by one afterwards, so that a
-page takes the memory of its text and of one dataset.
+The datasets of a page are located first and decoded one by one later, so a page needs
+only the memory of its text and of one dataset.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from typing import Any, Final, NoReturn
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 
-MAX_ANSWER_BYTES: Final = 64 * 2**20
+MAX_RESPONSE_BYTES: Final = 64 * 2**20
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _LOGIN = re.compile(
     r"type=[\"']?password|/(?:user/)?log_?in\b|\bsign[ -]in\b", re.IGNORECASE
 )
-_UNREADABLE = (ValueError, RecursionError)  # of `json`; also a number too long
+_UNREADABLE = (ValueError, RecursionError)  # of `json`, for example for long numbers
 _DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CkanAnswer:
+class CkanResponse:
     """A response of a portal."""
 
-    status: int  # of HTTP; 0 if there was no answer in time
-    # decoded; at most `MAX_ANSWER_BYTES` of it are read
+    status: int  # of HTTP; 0 after a timeout
+    # decoded; at most `MAX_RESPONSE_BYTES` are read
     body: bytes = field(default=b"", repr=False)
     url: str = ""  # after redirects
 
 
 class RequestRefused(SourceFault):
-    """The portal answered, and refuses the request.
+    """The portal refuses the request.
 
-    `kind` is `__type` of CKAN's error, as `Authorization Error`; empty if unknown.
+    `kind` is `__type` of CKAN's error (`Authorization Error`); empty if unknown.
     """
 
     def __init__(self, status: int, kind: str, message: str) -> None:
-        told = ": ".join(filter(None, (f"HTTP {status}", kind, message)))
-        super().__init__(Reason.BAD_ANSWER, told)
+        detail = ": ".join(filter(None, (f"HTTP {status}", kind, message)))
+        super().__init__(Reason.BAD_ANSWER, detail)
         self.status, self.kind = status, kind
 
 
-class DamagedAnswer(SourceFault):
-    """The body is none of the API: a page, cut off (`is_cut`), or of another shape."""
+class DamagedResponse(SourceFault):
+    """The body is not from the API, is cut off (`is_cut`), or has another shape."""
 
     def __init__(self, detail: str, *, is_cut: bool = False) -> None:
         super().__init__(Reason.BAD_ANSWER, detail)
@@ -57,17 +57,17 @@ class DamagedAnswer(SourceFault):
 
 @dataclass(frozen=True, slots=True)
 class PackageText:
-    """One dataset in the text of an answer, not yet read."""
+    """One dataset in the text of a response, not decoded yet."""
 
-    id: str  # permanent; the name if there is none
-    name: str  # as in the URL of the dataset
-    modified: str  # `metadata_modified` as the portal wrote it, or empty
-    state: str  # `active`, `deleted`, …; `active` if the portal does not say
+    id: str  # permanent; the name if missing
+    name: str  # in the URL of the dataset
+    modified: str  # `metadata_modified`, unparsed; may be empty
+    state: str  # `active`, `deleted`, …; `active` if missing
     _text: str = field(repr=False, compare=False)
     _begin: int = field(repr=False, compare=False)
 
     def load(self) -> dict[str, Any]:
-        """Return all that the portal says of the dataset."""
+        """Return the decoded dataset."""
         package: dict[str, Any] = _DECODER.raw_decode(self._text, self._begin)[0]
         return package
 
@@ -76,52 +76,52 @@ class PackageText:
 class DatasetPage:
     """A page of datasets."""
 
-    count: int | None  # rows that match, of all pages; None if the portal does not say
-    n_rows: int  # rows of this page, those that are no datasets included
+    count: int | None  # matching rows of all pages; None if missing
+    n_rows: int  # rows of this page, including invalid ones
     packages: tuple[PackageText, ...]  # in the order of the page
-    damage: str = ""  # what ended the reading early; empty if all was read
+    damage: str = ""  # error that ended reading early; empty if none
 
 
-def read_result(answer: CkanAnswer) -> Any:
+def read_result(response: CkanResponse) -> Any:
     """Return the value of `result`.
 
     Raises:
-        RequestRefused: the portal says that the request failed.
-        DamagedAnswer: the body is none of the API.
+        RequestRefused: the portal refused the request.
+        DamagedResponse: the body is not from the API.
     """
-    text = _text(answer)
+    text = _text(response)
     try:
         envelope = json.loads(text)
     except _UNREADABLE as error:
-        _raise_unreadable(answer, text, error)
-    result = _opened(answer, envelope)
-    _check_status(answer)
+        _raise_unreadable(response, text, error)
+    result = _opened(response, envelope)
+    _check_status(response)
     return result
 
 
-def read_page(answer: CkanAnswer) -> DatasetPage:
+def read_page(response: CkanResponse) -> DatasetPage:
     """Return the datasets of a response of `package_search`, or of a plain list.
 
     Rows before the text ends or breaks are kept: see `DatasetPage.damage`.
 
     Raises:
-        RequestRefused: the portal says that the request failed.
-        DamagedAnswer: the body is none of the API, and nothing was read.
+        RequestRefused: the portal refused the request.
+        DamagedResponse: the body is not from the API, and nothing was read.
     """
-    text = _text(answer)
+    text = _text(response)
     walk = _Walk(text)
     damage = ""
     try:
         walk.envelope()
     except _UNREADABLE as error:
         if not walk.packages:
-            _raise_unreadable(answer, text, error)
+            _raise_unreadable(response, text, error)
         damage = f"cut off or broken after {counted(walk.n_rows, 'row')}: {error}"
     if not damage:
-        _opened(answer, walk.members)
-    _check_status(answer)
+        _opened(response, walk.members)
+    _check_status(response)
     if not (damage or walk.has_rows):
-        raise DamagedAnswer("result has no list of datasets")
+        raise DamagedResponse("result has no list of datasets")
     count = walk.count
     is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
     return DatasetPage(
@@ -132,32 +132,33 @@ def read_page(answer: CkanAnswer) -> DatasetPage:
     )
 
 
-def read_package(answer: CkanAnswer) -> PackageText:
+def read_package(response: CkanResponse) -> PackageText:
     """Return the dataset of a response of `package_show`.
 
     Raises:
-        RequestRefused: there is none, or the portal does not show it.
-        DamagedAnswer: the body is none of the API.
+        RequestRefused: the dataset is missing or not public.
+        DamagedResponse: the body is not from the API.
     """
-    package = _package(read_result(answer), "", 0)
+    package = _package(read_result(response), "", 0)
     if package is None:
-        raise DamagedAnswer("result is no dataset")
-    text = answer.body.decode("utf-8-sig", "replace")
+        raise DamagedResponse("result is not a dataset")
+    text = response.body.decode("utf-8-sig", "replace")
     return replace(package, _text=text, _begin=_Walk(text).result_begin())
 
 
-def read_names(answer: CkanAnswer) -> list[str]:
+def read_names(response: CkanResponse) -> list[str]:
     """Return the names of a response of `package_list`.
 
     Raises:
-        RequestRefused, DamagedAnswer: see `read_result`; also for no list of texts.
+        RequestRefused, DamagedResponse: see `read_result`; also if the result is not a
+            list of strings.
     """
-    result = read_result(answer)
+    result = read_result(response)
     if not isinstance(result, list):
-        raise DamagedAnswer(f"result is {_kind(result)} where a list of names is due")
+        raise DamagedResponse(f"result is {_kind(result)} instead of a list of names")
     names = [one for one in result if isinstance(one, str) and one.strip()]
     if len(names) < len(result):
-        raise DamagedAnswer("the list of names holds other things")
+        raise DamagedResponse("the list of names has other values")
     return names
 
 
@@ -174,7 +175,7 @@ class _Walk:
         self._end = 0
 
     def envelope(self) -> None:
-        """Read all; raises what `json` does where the text breaks."""
+        """Read the text; raises the errors of `json`."""
         at = self._skip(0)
         if not self.text.startswith("{", at):
             self.members = {"": _DECODER.raw_decode(self.text, at)[0]}
@@ -191,7 +192,7 @@ class _Walk:
                 self.members[key], self._end = _DECODER.raw_decode(self.text, begin)
 
     def result_begin(self) -> int:
-        """Return where the value of `result` begins; the text is known to be right."""
+        """Return the position of the value of `result` in a valid text."""
         for key, begin in self._members(self._skip(0)):
             if key == "result":
                 return begin
@@ -217,7 +218,7 @@ class _Walk:
                 self.packages.append(package)
 
     def _members(self, at: int) -> Iterator[tuple[str, int]]:
-        """Yield key and begin of each value; whoever takes it sets `_end`."""
+        """Yield key and position of each value; the consumer sets `_end`."""
         for begin in self._items(at, "}"):
             key, end = _DECODER.raw_decode(self.text, begin)
             if not isinstance(key, str):
@@ -226,7 +227,7 @@ class _Walk:
             yield key, self._end
 
     def _items(self, at: int, closing: str) -> Iterator[int]:
-        """Yield where each item begins; whoever takes it sets `_end`."""
+        """Yield the position of each item; the consumer sets `_end`."""
         at = self._skip(at + 1)
         is_first = True
         while not self.text.startswith(closing, at):
@@ -266,75 +267,79 @@ def _word(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _text(answer: CkanAnswer) -> str:
-    """Return the text of a body, unless it is plainly no JSON."""
-    if len(answer.body) > MAX_ANSWER_BYTES:
-        raise SourceFault(Reason.TOO_LARGE, f"more than {MAX_ANSWER_BYTES} bytes")
-    text = answer.body.decode("utf-8-sig", "replace")
+def _text(response: CkanResponse) -> str:
+    """Return the text of a body; raises if it cannot be JSON."""
+    if len(response.body) > MAX_RESPONSE_BYTES:
+        raise SourceFault(Reason.TOO_LARGE, f"more than {MAX_RESPONSE_BYTES} bytes")
+    text = response.body.decode("utf-8-sig", "replace")
     begin = text[:200].lstrip()
     if not begin:
-        if answer.status >= 400 or not answer.status:
-            raise RequestRefused(answer.status, "", "empty answer")
-        raise DamagedAnswer("empty answer")
+        if response.status >= 400 or not response.status:
+            raise RequestRefused(response.status, "", "empty response")
+        raise DamagedResponse("empty response")
     if begin.startswith("<"):
-        is_login = _LOGIN.search(text[:20_000]) or _LOGIN.search(answer.url)
+        is_login = _LOGIN.search(text[:20_000]) or _LOGIN.search(response.url)
         what = "a login page" if is_login else "a page or XML"
-        if answer.status >= 400:
-            raise RequestRefused(answer.status, "", f"{what} instead of JSON")
-        raise DamagedAnswer(f"{what} instead of JSON: {answer.url}")
+        if response.status >= 400:
+            raise RequestRefused(response.status, "", f"{what} instead of JSON")
+        raise DamagedResponse(f"{what} instead of JSON: {response.url}")
     return text
 
 
-def _raise_unreadable(answer: CkanAnswer, text: str, error: BaseException) -> NoReturn:
-    if answer.status >= 400:
-        raise RequestRefused(answer.status, "", text[:100]) from None
+def _raise_unreadable(
+    response: CkanResponse, text: str, error: BaseException
+) -> NoReturn:
+    if response.status >= 400:
+        raise RequestRefused(response.status, "", text[:100]) from None
     if isinstance(error, RecursionError):
-        raise DamagedAnswer("JSON nested too deeply") from None
-    whole = text.rstrip()
+        raise DamagedResponse("JSON nested too deeply") from None
+    text = text.rstrip()
     is_cut = isinstance(error, json.JSONDecodeError) and (
-        error.pos >= len(whole) or "Unterminated" in error.msg
+        error.pos >= len(text) or "Unterminated" in error.msg
     )
-    what = "JSON that is cut off" if is_cut else "no JSON"
-    raise DamagedAnswer(f"{what}: {error}", is_cut=is_cut) from None
+    what = "truncated JSON" if is_cut else "not JSON"
+    raise DamagedResponse(f"{what}: {error}", is_cut=is_cut) from None
 
 
-def _opened(answer: CkanAnswer, envelope: Any) -> Any:
+def _opened(response: CkanResponse, envelope: Any) -> Any:
     """Return `result` of an envelope that states success."""
     if isinstance(envelope, dict) and envelope.keys() == {""}:
-        envelope = envelope[""]  # of `_Walk`: no object
+        envelope = envelope[""]  # `_Walk` found a value that is not an object
     if not isinstance(envelope, dict):
-        # CKAN answers a bare text where it does not know the action.
-        if answer.status >= 400 or isinstance(envelope, str):
-            raise RequestRefused(answer.status, "", str(envelope)[:200])
-        raise DamagedAnswer(f"{_kind(envelope)} where an object is due")
+        # CKAN responds with a bare string to an unknown action.
+        if response.status >= 400 or isinstance(envelope, str):
+            raise RequestRefused(response.status, "", str(envelope)[:200])
+        raise DamagedResponse(f"{_kind(envelope)} instead of an object")
     success = envelope.get("success")
     if success is False or (success is None and "error" in envelope):
         error = envelope.get("error")
         kind = error.get("__type") if isinstance(error, dict) else ""
         message = error.get("message") if isinstance(error, dict) else error
-        told = message if isinstance(message, str) else json.dumps(error)[:200]
-        raise RequestRefused(answer.status, kind if isinstance(kind, str) else "", told)
+        detail = message if isinstance(message, str) else json.dumps(error)[:200]
+        raise RequestRefused(
+            response.status, kind if isinstance(kind, str) else "", detail
+        )
     if success is not True and success is not None:
-        raise DamagedAnswer(f"success is {_kind(success)}")
+        raise DamagedResponse(f"success is {_kind(success)}")
     if "result" not in envelope:
-        raise DamagedAnswer("an object without result")
+        raise DamagedResponse("an object without result")
     return envelope["result"]
 
 
-def _check_status(answer: CkanAnswer) -> None:
-    if answer.status >= 400 or not answer.status:
-        detail = "an answer of success with this status"
-        raise RequestRefused(answer.status, "", detail)
+def _check_status(response: CkanResponse) -> None:
+    if response.status >= 400 or not response.status:
+        detail = "success reported with this status"
+        raise RequestRefused(response.status, "", detail)
 
 
 def _kind(value: Any) -> str:
-    """Return what JSON calls the type of a value."""
+    """Return the JSON name of the type of a value."""
     return "null" if value is None else _KINDS[type(value)]
 
 
 _KINDS: Final = {
     bool: "a boolean",
-    str: "a text",
+    str: "a string",
     int: "a number",
     float: "a number",
     list: "a list",

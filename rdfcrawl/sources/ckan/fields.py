@@ -1,4 +1,4 @@
-"""The table of fields: which key of a dataset is which property.
+"""The table of fields: the keys of a dataset and their properties.
 
 Source: CKAN's `package_show`; the documentation of ckanext-dcat, "DCAT to CKAN
 mapping" (DCAT-AP 1 to 3, DCAT-US 3, HealthDCAT-AP); ckanext-spatial; data.json.
@@ -15,10 +15,10 @@ from rdfcrawl.core.namespaces import DCTERMS, HEALTH, PROV
 
 
 class ValueShape(StrEnum):
-    """What the value of a field becomes."""
+    """Conversion of the value of a field."""
 
-    TEXT = "text"  # a literal, with its language where there are translations
-    IRI = "IRI"  # a literal, and a fault, if it is none
+    TEXT = "text"  # a literal; a translation has its language
+    IRI = "IRI"  # otherwise a literal, and a fault
     IRI_OR_TEXT = "IRI or text"
     DATE = "date"
     COUNT = "whole number"
@@ -38,9 +38,9 @@ class ValueShape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MappedField:
-    """A property, and the keys of the members or extras that state its value.
+    """A property, and the keys of members or extras with its value.
 
-    The first of the keys that has a value counts; with `is_list` it has several.
+    The first key with a value counts; with `is_list`, the value is a list.
     """
 
     keys: tuple[str, ...]
@@ -52,7 +52,7 @@ class MappedField:
 def _parse_table(text: str) -> tuple[MappedField, ...]:
     """Return the fields of a table; each line has property, shape and keys.
 
-    A shape with `*` is that of a list; prefixes are the names in `core.namespaces`.
+    `*` marks a list; prefixes are the names in `core.namespaces`.
     """
     fields = []
     for line in text.strip().splitlines():
@@ -175,7 +175,7 @@ VCARD:hasUID IRI_OR_TEXT identifier
 VCARD:hasTelephone TEXT phone telephone
 """)
 
-# Agents beside the publisher: key of the list, or prefix of flat keys
+# Agents except the publisher: key of the list, or prefix of flat keys
 AGENTS: Final = (
     ("creator", f"{DCTERMS}creator"),
     ("contributor", f"{DCTERMS}contributor"),

@@ -1,10 +1,10 @@
 """Datasets of CKAN, and the portal as their catalogue, in DCAT-AP.
 
 Most properties come from the table in `fields`; licence, keywords, groups, series and
-relationships have several values each, and functions here.
+relationships combine several values, so they have functions here.
 
-CKAN gives title, description and language of a site (`status_show`), but no publisher:
-that is the site itself, by its title.
+CKAN states title, description and language of a site (`status_show`), but no publisher;
+the site itself becomes the publisher, with its title as name.
 
 Source: CKAN, "Action API reference"; DCAT-AP 3.0, "Catalogue", of which title,
 description and publisher are mandatory.
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MAPPING_LIMITS: Final = MappingLimits()
 
-# Types of entries of well-known extensions that describe something else
+# Types of entries by extensions that are not datasets
 _NO_DATASETS: Final = frozenset({"harvest", "showcase", "application"})
 
 
@@ -73,17 +73,17 @@ def iter_statements(
 ) -> Iterator[str]:
     """Yield the statements of a dataset, without graph, for `checking.iter_checked`.
 
-    The name of the dataset is its `uri`, as in the portal's own DCAT, or else its
-    `document_url`; that of a distribution its `uri`, or else its page below that URL.
-    Texts without language are plain literals.
+    The dataset is named by its `uri`, as in the portal's own DCAT, or by its
+    `document_url`; a distribution by its `uri`, or by its page below that URL. Texts
+    without language are plain literals.
 
     Args:
-        package: of `package_show` or `package_search`, of any version of CKAN.
+        package: result of `package_show` or `package_search`, of any CKAN version.
         portal: of the dataset.
-        log: takes `BAD_TERM` for each value that does not fit its field (written as a
-            literal, or left out), `REPAIRED` for IRIs with escaped characters,
+        log: receives `BAD_TERM` for each value that does not fit its field (written as
+            a literal, or left out), `REPAIRED` for IRIs with escaped characters,
             `LITERAL_TOO_LONG` and `TOO_MANY_ENTRIES`.
-        limits: bounds.
+        limits: limits on the statements.
     """
     page = document_url(package, portal)
     fields = PackageFields(package)
@@ -121,14 +121,16 @@ def _iter_dataset(
 def _licence(
     fields: PackageFields, dataset: str, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Yield the licence: a URL, an id and a title, any of which may be absent."""
+    """Yield the licence: a URL, an id and a title, each optional."""
     own_id, other = fields.text("license_id"), fields.text("license", "licence")
     known = vocabularies.licence(own_id)
-    said = (fields.get("license_url"), own_id, other)
-    node = next(filter(None, map(writer.iri, said)), f"<{known}>" if known else "")
+    candidates = (fields.get("license_url"), own_id, other)
+    node = next(
+        filter(None, map(writer.iri, candidates)), f"<{known}>" if known else ""
+    )
     title = fields.text("license_title") or ("" if writer.iri(other) else other)
     if own_id == "notspecified" and not node:
-        return  # CKAN's word for none
+        return  # CKAN's value for no licence
     if not (node or title or own_id):
         return
     node = node or writer.new_blank()
@@ -153,14 +155,14 @@ def _keywords(
         values += [part.strip() for part in tag_string.split(",") if part.strip()]
     elif not tags:
         values += iter_values(tag_string)
-    said = [text for value in values for text in iter_texts(value)]
-    known = {text for text, _ in said}
+    keywords = [text for value in values for text in iter_texts(value)]
+    known = {text for text, _ in keywords}
     for tag in tags if isinstance(tags, list) else ():
         name = tag
         if isinstance(tag, dict):
             name = tag.get("display_name") or tag.get("name")
-        said += [each for each in iter_texts(name) if each[0] not in known]
-    for text, language in said:
+        keywords += [each for each in iter_texts(name) if each[0] not in known]
+    for text, language in keywords:
         keyword = writer.literal(text, language=language)
         yield terms.statement(dataset, f"<{DCAT}keyword>", keyword)
 
@@ -168,17 +170,19 @@ def _keywords(
 def _groups(
     fields: PackageFields, dataset: str, portal: PortalAddress, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Yield the groups of CKAN, which are the themes of its datasets."""
+    """Yield the groups of CKAN as themes."""
     groups = fields.get("groups")
     for group in groups if isinstance(groups, list) else ():
-        said = PackageFields(group if isinstance(group, dict) else {"name": group})
-        name = said.text("name", "id")
+        group_fields = PackageFields(
+            group if isinstance(group, dict) else {"name": group}
+        )
+        name = group_fields.text("name", "id")
         if not name:
             continue
         node = writer.node(portal.page("group", name))
         yield terms.statement(dataset, f"<{DCAT}theme>", node)
         yield terms.statement(node, TYPE, f"<{SKOS}Concept>")
-        title = said.get("title_translated", "title", "display_name", "name")
+        title = group_fields.get("title_translated", "title", "display_name", "name")
         yield from writer.texts(node, f"<{SKOS}prefLabel>", title)
 
 
@@ -223,9 +227,9 @@ def catalogue_url(portal: PortalAddress) -> str:
 def iter_catalogue(
     status: Mapping[str, Any], portal: PortalAddress, log: FaultLog
 ) -> Iterator[str]:
-    """Yield the statements of a catalogue, `<url>/`, as `iter_statements` does.
+    """Yield the statements of a catalogue, `<url>/`; see `iter_statements`.
 
-    `status` is the result of `status_show`; the host stands in for a missing title.
+    `status` is the result of `status_show`; a missing title is replaced by the host.
     """
     fields = PackageFields(status)
     writer = DatasetWriter(log, DEFAULT_MAPPING_LIMITS)
@@ -234,8 +238,8 @@ def iter_catalogue(
         return
     title = fields.get("site_title") or host_of(f"{portal.url}/")
     yield terms.statement(catalogue, TYPE, f"<{DCAT}Catalog>")
-    said = {"title": title, "description": fields.get("site_description") or title}
-    for name, value in said.items():
+    texts = {"title": title, "description": fields.get("site_description") or title}
+    for name, value in texts.items():
         yield from writer.texts(catalogue, f"<{DCTERMS}{name}>", value)
     language = fields.text("locale_default")
     for term, lines in writer.iter_objects(language, ValueShape.LANGUAGE):

@@ -1,4 +1,4 @@
-"""One page of datasets: its content, its credibility, and the next page."""
+"""One page of datasets: its content, plausibility checks, and the next page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.tasks.ckan import CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.envelope import (
-    CkanAnswer,
-    DamagedAnswer,
+    CkanResponse,
+    DamagedResponse,
     DatasetPage,
     PackageText,
     RequestRefused,
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.sources.ckan.api import PortalAddress
 
-NOT_THERE: Final = frozenset({401, 403, 404, 410})  # and not: asked wrongly
+NOT_THERE: Final = frozenset({401, 403, 404, 410})  # rather than a bad request
 
 _BY_TIME: Final = "metadata_modified asc, id asc"
 _NEWEST_FIRST: Final = "metadata_modified desc, id asc"
 _BY_ID: Final = "id asc"
-_AGAIN: Final = 3  # pages in a row that bring nothing new
-_FEW: Final = 5  # datasets that may be deleted between two pages of any portal
+_MAX_REPEATS: Final = 3  # consecutive pages without new rows
+_FEW: Final = 5  # datasets that may be deleted between two pages
 
 
 def sort_of(task: CkanTask) -> str:
@@ -60,10 +60,10 @@ class PageWork:
             task.order is CkanOrder.KEYSET and task.step is CkanStep.SEARCH
         )
 
-    def advance(self, answer: CkanAnswer) -> CkanOutcome:
-        """Return the outcome of the page; raises what `plan.advance` does."""
+    def advance(self, response: CkanResponse) -> CkanOutcome:
+        """Return the outcome of the page; raises the errors of `plan.advance`."""
         try:
-            page = read_page(answer)
+            page = read_page(response)
         except RequestRefused as refusal:
             return self._refused(refusal)
         except SourceFault as fault:
@@ -76,8 +76,8 @@ class PageWork:
         self._check_not_empty(page)
         if self._is_only_page(page):
             return self._outcome(page, None)
-        if self._is_again(page):
-            return self._further(page)
+        if self._is_repeated(page):
+            return self._after_repetition(page)
         if doubt := self._doubt(page):
             self.log.note(Reason.INCOMPLETE, f"order by time given up: {doubt}")
             return CkanOutcome(tasks=(self._weaker(),))
@@ -85,7 +85,7 @@ class PageWork:
             return self._gone_back(page)
         return self._outcome(page, self._next(page))
 
-    # -- what is in it -------------------------------------------------------------
+    # -- content -------------------------------------------------------------
 
     def _outcome(self, page: DatasetPage, following: CkanTask | None) -> CkanOutcome:
         task = self.task
@@ -97,7 +97,7 @@ class PageWork:
             tasks = ()
         is_listing = is_end and task.finds_deleted and not self._has_names()
         return CkanOutcome(
-            packages=tuple(filter(self._is_wanted, page.packages)),
+            packages=tuple(filter(self._is_selected, page.packages)),
             present=tuple(
                 one.id
                 for one in page.packages
@@ -111,7 +111,7 @@ class PageWork:
             listing=DatasetListing.SWEEP if is_listing else None,
         )
 
-    def _is_wanted(self, package: PackageText) -> bool:
+    def _is_selected(self, package: PackageText) -> bool:
         if package.state != "active":
             return False
         modified = solr_time(package.modified)
@@ -119,7 +119,9 @@ class PageWork:
 
     def _has_names(self) -> bool:
         is_search = self.task.step is CkanStep.SEARCH
-        return is_search and self.portal.scope.is_whole and not self.task.is_listing
+        return (
+            is_search and self.portal.scope.is_unrestricted and not self.task.is_listing
+        )
 
     def _after_sweep(self) -> tuple[CkanTask, ...]:
         task = self.task
@@ -128,38 +130,40 @@ class PageWork:
         rows = self.limits.n_names
         return (CkanTask(step=CkanStep.LISTING, since=task.since, rows=rows),)
 
-    # -- whether it may be believed ------------------------------------------------
+    # -- plausibility ------------------------------------------------
 
     def _check_not_empty(self, page: DatasetPage) -> None:
         task = self.task
         if not page.n_rows and task.is_sweep and not task.page and self.n_known:
-            raise DamagedAnswer(f"no datasets at all, where {self.n_known} are known")
+            raise DamagedResponse(f"no datasets, but {self.n_known} known")
 
-    def _is_again(self, page: DatasetPage) -> bool:
-        """Return whether the page ends as the one before, without anything new.
+    def _is_repeated(self, page: DatasetPage) -> bool:
+        """Return whether the page ends like the previous one, without new rows.
 
-        The cause is inserted rows, or a portal that ignores offsets.
+        Causes are inserted rows, or a portal that ignores offsets.
         """
         last, ids = self.task.last, [one.id for one in page.packages]
         return bool(last and self.task.start and ids[1:]) and ids[-1] == last
 
-    def _further(self, page: DatasetPage) -> CkanOutcome:
+    def _after_repetition(self, page: DatasetPage) -> CkanOutcome:
         task = self.task
-        if task.n_backs >= _AGAIN:
-            raise SourceFault(Reason.PAGING_LOOP, f"the page before {task.last} again")
+        if task.n_backs >= _MAX_REPEATS:
+            raise SourceFault(
+                Reason.PAGING_LOOP, f"the page before {task.last} is repeated"
+            )
         following = self._next(page)
         if following is not None:
             following = replace(following, n_backs=task.n_backs + 1)
         return self._outcome(page, following)
 
     def _is_only_page(self, page: DatasetPage) -> bool:
-        """Return whether the page has all rows, in whatever order."""
+        """Return whether the page has all rows, in any order."""
         task = self.task
-        is_whole = page.count is not None and page.n_rows >= page.count
-        return is_whole and not task.page and not task.start
+        has_all = page.count is not None and page.n_rows >= page.count
+        return has_all and not task.page and not task.start
 
     def _doubt(self, page: DatasetPage) -> str:
-        """Return why the order by time is not reliable; empty if it is."""
+        """Return why the order by time is unreliable; empty if it is reliable."""
         if not self._is_keyset:
             return ""
         if page.count is None:
@@ -174,28 +178,26 @@ class PageWork:
         if "" in times:
             return "datasets without time of modification"
         if any(a > b for a, b in pairwise(times)):
-            return "rows are not in the order asked for"
+            return "rows are not in the requested order"
         is_before = bool(times) and times[0] < self.task.cursor
-        return "rows from before the time asked for" if is_before else ""
+        return "rows from before the requested time" if is_before else ""
 
     def _lost(self, count: int, page: DatasetPage) -> str:
-        # A portal that shows other times than those it indexes would lose rows, the
-        # last one of the page before among them.
+        # If a portal shows other times than it indexes, rows would be lost, the last
+        # row of the previous page among them.
         expected = self.task.expected
         slack = max(_FEW, int(expected * self.limits.lost_share))
         slack = 1 if self._lacks_last(page) else slack
         is_lost = expected - count > slack
-        return (
-            f"{counted(count, 'row')} where {expected} were expected" if is_lost else ""
-        )
+        return f"{counted(count, 'row')} instead of {expected}" if is_lost else ""
 
     def _too_often_moved(self, page: DatasetPage) -> str:
         task = self.task
         is_last = task.start > 0 and task.n_backs >= self.limits.n_backs
-        return "rows of one time move" if is_last and self._has_moved(page) else ""
+        return "rows with equal times move" if is_last and self._has_moved(page) else ""
 
     def _has_moved(self, page: DatasetPage) -> bool:
-        """Return whether rows may have moved to before the page."""
+        """Return whether rows may have moved before the page."""
         if self._is_by_id(page):
             return bool(self.task.last) and page.packages[0].id > self.task.last
         return bool(page.packages) and self._lacks_last(page)
@@ -210,14 +212,14 @@ class PageWork:
         return bool(last) and all(one.id != last for one in page.packages)
 
     def _gone_back(self, page: DatasetPage) -> CkanOutcome:
-        """Keep the page, and go back to where no rows can have moved from."""
+        """Keep the page, and step back to rows that cannot have moved."""
         task = self.task
         is_harmless = sort_of(task) == _NEWEST_FIRST  # rows only move to later pages
         if is_harmless or task.n_backs >= self.limits.n_backs:
             if not is_harmless:
-                self.log.note(Reason.INCOMPLETE, "rows move while they are read")
+                self.log.note(Reason.INCOMPLETE, "rows move during the harvest")
             return self._outcome(page, self._next(page))
-        # By id it shows whether that was far enough; a time is begun again.
+        # With the order by id, a step may be short; with a time, restart at the time.
         steps = 2 ** (1 + task.n_backs) if self._is_by_id(page) else 2
         back = 0 if self._is_keyset else max(0, task.start - steps * task.rows)
         again = replace(
@@ -229,7 +231,7 @@ class PageWork:
         )
         return self._outcome(page, again)
 
-    # -- which is next ---------------------------------------------------------------
+    # -- next page ---------------------------------------------------------------
 
     def _next(self, page: DatasetPage) -> CkanTask | None:
         task = self.task
@@ -242,8 +244,8 @@ class PageWork:
         if page.count is not None and done >= page.count:
             return None
         ids = [one.id for one in page.packages]
-        # Without a count, the row that was asked for again alone is the end; a page
-        # of one row never has more.
+        # Without a count, a page with only the repeated row is the end; a page of one
+        # row never has more.
         is_end = page.count is None and task.rows > 1 and ids == [task.last]
         if is_end or self._is_before_since(page):
             return None
@@ -254,11 +256,11 @@ class PageWork:
     def _counted(self, page: DatasetPage, done: int) -> CkanTask:
         """Return the next page by number, which repeats the last row."""
         task = self.task
-        is_again = page.n_rows > 1 and bool(page.packages)
+        repeats_last = page.n_rows > 1 and bool(page.packages)
         return replace(
             task,
-            start=done - 1 if is_again else done,
-            last=page.packages[-1].id if is_again else "",
+            start=done - 1 if repeats_last else done,
+            last=page.packages[-1].id if repeats_last else "",
             rows=self._rows(),
             expected=page.count or 0,
             page=task.page + 1,
@@ -270,7 +272,7 @@ class PageWork:
         times = [solr_time(one.modified) for one in page.packages]
         latest = times[-1]
         if latest == task.cursor or times[0] == latest:
-            # All of one time, as after a bulk import
+            # All rows have one time, for example after a bulk import
             n_before = 0 if times[0] == task.cursor or not task.start else task.start
             expected = max((page.count or 0) - n_before, 0)
             counted = self._counted(page, done - n_before)
@@ -287,7 +289,7 @@ class PageWork:
         )
 
     def _rows(self) -> int:
-        """Return the size of the next page, which grows again after a large dataset."""
+        """Return the size of the next page, which grows back after a large dataset."""
         return max(self.task.rows, min(self.task.most, self.task.rows * 2))
 
     def _is_before_since(self, page: DatasetPage) -> bool:
@@ -299,7 +301,7 @@ class PageWork:
         is_ordered = "" not in times and all(a >= b for a, b in pairwise(times))
         return is_ordered and times[-1] < task.since
 
-    # -- answers that are no whole page ----------------------------------------------
+    # -- failures ----------------------------------------------
 
     def _refused(self, refusal: RequestRefused) -> CkanOutcome:
         task = self.task
@@ -312,12 +314,12 @@ class PageWork:
             raise refusal
         if task.order is not CkanOrder.PLAIN and refusal.status not in NOT_THERE:
             return CkanOutcome(tasks=(self._weaker(),))
-        if not self.portal.scope.is_whole:  # there is no other way to select
+        if not self.portal.scope.is_unrestricted:  # only a search can restrict
             raise refusal
         return CkanOutcome(tasks=(self._without_search(),))
 
     def _weaker(self) -> CkanTask:
-        """Return the first page in an order that demands less of the portal."""
+        """Return the first page in a simpler order."""
         task = self.task
         is_keyset = task.order is CkanOrder.KEYSET
         return CkanTask(
@@ -346,14 +348,16 @@ class PageWork:
         task = self.task
         reason, detail = fault.fault.reason, fault.fault.detail
         is_too_large = reason is Reason.TOO_LARGE
-        if not is_too_large and not (isinstance(fault, DamagedAnswer) and fault.is_cut):
+        if not is_too_large and not (
+            isinstance(fault, DamagedResponse) and fault.is_cut
+        ):
             raise fault
         self.log.note(reason, detail)
         if task.rows > 1:
             return CkanOutcome(tasks=(replace(task, rows=max(1, task.rows // 4)),))
         if not is_too_large:
             raise fault
-        self.log.note(Reason.INCOMPLETE, f"row {task.start} is passed over")
+        self.log.note(Reason.INCOMPLETE, f"row {task.start} is skipped")
         skipped = replace(task, start=task.start + 1, last="", page=task.page + 1)
         return CkanOutcome(tasks=(skipped,))
 
@@ -362,5 +366,5 @@ class PageWork:
         task = self.task
         self.log.note(Reason.BAD_ANSWER, page.damage)
         rows = max(1, min(task.rows // 4, page.n_rows))
-        packages = tuple(filter(self._is_wanted, page.packages))
+        packages = tuple(filter(self._is_selected, page.packages))
         return CkanOutcome(packages=packages, tasks=(replace(task, rows=rows),))

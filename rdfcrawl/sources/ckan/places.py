@@ -67,8 +67,8 @@ def iter_spatial(
     spatial = decoded(fields.get("spatial", "spatial_geom"))
     if isinstance(spatial, dict | list) and not _is_geometry(spatial):
         for one in iter_values(spatial):
-            said = one if isinstance(one, dict) else {"text": one}
-            yield from _place(_sorted_out(said, writer), dataset, writer)
+            place = one if isinstance(one, dict) else {"text": one}
+            yield from _place(_sorted_out(place, writer), dataset, writer)
     else:
         flat |= {
             key: value
@@ -145,7 +145,7 @@ def _is_geometry(value: Any) -> bool:
 
 
 def _sorted_out(place: Mapping[str, Any], writer: DatasetWriter) -> dict[str, Any]:
-    """Return a place, an IRI, box or label among its geometries under its own key."""
+    """Return a place with any IRI, box or label moved from its geometries."""
     found = dict(place)
     for key in ("geom", "text"):
         value = found.get(key)
@@ -168,10 +168,10 @@ def _place(
     node = writer.node(fields.get("uri"))
     label = fields.get("text", "label", "name")
     lines = writer.texts(node, f"<{SKOS}prefLabel>", label)
-    said = [(fields.get(*keys), predicate) for keys, predicate in _GEOMETRIES]
+    values = [(fields.get(*keys), predicate) for keys, predicate in _GEOMETRIES]
     if _is_geometry(place):
-        said.append((place, f"{LOCN}geometry"))
-    for value, predicate in said:
+        values.append((place, f"{LOCN}geometry"))
+    for value, predicate in values:
         lines.extend(
             terms.statement(node, f"<{predicate}>", literal)
             for literal in _geometries(value, writer)
@@ -197,13 +197,13 @@ def _geometries(value: Any, writer: DatasetWriter) -> Iterator[str]:
         crs = r"<http://www.opengis.net/def/crs/EPSG/0/\1> "
         yield writer.literal(_SRID.sub(crs, text), datatype=f"{GEOSPARQL}wktLiteral")
     elif text:
-        yield writer.unsuitable(text, "no geometry")
+        yield writer.unsuitable(text, "not a geometry")
     elif wkt := wkt_of(value):
         compact = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
         yield writer.literal(compact, datatype=f"{GEOSPARQL}geoJSONLiteral")
         yield writer.literal(wkt, datatype=f"{GEOSPARQL}wktLiteral")
     elif _is_geometry(value):
-        writer.log.note(Reason.BAD_TERM, f"no geometry: {value!r:.200}")
+        writer.log.note(Reason.BAD_TERM, f"not a geometry: {value!r:.200}")
 
 
 def _period(

@@ -1,12 +1,12 @@
 """Walk through a portal: from a task to its request, from its response to the next.
 
 A harvest walks `package_search` by the time of modification. Each page begins at the
-time of the row before it, so that moving rows (a dataset that changes meanwhile goes
-to the end) leave no gap; repeated rows are the same dataset and replace each other.
-Where a portal refuses that order, the walk falls back to counted rows in a stable
-order, to counted rows, to `package_list` with one request for each dataset, and to
-`current_package_list_with_resources`. A page that is too large or cut off is requested
-again with fewer rows.
+time of the last row before, so moving rows (a dataset that changes meanwhile moves to
+the end) leave no gap; repeated rows replace each other. If a portal refuses this order,
+the walk falls back to row numbers in a stable order, to plain row numbers, to
+`package_list` with one request for each dataset, and to
+`current_package_list_with_resources`. A page that is too large or truncated is
+requested with fewer rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.tasks.ckan import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.envelope import (
-    CkanAnswer,
+    CkanResponse,
     RequestRefused,
     read_names,
     read_package,
@@ -49,15 +49,14 @@ def first_task(
     """Return the first task of a harvest.
 
     Args:
-        portal: to be harvested.
+        portal: the portal to harvest.
         since: `times.since_for_next` of the last success; empty for everything.
-        has_known: earlier harvests remember datasets; find the deleted ones.
-        rows: size of a page, at least 2, as pages overlap by a row; portals may
-            give less.
+        has_known: earlier harvests remembered datasets, so find deleted ones.
+        rows: size of a page, at least 2, because pages overlap by a row; portals may
+            return fewer.
     """
-    is_whole = portal.scope.is_whole
-    # A part of a portal has no list of names: there the walk itself is the listing.
-    is_listing = has_known and not is_whole
+    # Without a list of names for a part of a portal, the walk itself is the listing.
+    is_listing = has_known and not portal.scope.is_unrestricted
     return CkanTask(
         step=CkanStep.SEARCH,
         since=since,
@@ -94,7 +93,7 @@ def request_of(task: CkanTask, portal: PortalAddress) -> CkanRequest:
 
 def advance(
     task: CkanTask,
-    answer: CkanAnswer,
+    response: CkanResponse,
     portal: PortalAddress,
     log: FaultLog,
     *,
@@ -105,46 +104,46 @@ def advance(
 
     Args:
         task: of the request.
-        answer: the response; 429 and 503 are better waited out first.
-        portal: as for the request.
-        log: takes `BAD_ANSWER`, `TOO_LARGE`, `PAGING_LOOP`, `TOO_MANY_ENTRIES` and
+        response: the response; wait after 429 and 503 before this call.
+        portal: the same as for the request.
+        log: receives `BAD_ANSWER`, `TOO_LARGE`, `PAGING_LOOP`, `TOO_MANY_ENTRIES` and
             `INCOMPLETE`.
         n_known: datasets remembered from earlier harvests of this scope.
-        limits: bounds.
+        limits: limits of the walk.
 
     Raises:
-        SourceFault: for the same reasons, where no other request is left: the harvest
-            has failed, and no dataset counts as deleted.
+        SourceFault: for the same reasons, if no other request is left: the harvest has
+            failed, and no dataset counts as deleted.
     """
     match task.step:
         case CkanStep.SEARCH | CkanStep.CURRENT:
             paging = PageWork(task, portal, log, n_known=n_known, limits=limits)
-            return paging.advance(answer)
+            return paging.advance(response)
         case CkanStep.NAMES:
-            return _after_names(task, answer, log, limits)
+            return _after_names(task, response, log, limits)
         case CkanStep.LISTING:
-            return _after_listing(task, answer, log, limits)
+            return _after_listing(task, response, log, limits)
         case CkanStep.SHOW:
-            outcome = _after_show(answer, log)
+            outcome = _after_show(response, log)
         case CkanStep.ABOUT:
-            outcome = CkanOutcome(catalogue=_catalogue(answer, log))
+            outcome = CkanOutcome(catalogue=_catalogue(response, log))
         case _ if task.is_alone:
-            outcome = _after_confirm_alone(task, answer)
+            outcome = _after_confirm_alone(task, response)
         case _:
-            outcome = _after_confirm(task, answer, log)
+            outcome = _after_confirm(task, response, log)
     return outcome
 
 
 def _after_names(
-    task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
+    task: CkanTask, response: CkanResponse, log: FaultLog, limits: PlanLimits
 ) -> CkanOutcome:
-    """Follow with one request for each name, and then the next page."""
-    names = _read_names(task, answer, log)
+    """Continue with one request for each name, and then the next page."""
+    names = _read_names(task, response, log)
     if names is None:
         current = replace(task, step=CkanStep.CURRENT, order=CkanOrder.PLAIN)
         return CkanOutcome(tasks=(current,))
     following = _next_names(task, names, log, limits)
-    # Whatever their time: one that fails must not be taken for old the next time.
+    # Of any time: a failed one must not be skipped as unchanged later.
     shows = (CkanTask(step=CkanStep.SHOW, ids=(name,)) for name in names)
     is_end = not following
     return CkanOutcome(
@@ -156,11 +155,11 @@ def _after_names(
 
 
 def _after_listing(
-    task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
+    task: CkanTask, response: CkanResponse, log: FaultLog, limits: PlanLimits
 ) -> CkanOutcome:
-    names = _read_names(task, answer, log)
+    names = _read_names(task, response, log)
     if names is None:
-        # No list: walk over all by search, and write only what is new.
+        # No list: walk over all datasets by search, and write only new ones.
         sweep = CkanTask(
             step=CkanStep.SEARCH,
             since=task.since,
@@ -177,10 +176,12 @@ def _after_listing(
     )
 
 
-def _read_names(task: CkanTask, answer: CkanAnswer, log: FaultLog) -> list[str] | None:
+def _read_names(
+    task: CkanTask, response: CkanResponse, log: FaultLog
+) -> list[str] | None:
     """Return the names of a page; None if the portal refuses the first page."""
     try:
-        return read_names(answer)
+        return read_names(response)
     except RequestRefused as refusal:
         if task.page:
             raise
@@ -192,10 +193,10 @@ def _next_names(
     task: CkanTask, names: list[str], log: FaultLog, limits: PlanLimits
 ) -> tuple[CkanTask, ...]:
     """Return the next page of names, if any; a page may be shorter than requested."""
-    if not names or len(names) > task.rows:  # more than asked for: all there are
+    if not names or len(names) > task.rows:  # more than requested: all names
         return ()
     if names[0] == task.last:
-        log.note(Reason.PAGING_LOOP, "the list of names takes no offset")
+        log.note(Reason.PAGING_LOOP, "the list of names ignores offsets")
         return ()
     if task.page >= limits.n_pages:
         detail = f"more than {counted(limits.n_pages, 'page')} of names"
@@ -204,13 +205,13 @@ def _next_names(
     return (replace(task, start=start, last=names[0], page=task.page + 1),)
 
 
-def _after_show(answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
+def _after_show(response: CkanResponse, log: FaultLog) -> CkanOutcome:
     try:
-        package = read_package(answer)
+        package = read_package(response)
     except RequestRefused as refusal:
         if refusal.status not in NOT_THERE:
             raise
-        log.note(Reason.BAD_ANSWER, refusal.fault.detail)  # listed, and not shown
+        log.note(Reason.BAD_ANSWER, refusal.fault.detail)  # listed, but not public
         return CkanOutcome()
     if package.state == "deleted":
         return CkanOutcome(deleted=(package.id,))
@@ -221,27 +222,29 @@ def _after_show(answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
     )
 
 
-def _catalogue(answer: CkanAnswer, log: FaultLog) -> dict[str, Any]:
+def _catalogue(response: CkanResponse, log: FaultLog) -> dict[str, Any]:
     """Return the status of a portal; empty if it requires a login."""
     try:
-        status = read_result(answer)
+        status = read_result(response)
     except SourceFault as fault:
         log.note(Reason.BAD_ANSWER, fault.fault.detail)
         return {}
     return status if isinstance(status, dict) else {}
 
 
-def _after_confirm(task: CkanTask, answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
-    """Write the datasets of a response again; the other requested ones are deleted."""
+def _after_confirm(
+    task: CkanTask, response: CkanResponse, log: FaultLog
+) -> CkanOutcome:
+    """Write the datasets of a response; the other requested ones are deleted."""
     try:
-        page = read_page(answer)
+        page = read_page(response)
     except SourceFault as fault:
         log.note(Reason.BAD_ANSWER, fault.fault.detail)
         return CkanOutcome(tasks=_alone(task))
     alive = {one.id: one for one in page.packages if one.state == "active"}
-    is_whole = not page.damage and page.count is not None
-    if not is_whole or page.count != page.n_rows or alive.keys() - set(task.ids):
-        log.note(Reason.BAD_ANSWER, "a search by id that has not just these")
+    is_complete = not page.damage and page.count is not None
+    if not is_complete or page.count != page.n_rows or alive.keys() - set(task.ids):
+        log.note(Reason.BAD_ANSWER, "a search by id returned other datasets")
         return CkanOutcome(tasks=_alone(task))
     return CkanOutcome(
         packages=tuple(alive.values()),
@@ -250,12 +253,13 @@ def _after_confirm(task: CkanTask, answer: CkanAnswer, log: FaultLog) -> CkanOut
     )
 
 
-def _after_confirm_alone(task: CkanTask, answer: CkanAnswer) -> CkanOutcome:
+def _after_confirm_alone(task: CkanTask, response: CkanResponse) -> CkanOutcome:
     try:
-        package = read_package(answer)
+        package = read_package(response)
     except RequestRefused as refusal:
-        # A deleted dataset is not found or, for the anonymous, not authorized: but
-        # only CKAN itself can say so, not what stands before it.
+        # CKAN responds "not found" to requests for a deleted dataset, or "not
+        # authorized" to anonymous ones. Without its error type, the response may be
+        # from a proxy.
         if refusal.status in NOT_THERE and refusal.kind:
             return CkanOutcome(deleted=task.ids)
         raise

@@ -1,4 +1,4 @@
-"""Recognition of CKAN portals by a page or a URL; nothing is requested."""
+"""Recognize CKAN portals by a page or a URL, without requests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rdfcrawl.uri.origin import is_same_origin
 
 LOOKED_AT_BYTES: Final = 512 * 1024
 _NAMED_WITHIN_BYTES: Final = 64 * 1024
-_ENOUGH: Final = 3  # of the marks below, where no generator is named
-_MAX_LINKS: Final = 1000  # with the path of a mark that are looked at
+_ENOUGH: Final = 3  # of the marks below, without a generator
+_MAX_LINKS: Final = 1000  # with the path of a mark, to examine
 _MAX_LINK_BYTES: Final = 2048  # of an element up to that path
 
 _find_metas = re.compile(rb"<meta\s[^>]{0,500}>").findall
@@ -34,7 +34,7 @@ _dataset_paths = re.compile(_DATASET + rb"(?:/[\w-]|[\"'?>\s])").finditer
 _organization_paths = re.compile(rb"/organization(?:/|[\"'?>\s])").finditer
 _is_link = re.compile(rb"href\s*+=\s*+[\"']?[^\"'>\s]*+\Z").match
 _is_anchor = re.compile(rb"<a\s").match
-# What else CKAN's own templates have, each behind a literal that is found fast.
+# Other marks of CKAN's templates, each after a literal that is found fast.
 _MARKS: Final = tuple(
     re.compile(text).search
     for text in (
@@ -53,9 +53,9 @@ _MARKS: Final = tuple(
 def recognize(url: str, body: bytes = b"") -> str:
     """Return the URL of the portal of a page, or an empty string.
 
-    A URL of the action API is enough. Of a page the first `LOOKED_AT_BYTES` count: the
-    generator, or three marks of CKAN's templates. A root that the page names is
-    believed on its own origin only.
+    A URL of the action API suffices. In the first `LOOKED_AT_BYTES` of a page, its
+    generator counts, or three marks of CKAN's templates. A site root stated in the page
+    must have the origin of the page.
     """
     try:
         base = portal_url(url)
@@ -81,7 +81,7 @@ def _is_named(head: bytes) -> bool:
 
 def _has_marks(head: bytes) -> bool:
     """Return whether a page has enough marks; each portal links to its datasets."""
-    if _DATASET not in head:  # as nearly all
+    if _DATASET not in head:  # the common case
         return False
     n_marks = sum(search(head) is not None for search in _MARKS)
     n_marks += _has_link(head, _dataset_paths(head), is_anchor=True)
@@ -92,7 +92,7 @@ def _has_marks(head: bytes) -> bool:
 def _has_link(
     head: bytes, paths: Iterator[re.Match[bytes]], *, is_anchor: bool
 ) -> bool:
-    """Return whether one of the paths is that of a link; each is read backwards."""
+    """Return whether one of the paths is in a link, searching backwards."""
     for path in islice(paths, _MAX_LINKS):
         end = path.start()
         begin = max(0, end - _MAX_LINK_BYTES)
@@ -106,7 +106,7 @@ def _has_link(
 
 
 def _site_root(head: bytes, url: str) -> str:
-    """Return the root that CKAN's templates state, if the page has its origin."""
+    """Return the root in CKAN's templates, if it has the origin of the page."""
     found = _SITE_ROOT(head)
     if not found:
         return ""

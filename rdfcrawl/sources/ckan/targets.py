@@ -1,8 +1,8 @@
-"""Classification of the URLs of a dataset by metadata alone; nothing is requested.
+"""Classification of the URLs of a dataset by metadata only, without requests.
 
-The format and media type of a resource count more than its URL; a packing does not say
-what is packed. Files of other formats are recognized, so that the spreadsheets of a
-portal are not downloaded by mistake.
+The format and media type of a resource take precedence over its URL; the name of a
+packing does not describe the content. Files of other formats are recognized, so that
+the spreadsheets of a portal are not downloaded.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 
 class TargetKind(StrEnum):
-    """What is behind a URL."""
+    """The kind of resource at a URL."""
 
     DUMP = "dump"  # RDF in a file, packed or not
     SPARQL = "sparql"  # an endpoint
     SITEMAP = "sitemap"  # a (semantic) sitemap
-    ARCHIVE = "archive"  # packed, and nobody says what
+    ARCHIVE = "archive"  # packed, with unknown content
     API = "api"  # a service of another protocol
-    PAGE = "page"  # for people; it may have RDF in it
-    UNKNOWN = "unknown"  # nothing is said: asking for it as a page will tell
-    FILE = "file"  # data or a document that is no RDF
+    PAGE = "page"  # for people; may contain RDF
+    UNKNOWN = "unknown"  # no metadata: requested like a page
+    FILE = "file"  # data or a document without RDF
 
 
 Reason = Literal["format", "media_type", "extension", "path", "service", "none"]
@@ -50,7 +50,7 @@ FETCHED: Final = frozenset(TargetKind) - _NOT_FETCHED
 
 @dataclass(frozen=True, slots=True)
 class DatasetTarget:
-    """A URL of a dataset as requested, its kind, and what gave the kind away."""
+    """A requestable URL of a dataset, its kind, and the evidence for the kind."""
 
     url: str
     kind: TargetKind
@@ -64,7 +64,7 @@ def _words(text: str) -> frozenset[str]:
 _RDF_FORMATS: Final = [one for one in FORMATS if one is not HTML]
 _RDF_MEDIA_TYPES: Final = frozenset(m for one in _RDF_FORMATS for m in one.media_types)
 _RDF_EXTENSIONS: Final = frozenset(e for one in _RDF_FORMATS for e in one.extensions)
-# Words as `vocabularies.word_of` makes them of what people write
+# Words in the form of `vocabularies.word_of`
 _RDF_WORDS: Final = (
     _RDF_EXTENSIONS
     | {word_of(one.name) for one in _RDF_FORMATS}
@@ -74,7 +74,7 @@ _RDF_WORDS: Final = (
     rdfnt rdfttl notation3 owlxml rdfs xturtle xntriples xnquads xtrig metardf
     """)
 )
-_WITHIN: Final = _RDF_WORDS - {"rdfs", "void"}  # that tell as one word of several
+_WITHIN: Final = _RDF_WORDS - {"rdfs", "void"}  # decisive among other words
 _PACKED: Final = _words("""
     zip gz gzip tgz targz tar bz2 bzip2 tarbz2 xz txz tarxz 7z 7zip zst zstd br brotli
     lz4 rar compressed archive xzip xgzip xtar xbzip2 x7zcompressed xzipcompressed
@@ -136,7 +136,7 @@ _EXAMPLE = re.compile(r"(?:example|mapping|meta|api)/", re.IGNORECASE).match
 def classify(
     url: str, *, file_format: str = "", media_type: str = "", inner_type: str = ""
 ) -> DatasetTarget:
-    """Return what a URL leads to.
+    """Classify the target of a URL.
 
     Args:
         url: absolute.
@@ -154,17 +154,16 @@ def classify(
         (inner_type, "media_type"),
         (media_type, "media_type"),
     )
-    said = [
+    stated = [
         DatasetTarget(url, kind, reason)
         for text, reason in words
         if (kind := _by_word(text))
     ]
-    told = [*said, by_url]
-    # What is RDF is so for whoever knows it, whatever others call it.
-    sure = [one for one in told if one.kind in _SURE]
-    known = [one for one in said if one.kind is not TargetKind.ARCHIVE]
-    # How it is packed tells less than the name of the file does.
-    packed = said if by_url.kind is TargetKind.UNKNOWN else []
+    # Any statement that a target is RDF wins over other statements.
+    sure = [one for one in (*stated, by_url) if one.kind in _SURE]
+    known = [one for one in stated if one.kind is not TargetKind.ARCHIVE]
+    # The packing says less than the file name.
+    packed = stated if by_url.kind is TargetKind.UNKNOWN else []
     return next(iter((*sure, *known, *packed, by_url)))
 
 
@@ -175,7 +174,7 @@ def iter_targets(
 
     The URL and the download of a resource are classified by its format; its services
     are APIs or SPARQL endpoints; a landing page or documentation is a page. URLs that
-    cannot be requested (the mapping counts them) and the portal's own pages are left
+    cannot be requested (counted by the mapping) and the portal's own pages are left
     out.
     """
     seen: set[str] = set()
@@ -200,13 +199,13 @@ def _iter_all(package: Mapping[str, Any]) -> Iterator[DatasetTarget]:
 
 
 def _iter_resource(fields: PackageFields) -> Iterator[DatasetTarget]:
-    said = {
+    metadata = {
         "file_format": fields.text("format"),
         "media_type": fields.text("mimetype"),
         "inner_type": fields.text("mimetype_inner"),
     }
     for key in ("download_url", "url", "access_url"):
-        yield from _classified(fields.text(key), **said)
+        yield from _classified(fields.text(key), **metadata)
     for service in iter_objects(fields.get("access_services")):
         for url in iter_values(service.get("endpoint_url")):
             for target in _classified(text_of(url)):
@@ -215,14 +214,14 @@ def _iter_resource(fields: PackageFields) -> Iterator[DatasetTarget]:
                 yield DatasetTarget(target.url, kind, "service")
 
 
-def _classified(url: str, **said: str) -> Iterator[DatasetTarget]:
+def _classified(url: str, **metadata: str) -> Iterator[DatasetTarget]:
     if url:
         with suppress(BadUri):
-            yield classify(url, **said)
+            yield classify(url, **metadata)
 
 
 def _by_word(text: str) -> TargetKind | None:
-    """Return the kind that a format stands for; None if the text says nothing."""
+    """Return the kind of a format; None if the text is not informative."""
     text = text.strip().lower()
     if authority := _AUTHORITY(text):
         text = text[authority.end() :]
@@ -231,7 +230,7 @@ def _by_word(text: str) -> TargetKind | None:
         return None
     if essence in _RDF_MEDIA_TYPES:
         return TargetKind.DUMP
-    # `meta/void`, `example/rdf+xml`: of what the resource is an example or a part
+    # `meta/void`, `example/rdf+xml`: the kind of an example or part
     tail = essence.partition("/")[2] if _EXAMPLE(essence) else ""
     subtype = essence.rpartition("/")[2] if "/" in essence else ""
     for word in map(word_of, (essence, tail, subtype)):

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-MARGIN_SECS: Final = 3600.0  # clocks apart, and an index that lags behind
+MARGIN_SECS: Final = 3600.0  # for clock differences and a delayed index
 
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?)?"
@@ -16,10 +16,10 @@ _TIME = re.compile(
 
 
 def solr_time(text: object) -> str:
-    """Return a time as CKAN's search index writes it; empty if the text is no time.
+    """Return a time in the form of CKAN's search index; empty if invalid.
 
     CKAN writes microseconds without a zone, in UTC; the index has milliseconds. The
-    results sort as the times do.
+    results sort chronologically.
 
     >>> solr_time("2024-02-29T12:00:00.123456")
     '2024-02-29T12:00:00.123Z'
@@ -31,7 +31,7 @@ def solr_time(text: object) -> str:
 
 
 def parse_time(text: object) -> datetime | None:
-    """Return a time in UTC, the default zone; None if the text is no time."""
+    """Return a time in UTC, the default zone; None if invalid."""
     match = _TIME(text.strip()) if isinstance(text, str) else None
     if match is None:
         return None
@@ -69,11 +69,11 @@ def date_time(text: str) -> str:
 def since_for_next(
     started_ms: int, newest: str, *, margin_secs: float = MARGIN_SECS
 ) -> str:
-    """Return the start of the next incremental harvest, as `solr_time` writes it.
+    """Return the start of the next incremental harvest, in the form of `solr_time`.
 
-    The earlier of two times, less the margin: the begin of this harvest by our clock
-    (Unix time in ms), and the newest change seen, by the portal's clock. So neither a
-    wrong clock nor a date in the future leaves anything out.
+    It is the earlier of two times, minus the margin: the begin of this harvest by our
+    clock (Unix time in ms), and the newest change seen, by the portal's clock. So
+    neither a wrong clock nor a date in the future skips changes.
     """
     times = [datetime.fromtimestamp(started_ms / 1000, UTC)]
     seen = parse_time(newest)

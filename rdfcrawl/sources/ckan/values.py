@@ -1,7 +1,7 @@
-"""Values of a dataset's fields, in whatever form a portal stores them.
+"""Values of a dataset's fields, in the forms that portals use.
 
-Fields stand at the top of a dataset or among its `extras`; lists and translations
-are JSON, or JSON within a text; numbers are often texts.
+Fields are members of a dataset or among its `extras`; lists and translations are JSON,
+or JSON within a string; numbers are often strings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LANGUAGE = re.compile(
     r"(?:[-_][xX](?:[-_][A-Za-z0-9]{1,8})+)?"
 ).fullmatch
 _CODE = re.compile(r"[^\s,;{}\"]{1,200}").fullmatch
-_HARVESTED = "dcat_"  # what older harvesters put before their keys
+_HARVESTED = "dcat_"  # prefix of keys by older harvesters
 
 
 class PackageFields:
@@ -34,7 +34,7 @@ class PackageFields:
         self._extras = dict(_iter_extras(members.get("extras")))
 
     def get(self, *keys: str) -> Any:
-        """Return the value of the first key that has a value; else None."""
+        """Return the value of the first key with a value; otherwise None."""
         for key in keys:
             for value in (
                 self._members.get(key),
@@ -46,12 +46,12 @@ class PackageFields:
         return None
 
     def text(self, *keys: str) -> str:
-        """Return the text of the first key that has a text; else an empty string."""
+        """Return the text of the first key with a text; otherwise an empty string."""
         return next(filter(None, (text_of(self.get(key)) for key in keys)), "")
 
 
 def is_empty(value: Any) -> bool:
-    """Return whether a value says nothing."""
+    """Return whether a value is empty, also in the form of a text."""
     if isinstance(value, str):
         return not value.strip() or value.strip() in {"[]", "{}", '""', "null"}
     return value is None or (isinstance(value, list | dict) and not value)
@@ -96,7 +96,7 @@ def iter_values(value: Any) -> Iterator[Any]:
 
 
 def iter_texts(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield texts with their languages, empty where none is stated.
+    """Yield texts with their languages, which may be empty.
 
     A translated field is an object of languages and texts, or lists of texts.
     """
@@ -122,7 +122,7 @@ def is_translated(value: Any) -> bool:
 
 
 def iter_objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a field with one or several of them."""
+    """Yield the object of a field, or all of a list."""
     value = decoded(value)
     for one in value[:MAX_VALUES] if isinstance(value, list) else [value]:
         inner = decoded(one)
@@ -134,7 +134,7 @@ def _iter_extras(extras: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(extras, dict):
         yield from extras.items()
     elif isinstance(extras, list):
-        # The first of a key counts, so it comes last.
+        # The first entry of a key counts, so it comes last.
         for one in reversed(extras[:MAX_VALUES]):
             if isinstance(one, dict) and isinstance(one.get("key"), str):
                 yield one["key"].strip(), one.get("value")
@@ -148,7 +148,7 @@ def _split(text: str) -> Iterator[str]:
     parts = [part for part in parts if part]
     if len(parts) > 1 and all(map(_CODE, parts)):
         are_iris = [":" in part for part in parts]
-        if all(are_iris) or not any(are_iris):  # else a comma within an IRI
+        if all(are_iris) or not any(are_iris):  # otherwise a comma within an IRI
             yield from parts[:MAX_VALUES]
             return
     if text:

@@ -1,4 +1,4 @@
-"""Codes and words of portals, and what controlled vocabularies call them.
+"""Codes and words of portals, and their terms in controlled vocabularies.
 
 Source: authority tables of the EU Publications Office (frequency, file-type,
 language, data-theme), the IANA registry of media types, CKAN's own list of licences.
@@ -114,13 +114,13 @@ _LICENCES: Final = {
 
 
 def parse_pairs(text: str) -> dict[str, str]:
-    """Return words and what they stand for: `word=NAME`, or a name alone."""
+    """Parse pairs of word and name: `word=NAME`, or only a name."""
     entries = (entry.partition("=") for entry in text.split())
     return {word_of(word): name or word for word, _, name in entries}
 
 
 def word_of(text: str) -> str:
-    """Return a text as words are compared: lower case, letters and digits only.
+    """Return a text for comparison: lower case, letters and digits only.
 
     >>> word_of("R/P1Y"), word_of(" Semi-Annual ")
     ('rp1y', 'semiannual')
@@ -135,7 +135,7 @@ _LANGUAGE_CODES: Final = frozenset(_LANGUAGE_OF.values())
 
 
 def frequency(text: str) -> str:
-    """Return the IRI of an update frequency; empty if the text is not known."""
+    """Return the IRI of an update frequency; empty if unknown."""
     upper = text.strip().upper()
     own = upper if upper in _FREQUENCIES else ""
     code = _FREQUENCY_OF.get(word_of(text), own)
@@ -143,7 +143,7 @@ def frequency(text: str) -> str:
 
 
 def file_type(text: str) -> str:
-    """Return the IRI of a file format; empty if the text is not known."""
+    """Return the IRI of a file format; empty if unknown."""
     name = _FILE_TYPE_OF.get(word_of(text), "")
     return f"{EU}file-type/{name}" if name else ""
 

@@ -1,4 +1,4 @@
-"""RDF terms of a portal's values; unsuitable values are counted, never broken terms."""
+"""RDF terms for a portal's values; unsuitable values become literals and faults."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TYPE: Final = f"<{RDF}type>"
 
-# A scheme that is more likely an IRI than a text with a colon
+# Schemes that distinguish an IRI from a text with a colon
 _IRI = re.compile(
     r"(?:(?:https?|ftps?|sftp)://[^\s/]|(?:urn|doi|info|tag|ark|mailto):[^\s:])",
     re.IGNORECASE,
@@ -50,16 +50,16 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){1,128}").fullmatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappingLimits:
-    """Bounds on the statements of one dataset: distributions, characters of a text."""
+    """Limits for one dataset: distributions, characters of a text."""
 
     resources: int = 100_000
     literal_chars: int = 2**20
 
 
 class DatasetWriter:
-    """Makes the terms of one dataset.
+    """Builds the terms of one dataset.
 
-    `log` takes `BAD_TERM`, `REPAIRED`, `LITERAL_TOO_LONG`, `TOO_MANY_ENTRIES`.
+    `log` receives `BAD_TERM`, `REPAIRED`, `LITERAL_TOO_LONG`, `TOO_MANY_ENTRIES`.
     """
 
     def __init__(self, log: FaultLog, limits: MappingLimits) -> None:
@@ -76,9 +76,9 @@ class DatasetWriter:
         return next(filter(None, map(self.iri, iris)), "") or self.new_blank()
 
     def iri(self, value: Any) -> str:
-        """Return an IRI as a term; empty if the value is no IRI.
+        """Return an IRI as a term; empty if the value is not an IRI.
 
-        Forbidden characters are escaped as browsers do, and counted.
+        Forbidden characters are escaped like in browsers, and counted.
         """
         text = text_of(value)
         if not text or not _IRI(text) or _TWO_URLS(text) or len(text) > MAX_CHARS:
@@ -88,7 +88,7 @@ class DatasetWriter:
         except ValueError:
             pass
         try:
-            parse_uri(text)  # it is a URL for browsers
+            parse_uri(text)  # browsers accept it as a URL
             found = terms.iri(mended_iri(text))
         except (BadUri, ValueError):
             return ""
@@ -103,7 +103,7 @@ class DatasetWriter:
         return terms.literal(text, datatype=datatype, language=language)
 
     def mail(self, value: Any) -> str:
-        """Return the `mailto:` IRI of an address; a literal of any other text."""
+        """Return the `mailto:` IRI of an address; a literal for any other text."""
         text = re.sub(r"\A(?i:mailto:)\s*", "", text_of(value))
         if not text:
             return ""
@@ -112,10 +112,10 @@ class DatasetWriter:
                 return f"<{NamedNode('mailto:' + text).value}>"
             except ValueError:
                 pass
-        return self.unsuitable(text, "no mail address")
+        return self.unsuitable(text, "not a mail address")
 
     def unsuitable(self, text: str, why: str) -> str:
-        """Return a literal in place of the term that is due, and count the fault."""
+        """Return a literal instead of the expected term, and count the fault."""
         self.log.note(Reason.BAD_TERM, f"{why}: {text[:200]}")
         return self.literal(text)
 
@@ -145,7 +145,7 @@ class DatasetWriter:
                 if text:
                     yield self.term(text, shape), []
                 elif not is_empty(value):
-                    self.log.note(Reason.BAD_TERM, f"no {shape}: {value!r:.200}")
+                    self.log.note(Reason.BAD_TERM, f"not a {shape}: {value!r:.200}")
 
     def term(self, text: str, shape: ValueShape) -> str:
         """Return a text as a term of this shape, or as a literal."""
@@ -153,7 +153,7 @@ class DatasetWriter:
             case ValueShape.DATE:
                 return self.date(text)
             case ValueShape.IRI:
-                return self.iri(text) or self.unsuitable(text, "no IRI")
+                return self.iri(text) or self.unsuitable(text, "not an IRI")
             case ValueShape.IRI_OR_TEXT:
                 return self.iri(text) or self.literal(text)
             case ValueShape.MAIL:
@@ -161,7 +161,7 @@ class DatasetWriter:
         return self._lexical(text, shape)
 
     def _named(self, text: str, shape: ValueShape) -> tuple[str, list[str]]:
-        """Return the vocabulary's term for a text; else a node with this label."""
+        """Return the vocabulary's term for a text, or a node with this label."""
         name, kind = _NAMED[shape]
         known = name(text)
         if iri := self.iri(text) or (f"<{known}>" if known else ""):
@@ -171,19 +171,19 @@ class DatasetWriter:
         return node, [terms.statement(node, TYPE, f"<{DCTERMS}{kind}>"), *label]
 
     def date(self, text: str) -> str:
-        """Return a date or time with its datatype; a plain literal of free text."""
+        """Return a date or time with its datatype; a plain literal for free text."""
         found = _DATE(text)
         if found:
             year, month, day = found.groups()
             try:
                 date(int(year), int(month or 1), int(day or 1))
             except ValueError:
-                return self.unsuitable(text, "no date")
+                return self.unsuitable(text, "not a date")
             kind = "date" if day else "gYearMonth" if month else "gYear"
             return self.literal(text, datatype=XSD + kind)
         moment = date_time(text)
         if not moment:
-            return self.unsuitable(text, "no date")
+            return self.unsuitable(text, "not a date")
         return self.literal(moment, datatype=f"{XSD}dateTime")
 
     def _lexical(self, text: str, shape: ValueShape) -> str:
@@ -195,7 +195,7 @@ class DatasetWriter:
             ValueShape.BOOLEAN: (text.lower() in {"true", "false"}, "boolean"),
         }[shape]
         if not is_right:
-            return self.unsuitable(text, f"no {datatype}")
+            return self.unsuitable(text, f"not a {datatype}")
         lexical = bare.lower() if shape is ValueShape.BOOLEAN else bare
         return self.literal(lexical, datatype=XSD + datatype)
 
@@ -207,7 +207,7 @@ class DatasetWriter:
     def _labelled(
         self, value: Any, iri: str, label: str
     ) -> Iterator[tuple[str, list[str]]]:
-        """Yield the IRI, or else a node with a text as its label."""
+        """Yield the IRI, or a node with the text as its label."""
         if iri:
             yield iri, []
             return
@@ -234,7 +234,7 @@ class DatasetWriter:
         yield node, [terms.statement(node, TYPE, f"<{ADMS}Identifier>"), notation]
 
 
-# Vocabularies, and the class of terms outside of them (DCAT-AP 3.0, ranges).
+# Vocabularies, and the class of other terms (DCAT-AP 3.0, ranges).
 _NAMED: Final = {
     ValueShape.FREQUENCY: (vocabularies.frequency, "Frequency"),
     ValueShape.LANGUAGE: (vocabularies.language, "LinguisticSystem"),
@@ -242,7 +242,7 @@ _NAMED: Final = {
     ValueShape.MEDIA_TYPE: (vocabularies.media_type, "MediaType"),
     ValueShape.LICENCE: (vocabularies.licence, "LicenseDocument"),
 }
-# What a text says where the range is no vocabulary.
+# The class of a node for a text, where the range is not a vocabulary.
 _CLASSES: Final = {
     f"{DCTERMS}accessRights": f"{DCTERMS}RightsStatement",
     f"{DCTERMS}rights": f"{DCTERMS}RightsStatement",
@@ -274,5 +274,5 @@ def iter_fields(
 
 
 def only_terms(lines: Iterable[str]) -> Iterator[str]:
-    """Leave out statements whose object was too long to be written."""
+    """Leave out statements with an empty object, which was too long."""
     return (line for line in lines if not line.endswith(">  .\n"))

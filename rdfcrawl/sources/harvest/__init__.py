@@ -1,6 +1,6 @@
-"""Harvesters: from the responses of a kind of source to documents and follow-ups.
+"""Harvesters: turn the responses of one kind of source into documents and follow-ups.
 
-Each response of a sitemap, a portal or an endpoint is a record of its own
-(`Record.task`), so that a crash costs one response. A harvester turns a response into
-documents and further records; state that responses share is in the state store.
+Each response of a sitemap, a portal or an endpoint is one record (`Record.task`), so a
+crash costs one response. A harvester turns a response into documents and further
+records; state shared by responses is in the state store.
 """

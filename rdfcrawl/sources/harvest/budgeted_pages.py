@@ -1,7 +1,7 @@
-"""Pages that wait for the other sitemaps of their site, as a budget is to go to some.
+"""Pages that wait for the other sitemaps of their site, if the crawl has a budget.
 
 With `max_per_host` or `max_per_domain`, the pages of the highest priority are accepted.
-Whichever sitemap is the last to be read takes what the others have left here.
+The last sitemap of a site to be read takes all waiting pages.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.protocol import HarvestContext
 
 # Tables of a site (`site_of`), with the number of the run in their names.
-_UNREAD: Final = "budget unread"  # sitemaps that are still to be read
-_READ: Final = "budget read"  # those that were
-_HELD: Final = "budget held"  # URL and rank -> the rest of what is listed
-_TAKEN: Final = "budget taken"  # `by` a record, which has taken what waits
+_UNREAD: Final = "budget unread"  # sitemaps not read yet
+_READ: Final = "budget read"  # sitemaps that were read
+_HELD: Final = "budget held"  # URL and rank -> the rest of the entry
+_TAKEN: Final = "budget taken"  # `by`: the record that took the waiting pages
 _MAX_HELD: Final = 50_000  # pages of one site; others do not wait
 
 
 class BudgetedPages:
     """Pages of sitemaps that wait, for all workers of a crawl; none without a budget.
 
-    Notes stay until the run is over: a record that is done again finds the same.
+    Notes stay until the run is over, so a repeated record finds the same state.
     """
 
     def __init__(self, context: HarvestContext) -> None:
@@ -42,7 +42,7 @@ class BudgetedPages:
         self._begin, self._of_run = state.begin, state.table
 
     async def will_read(self, sitemaps: Iterable[str], task: SitemapTask) -> None:
-        """Note sitemaps of one task that are going to be read."""
+        """Note sitemaps of one task that will be read."""
         if not self.has_budget or task.is_confirming:
             return
         urls = list(sitemaps)
@@ -50,27 +50,27 @@ class BudgetedPages:
             await self._begin(site, (_UNREAD, _READ, _HELD, _TAKEN))
             unread = self._of_run(_UNREAD)
             await self._store.put(site, unread, dict.fromkeys(some, ""))
-            # In this order: one of them may be read at any time, and is so once.
+            # In this order, because a sitemap may be read in the meantime.
             texts = await self._store.get_many(site, self._of_run(_READ), some)
             read = [url for url, x in zip(some, texts, strict=True) if x is not None]
             await self._store.drop(site, unread, read)
 
     async def will_begin(self, records: Iterable[Record]) -> None:
-        """Note the sitemaps, and the robots.txt, that the operator has named."""
+        """Note the sitemaps and robots.txt files named by the operator."""
         await self.will_read((each.url for each in records), SitemapTask())
 
     async def robots_read(self, robots: str, task: SitemapTask) -> None:
-        """Note the end of a robots.txt; its sitemaps, of a task, are noted before."""
+        """Note the end of a robots.txt, after its sitemaps."""
         if self.has_budget and not task.is_confirming:
             await self._note_read(site_of(robots), robots)
 
     async def after(
         self, record: Record, task: SitemapTask, found: list[FollowUp]
     ) -> list[FollowUp]:
-        """Return what to queue once a sitemap was read, or cannot be.
+        """Return the records to queue after a sitemap was read or failed.
 
-        Its pages wait if another sitemap of its site is still to be read; those that
-        have waited come by their priority.
+        Its pages wait if another sitemap of its site is not read yet; otherwise all
+        waiting pages are returned, by priority.
         """
         if not self.has_budget or task.is_confirming:
             return found
@@ -79,7 +79,7 @@ class BudgetedPages:
         (site,) = _by_site([record.url], task)
         own = f"{record.url} {record.task_text()}"
         over = await self._hold(site, pages)
-        # In this order: who reads the last one finds what the others have left.
+        # In this order, so that the last sitemap finds the pages of the others.
         await self._note_read(site, record.url)
         taken = self._of_run(_TAKEN)
         if await self._store.size(site, self._of_run(_UNREAD)):
@@ -88,7 +88,7 @@ class BudgetedPages:
             by = await self._store.claim(site, taken, "by", own)
         if by == own:
             over += await self._held(site)
-        elif by is not None:  # nobody takes what is left now
+        elif by is not None:  # the waiting pages are taken already
             over = pages
         return [*others, *by_priority(over)]
 
@@ -97,7 +97,7 @@ class BudgetedPages:
         await self._store.drop(site, self._of_run(_UNREAD), [url])
 
     async def _hold(self, site: str, pages: list[FollowUp]) -> list[FollowUp]:
-        """Let pages wait; return those that are too many."""
+        """Store waiting pages; return those beyond the limit."""
         held, table = dict(map(_entry, pages)), self._of_run(_HELD)
         room = max(0, _MAX_HELD - await self._store.size(site, table))
         if room < len(held):
@@ -126,7 +126,7 @@ def _follow_up(key: str, text: str) -> FollowUp:
 
 
 def _by_site(urls: Iterable[str], task: SitemapTask) -> dict[str, list[str]]:
-    """Return sitemaps by the site whose pages they list."""
+    """Group sitemaps by the site of their pages."""
     found: dict[str, list[str]] = {}
     for url in urls:
         site = task.robots_hosts[0] if task.robots_hosts else site_of(url)

@@ -1,4 +1,4 @@
-"""CKAN portals as a source: each dataset a document, each page of a search a record.
+"""CKAN portals: each dataset is a document, each page of a search a record.
 
 The state store remembers the datasets of the last run: only changed datasets are
 requested, and deleted datasets become tombstones.
@@ -34,7 +34,7 @@ from rdfcrawl.sources.ckan.deletions import (
     check_missing,
     iter_confirmations,
 )
-from rdfcrawl.sources.ckan.envelope import MAX_ANSWER_BYTES, CkanAnswer
+from rdfcrawl.sources.ckan.envelope import MAX_RESPONSE_BYTES, CkanResponse
 from rdfcrawl.sources.ckan.mapping import (
     catalogue_url,
     document_url,
@@ -59,13 +59,13 @@ _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
 _SUCCESS: Final = "success"  # `FinishedHarvest`
 _KNOWN: Final = "known"  # id -> name
 _MET: Final = "met"  # in a run: id, and "name " + name
-_AT_ONCE: Final = 1000
+_BATCH_SIZE: Final = 1000
 _NOT_FIRST: Final = frozenset({CkanStep.SHOW, CkanStep.CONFIRM})
 _SOURCES: Final = {TargetKind.SPARQL: Kind.SPARQL, TargetKind.SITEMAP: Kind.SITEMAP}
 
 
 def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
-    """Yield portals and their keys; a general key is one for each named portal."""
+    """Yield portals and their keys; a general key applies to each named portal."""
     for url, key in context.options.ckan_keys:
         if url:
             yield url, key
@@ -77,7 +77,7 @@ def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class FinishedHarvest:
-    """A successful harvest of a portal: its begin, and the newest change in it."""
+    """A successful harvest of a portal: its begin and its newest change."""
 
     began_ms: int
     newest: str = ""
@@ -100,14 +100,14 @@ class CkanHarvester(Harvester):
     def ignores_robots(self, record: Record) -> bool:
         """Return whether the API of a portal is requested despite robots.txt.
 
-        CKAN's own robots.txt forbids the API, which is made for programs.
+        CKAN's default robots.txt disallows the API, although it is made for programs.
         """
         obeyed = self._context.options.ckan_robots
         if obeyed is ObeyRobots.DISCOVERED:
             return read_task(record).is_named
         return obeyed is ObeyRobots.NEVER
 
-    async def question(self, record: Record) -> HttpRequest | None:
+    async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request of a page."""
         portal = self._portal(record)
         request = request_of(await self._task(record), portal)
@@ -137,7 +137,7 @@ class CkanHarvester(Harvester):
             yield follow_up
         faults = [*document.faults, *found.faults]
         if document.status or not faults:
-            faults += log.all()  # else it is known why there is no answer
+            faults += log.all()  # otherwise the faults explain the missing response
         yield document.harvested(faults=faults)
 
     async def _native_catalogue(
@@ -145,13 +145,13 @@ class CkanHarvester(Harvester):
     ) -> Discovery:
         """Return the first page of the DCAT of a portal whose API refuses requests.
 
-        Its formats are tried one after the other; a format leads to its further pages.
+        Its formats are tried in turn; the format that works leads to further pages.
 
         Source: the documentation of ckanext-dcat, "RDF endpoints".
         """
         step = read_task(document.record).payload
         if isinstance(step, CkanTask) and step.step in _NOT_FIRST:
-            return NOTHING_FOUND  # the portal has answered before
+            return NOTHING_FOUND  # the API worked before
         formats = DatasetAccess(AccessMethod.DUMP, (portal.catalogue_urls,))
         known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))
         return await self._context.datasets.register(known, document)
@@ -159,7 +159,7 @@ class CkanHarvester(Harvester):
     async def _outcome(
         self, document: Document, portal: PortalAddress, log: FaultLog
     ) -> CkanOutcome | None:
-        """Return the outcome of a response; None if the response is useless."""
+        """Return the outcome of a response; None if it is unusable."""
         try:
             task = await self._task(document.record)
             return await self._advance(task, document, portal, log)
@@ -171,7 +171,7 @@ class CkanHarvester(Harvester):
         """Return the task of a record; the first task depends on the last run.
 
         The first task is decided once: if its statements were lost and the record is
-        done again, newer memories must not leave the statements out.
+        repeated, newer state must not skip these statements.
         """
         task = read_task(record)
         if isinstance(task.payload, CkanTask):
@@ -195,7 +195,7 @@ class CkanHarvester(Harvester):
 
     def _portal(self, record: Record) -> PortalAddress:
         arguments = self._context.arguments
-        front = portal_url(record.url)  # it may have moved to another host
+        front = portal_url(record.url)  # possibly after a redirect to another host
         if not read_task(record).is_named:
             return PortalAddress(url=front)
         key = next((key for url, key in self._keys if _is_within(front, url)), "")
@@ -212,15 +212,17 @@ class CkanHarvester(Harvester):
     ) -> CkanOutcome:
         response = document.response
         body = response.error_body
-        if body_of(response) is not None:  # as far as it is read, and a byte more
-            body = await asyncio.to_thread(head_of, response, MAX_ANSWER_BYTES + 1)
-        answer = CkanAnswer(status=document.status, body=body, url=document.url)
+        if body_of(response) is not None:  # up to the limit, plus one byte
+            body = await asyncio.to_thread(head_of, response, MAX_RESPONSE_BYTES + 1)
+        ckan_response = CkanResponse(
+            status=document.status, body=body, url=document.url
+        )
         n_known = await self._store.size(_key_of(portal), _KNOWN)
         return await asyncio.to_thread(
-            advance, task, answer, portal, log, n_known=n_known
+            advance, task, ckan_response, portal, log, n_known=n_known
         )
 
-    # -- what comes next, and what is to be remembered -------------------------------
+    # -- next tasks and state -------------------------------
 
     async def _take(
         self,
@@ -233,7 +235,9 @@ class CkanHarvester(Harvester):
         try:
             await self._remember(outcome, document, portal)
             tasks = list(outcome.tasks)
-            if read_task(document.record).payload is None:  # as the harvest begins
+            if (
+                read_task(document.record).payload is None
+            ):  # at the begin of the harvest
                 tasks.append(CkanTask(step=CkanStep.ABOUT))
             for task in tasks:
                 yield next_step(document.record, task, urgency=Urgency.SOON)
@@ -264,7 +268,7 @@ class CkanHarvester(Harvester):
         await store.claim(source, state, "began", started_ms)
 
     async def _end(self, document: Document, portal: PortalAddress) -> None:
-        """Remember that the whole portal was harvested, with its newest change."""
+        """Remember that the portal was harvested, with its newest change."""
         source, state = _key_of(portal), self._run_state.table(_STATE)
         started_ms = str(document.response.started_ms)
         began_ms = await self._store.claim(source, state, "began", started_ms)
@@ -275,10 +279,10 @@ class CkanHarvester(Harvester):
     async def _confirmations(
         self, listing: DatasetListing, portal: PortalAddress
     ) -> Iterable[CkanTask]:
-        """Return tasks that request the datasets which a complete listing lacks."""
+        """Return tasks that request the datasets missing from a complete listing."""
         source = _key_of(portal)
         is_sweep = listing is DatasetListing.SWEEP
-        ids = set[str]()  # as a table's entries may come twice
+        ids = set[str]()  # entries of a table may be repeated
         async for key, _ in self._store.entries(source, self._run_state.table(_MET)):
             if key.startswith("name ") is not is_sweep:
                 ids.add(key)
@@ -292,7 +296,7 @@ class CkanHarvester(Harvester):
         return iter_confirmations(missing, by_search=not is_sweep)
 
     async def _missing(self, source: str, n_known: int, *, is_sweep: bool) -> list[str]:
-        """Return the ids of remembered datasets that this run did not meet.
+        """Return the ids of remembered datasets that this run did not find.
 
         Raises:
             SourceFault: too many are missing.
@@ -311,16 +315,16 @@ class CkanHarvester(Harvester):
 
         async for entry in self._store.entries(source, _KNOWN):
             batch.append(entry)
-            if len(batch) == _AT_ONCE:
+            if len(batch) == _BATCH_SIZE:
                 await look_up()
         await look_up()
-        return list(dict.fromkeys(missing))  # a table's entries may come twice
+        return list(dict.fromkeys(missing))  # entries of a table may be repeated
 
 
 def _key_of(portal: PortalAddress) -> str:
-    """Return the key of a portal in the state store; each scope has its own."""
+    """Return the key of a portal in the state store; each scope has a separate key."""
     scope = portal.scope
-    if scope.is_whole:
+    if scope.is_unrestricted:
         return portal.url
     words = (scope.organization, scope.group, scope.q, scope.fq)
     return " ".join((portal.url, *map(quote_plus, words)))
@@ -334,7 +338,7 @@ def _documents(
         content = package.load()
         if url := document_url(content, portal):
             parts = _dataset(content, url, page.record, portal)
-            # Its data are what it distributes; all else that it names are facts.
+            # Only its distributions are data to follow; other URLs are facts.
             yield page.part(url, parts, is_followed=False)
     for dataset_id in outcome.deleted:
         yield page.part(document_url({"id": dataset_id}, portal), is_deleted=True)
@@ -361,7 +365,7 @@ def _page(
     log: FaultLog,
 ) -> Document:
     """Return the document of a page; the response about the portal is a catalogue."""
-    # What the status means is known by now.
+    # The plan has interpreted the status.
     faults = [] if document.status else list(document.faults)
     if document.status or not faults:
         faults += log.all()
@@ -388,6 +392,6 @@ def _record(url: str, kind: TargetKind, portal: Record, parent: str) -> Record:
 
 
 def _is_within(portal: str, url: str) -> bool:
-    """Return whether a key for a URL, or for all if that is empty, fits a portal."""
+    """Return whether a key for a URL (empty: any) applies to a portal."""
     url = url.rstrip("/")
     return not url or portal == url or portal.startswith(f"{url}/")

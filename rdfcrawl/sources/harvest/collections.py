@@ -1,8 +1,8 @@
 """Pages of collections (Hydra, `Link`, TREE, LDES), within a run and in later runs.
 
-A page is a record like any other; its task names the collection. The state store keeps
-the pages of a collection under the URL of the first page: so loops are found, and later
-runs request the pages again, conditionally. An immutable page is fetched once.
+A page is an ordinary record with a task that names the collection. The state store
+keeps the pages of a collection under the URL of the first page, to detect loops and to
+request the pages conditionally in later runs. An immutable page is fetched once.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.scan import DocumentScan
     from rdfcrawl.sources.paging import PagingFacts
 
-MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, which is in each task
+MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, stored in each task
 MAX_NODES: Final = 1_000_000  # pages of one collection
-_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_CRAWL: Final = "crawl:"  # the crawl, in place of a source
 _COLLECTIONS: Final = "collections"  # table of the crawl: their first pages
 # Tables of a collection.
 _PAGES: Final = "pages"  # URL -> PageState
 _MEMBERS: Final = "members"  # run and digest of members -> number of the page
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +44,10 @@ class PageState:
 
     Attributes:
         number: see `CollectionPage`.
-        depth: of the record.
-        run: in which the page was read.
-        etag, last_modified: of that response; empty if the response had faults.
-        is_done: the page is not requested again.
+        depth: depth of the record.
+        run: the run that read the page.
+        etag, last_modified: validators of its response; empty after faults.
+        is_done: later runs do not request the page.
     """
 
     number: int
@@ -65,8 +65,8 @@ class CollectionPages:
         self._run = context.run
         self._store = context.state_store
 
-    async def question(self, record: Record) -> HttpRequest | None:
-        """Return a conditional request for a page of an earlier run; else None.
+    async def request_for(self, record: Record) -> HttpRequest | None:
+        """Return a conditional request for a page of an earlier run; None for others.
 
         A page of this run is requested unconditionally: its statements may be lost.
         """
@@ -80,8 +80,8 @@ class CollectionPages:
         headers = conditional_headers(state.etag, state.last_modified)
         return HttpRequest(url=record.url, headers=headers) if headers else None
 
-    async def again(self) -> AsyncIterator[list[FollowUp]]:
-        """Yield all pages that may have changed since the last run, in groups."""
+    async def revisits(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield all pages that may have changed since the last run, in batches."""
         group: list[FollowUp] = []
         async for root, _ in self._store.entries(_CRAWL, _COLLECTIONS):
             async for url, text in self._store.entries(root, _PAGES):
@@ -90,22 +90,22 @@ class CollectionPages:
                     task = CollectionPage(self._run, state.number, root)
                     record = Record(url, depth=state.depth, parent=root, task=task)
                     group.append(FollowUp(record, change=f"run {self._run}"))
-                if len(group) == _AT_ONCE:
+                if len(group) == _BATCH_SIZE:
                     yield group
                     group = []
         if group:
             yield group
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
-        """Remember a page that was read to its end; return the pages that follow."""
+        """Remember a page that was read completely; return the next pages."""
         record = document.record
         task = record.task if isinstance(record.task, CollectionPage) else None
         if not document.n_quads:
             if task is not None and document.status == 410:
-                await self._gone(task, record)
+                await self._mark_gone(task, record)
             return NOTHING_FOUND
         if task is None and not (scan.has_any or document.links):
-            return NOTHING_FOUND  # as most documents
+            return NOTHING_FOUND  # the common case
         facts = scan.paging.facts(record.url, document.url)
         named = _next_of(facts, document)
         if task is None:
@@ -119,10 +119,10 @@ class CollectionPages:
         follow_ups = await self._choose(task, facts, named, document, log)
         return Discovery(tuple(follow_ups), tuple(log.all()))
 
-    # -- what comes next ---------------------------------------------------------------
+    # -- next pages ---------------------------------------------------------------
 
     def _views(self, facts: PagingFacts, document: Document) -> Discovery:
-        """Return the first view of a described collection: any view has everything."""
+        """Return the first view of a described collection; each view is complete."""
         if not facts.views:
             return NOTHING_FOUND
         task, depth = (
@@ -168,7 +168,7 @@ class CollectionPages:
     ) -> list[FollowUp]:
         """Return the records of pages, after noting the pages for the next run.
 
-        All pages of a collection on one host have the depth of the first page.
+        All pages of a collection on one host have the same depth.
         """
         next_task = replace(task, number=task.number + 1)
         depth = document.record.depth
@@ -189,7 +189,7 @@ class CollectionPages:
     ) -> bool:
         """Return whether a page has members that no earlier page had.
 
-        Some servers answer any page number, with the last page, the first, or nothing:
+        Some servers return the last, the first or an empty page for any page number, so
         their URLs never repeat.
         """
         number = str(task.number)
@@ -223,8 +223,8 @@ class CollectionPages:
         await self._store.put(_CRAWL, _COLLECTIONS, {task.root: ""})
         await self._store.put(task.root, _PAGES, entries)
 
-    async def _gone(self, task: CollectionPage, record: Record) -> None:
-        """Request a page no more that is gone; its statements remain true."""
+    async def _mark_gone(self, task: CollectionPage, record: Record) -> None:
+        """Stop requesting a page that is gone; its statements remain valid."""
         state = PageState(number=task.number, depth=record.depth, is_done=True)
         await self._store.put(task.root, _PAGES, {record.url: encode(state)})
 
@@ -235,9 +235,9 @@ class CollectionPages:
 
 
 def _next_of(facts: PagingFacts, document: Document) -> list[str]:
-    """Return the next pages by statements and, except for HTML, by the header `Link`.
+    """Return the next pages by statements and (except for HTML) by the `Link` header.
 
-    The `rel="next"` of a page for people is an ordinary link.
+    The `rel="next"` of an HTML page is an ordinary link.
     """
     following = list(facts.following)
     if document.reading.format is not HTML:

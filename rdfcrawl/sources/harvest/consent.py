@@ -1,8 +1,8 @@
-"""Consent of sites to the sitemaps of other sites: a robots.txt names the sitemaps.
+"""Consent of sites to the sitemaps of other sites, given in their robots.txt.
 
-URLs of another site wait until the robots.txt of that site is read, once in a run. The
-second of the two, sitemap or robots.txt, finds the notes of the first: so nothing waits
-for ever.
+URLs of another site wait until the robots.txt of that site is read, once per run. The
+second of the two, sitemap or robots.txt, finds the notes of the first, so no URL waits
+forever.
 
 Source: sitemaps.org, "Sitemaps & Cross Submits".
 """
@@ -30,37 +30,37 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.response import HarvestedResponse
 
 # Tables of a site (`site_of`), with the number of the run in their names.
-_STATE: Final = "consent"  # in a run: `read`, once its robots.txt was; `by` a record
+_STATE: Final = "consent"  # in a run: `read` after its robots.txt; `by`: a record
 _NAMED: Final = "sitemaps named"  # in a run: by its robots.txt
-_LISTING: Final = "listed by"  # in a run: mark of a sitemap -> that sitemap
-_WAITING: Final = "listed"  # in a run: mark and URL -> the rest of what is listed
-_ASKED: Final = "sites asked"  # in a run: because of its sitemaps
-# Table of a sitemap, likewise.
-_NAMES: Final = "names"  # its URLs, and those of the indexes above it
+_LISTING: Final = "listed by"  # in a run: mark -> sitemap
+_WAITING: Final = "listed"  # in a run: mark and URL -> the rest of the entry
+_REQUESTED: Final = "sites asked"  # in a run: sites requested because of its sitemaps
+# Table of a sitemap, also with the number of the run.
+_NAMES: Final = "names"  # its URLs, and those of its indexes
 
-_MAX_SITES: Final = 100  # that are asked because of one sitemap
-_MAX_SITES_OF_SITE: Final = 1000  # because of all sitemaps of one site
-_MAX_PORTS: Final = 3  # of one host that are asked because of one sitemap
+_MAX_SITES: Final = 100  # requested because of one sitemap
+_MAX_SITES_OF_SITE: Final = 1000  # requested because of all sitemaps of one site
+_MAX_PORTS: Final = 3  # of one host, requested because of one sitemap
 _MAX_WAITING: Final = 50_000  # URLs of one site
-_MAX_LOOKED_UP: Final = 1000  # sites that one sitemap lists
+_MAX_LOOKED_UP: Final = 1000  # sites in one sitemap
 _MAX_NAMES: Final = 50  # of one sitemap
-_MAX_TOLD: Final = 20  # sitemaps, in faults of their own
-_AT_ONCE: Final = 500
+_MAX_SEPARATE_FAULTS: Final = 20  # sitemaps with a separate fault
+_BATCH_SIZE: Final = 500
 
 
-class ConsentAnswer(Enum):
-    """Answer of a site about a sitemap that lists URLs of the site."""
+class ConsentDecision(Enum):
+    """Decision of a site about a sitemap that lists its URLs."""
 
     GIVEN = "given"
     REFUSED = "refused"
     AWAITED = "awaited"
-    NOT_ASKED = "not asked"
+    NOT_REQUESTED = "not requested"
 
 
 class SitemapConsents:
     """Consents of sites to sitemaps, shared by all workers of a crawl.
 
-    Notes stay until the run is over: a record that is done again finds the same.
+    Notes stay until the run is over, so a repeated record finds the same state.
     """
 
     def __init__(self, context: HarvestContext) -> None:
@@ -77,17 +77,17 @@ class SitemapConsents:
         texts = dict.fromkeys(map(_spelt, named), "")
         own = f"{response.record.url} {response.record.task_text()}"
         for site in sites:
-            for table in (_NAMED, _LISTING, _WAITING, _ASKED, _STATE):
+            for table in (_NAMED, _LISTING, _WAITING, _REQUESTED, _STATE):
                 await self._store.clear(site, f"{table} {self._run - 1}")
             await self._store.put(site, self._of_run(_NAMED), texts)
-            # In this order: what is listed from now on does not wait any more.
+            # In this order: URLs listed from now on do not wait.
             await self._store.put(site, self._of_run(_STATE), {"read": ""})
-            # Another record that asks for the same may have taken it all.
+            # Another record with the same request may have released the URLs.
             if await self._store.claim(site, self._of_run(_STATE), "by", own) == own:
                 await self._release(site, response)
 
     async def is_given(self, site: str, sitemap: str) -> bool | None:
-        """Return whether a site consents to a sitemap; None if not known yet."""
+        """Return whether a site consents to a sitemap; None if unknown."""
         if await self._store.get(site, self._of_run(_STATE), "read") is None:
             return None
         names = await self._names(sitemap)
@@ -95,17 +95,21 @@ class SitemapConsents:
         return any(each is not None for each in found)
 
     async def are_given(self, pairs: Iterable[tuple[str, str]]) -> list[bool | None]:
-        """Return what `is_given` does for sites and sitemaps."""
+        """Return `is_given` for pairs of site and sitemap."""
         return await self._store.gather(self.is_given(*pair) for pair in pairs)
 
     async def _release(self, site: str, response: HarvestedResponse) -> None:
-        """Take or refuse the URLs that wait for a site."""
+        """Queue or refuse the URLs that wait for a site."""
         listing = {
             mark: sitemap
             async for mark, sitemap in self._store.entries(site, self._of_run(_LISTING))
         }
-        words = await self.are_given((site, sitemap) for sitemap in listing.values())
-        given = {mark for mark, word in zip(listing, words, strict=True) if word}
+        decisions = await self.are_given(
+            (site, sitemap) for sitemap in listing.values()
+        )
+        given = {
+            mark for mark, decision in zip(listing, decisions, strict=True) if decision
+        }
         n_refused: Counter[str] = Counter()
         async for key, text in self._store.entries(site, self._of_run(_WAITING)):
             mark, _, url = key.partition(" ")
@@ -118,8 +122,8 @@ class SitemapConsents:
                 self._session.note_decision(Decision.CROSS_SITE, [url], parent)
         log = FaultLog()
         for number, (mark, n) in enumerate(n_refused.items()):
-            is_told = number < _MAX_TOLD
-            _note_refused(log, site, listing.get(mark, ""), n, apart=is_told)
+            is_separate = number < _MAX_SEPARATE_FAULTS
+            _note_refused(log, site, listing.get(mark, ""), n, apart=is_separate)
         response.document.faults += log.all()
 
     # -- sitemaps --------------------------------------------------------------------
@@ -127,15 +131,15 @@ class SitemapConsents:
     def take(self, children: Sequence[FollowUp], response: HarvestedResponse) -> None:
         """Add permitted URLs to the follow-ups of a response."""
         response.follow_ups.extend(children)
-        # Or a link to a page that has changed, and is new, would be followed once more.
+        # Otherwise a link to a new page with a change would be followed twice.
         changed = [child.record.url for child in children if child.change]
         if changed:
             self._session.add_outlinks((), changed)
 
     async def note_names(self, document: Document) -> list[str]:
-        """Return and remember the URLs by which a sitemap can be named.
+        """Return and remember the URLs under which a sitemap can be listed.
 
-        These are of the sitemap, with redirects, and of the indexes above.
+        These are its URL, its redirects, and its indexes.
         """
         record, requested = document.record, document.response.requested
         names = dict.fromkeys(map(_spelt, (record.url, *record.chain, *requested)))
@@ -147,7 +151,7 @@ class SitemapConsents:
         return kept
 
     async def add_names(self, sitemap: str, names: Iterable[str]) -> None:
-        """Note further URLs by which a sitemap can be named, up to a bound."""
+        """Note further URLs under which a sitemap can be listed, up to a limit."""
         table = self._of_run(_NAMES)
         if await self._store.size(sitemap, table) < _MAX_NAMES:
             await self._store.put(sitemap, table, dict.fromkeys(names, ""))
@@ -160,14 +164,14 @@ class SitemapConsents:
     async def hold(
         self, site: str, sitemap: str, children: Sequence[FollowUp]
     ) -> list[str]:
-        """Let URLs of a sitemap wait; return those that are too many."""
+        """Store waiting URLs of a sitemap; return those beyond the limit."""
         mark = blake2b(sitemap.encode(), digest_size=6).hexdigest()
         await self._store.put(site, self._of_run(_LISTING), {mark: sitemap})
         waiting = self._of_run(_WAITING)
         room = max(0, _MAX_WAITING - await self._store.size(site, waiting))
         held = {f"{mark} {x.record.url}": encode_follow_up(x) for x in children}
         over: list[str] = []
-        if len(held) > room:  # URLs that wait already are never too many
+        if len(held) > room:  # URLs that wait already count once
             known = await self._store.get_many(site, waiting, held)
             new = [k for k, x in zip(held, known, strict=True) if x is None]
             over = new[room:]
@@ -180,19 +184,19 @@ class SitemapConsents:
     async def hold_all(
         self, sitemap: str, children: Mapping[str, Sequence[FollowUp]]
     ) -> list[list[str]]:
-        """Return what `hold` does for each site."""
+        """Return the result of `hold` for each site."""
         return await self._store.gather(
             self.hold(site, sitemap, some) for site, some in children.items()
         )
 
-    async def may_ask(self, site: str, because_of: str) -> bool:
-        """Return whether the sitemaps of one site may cause a request to another."""
-        asked = self._of_run(_ASKED)
-        if await self._store.get(because_of, asked, site) is not None:
+    async def may_request(self, site: str, because_of: str) -> bool:
+        """Return whether sitemaps of a site may cause a request to another site."""
+        requested = self._of_run(_REQUESTED)
+        if await self._store.get(because_of, requested, site) is not None:
             return True
-        if await self._store.size(because_of, asked) >= _MAX_SITES_OF_SITE:
+        if await self._store.size(because_of, requested) >= _MAX_SITES_OF_SITE:
             return False
-        await self._store.put(because_of, asked, {site: ""})
+        await self._store.put(because_of, requested, {site: ""})
         return True
 
     def _of_run(self, table: str) -> str:
@@ -200,7 +204,7 @@ class SitemapConsents:
 
 
 class ForeignEntries:
-    """URLs of other sites in a sitemap; `has_some` if some are not taken at once."""
+    """URLs of other sites in a sitemap; `has_some` if some had to wait."""
 
     def __init__(
         self,
@@ -215,50 +219,50 @@ class ForeignEntries:
         self._response = response
         self._document = response.document
         self._sitemap = response.final_url
-        self._words: dict[str, ConsentAnswer] = {}
-        self._early: dict[str, ConsentAnswer | None] = {}  # of `look_up`
-        self._awaited: Counter[str] = Counter()  # sites that are asked, by host
-        self._asked: set[str] = set()
+        self._decisions: dict[str, ConsentDecision] = {}
+        self._early: dict[str, ConsentDecision | None] = {}  # of `look_up`
+        self._awaited: Counter[str] = Counter()  # requested sites, by host
+        self._requested: set[str] = set()
         self._held: dict[str, list[FollowUp]] = {}
         self._n_held = 0
         self._names: list[str] = []
 
     async def add(self, child: FollowUp) -> None:
-        """Take a URL of another site, refuse the URL, or let the URL wait."""
-        if self._document.is_nofollow:  # whoever takes the children counts it
+        """Queue a URL of another site, refuse it, or make it wait."""
+        if self._document.is_nofollow:  # counted with the other children
             self._response.follow_ups.append(child)
             return
         record, parent = child.record, self._document.record
         site = site_of(record.url)
         ingest = self._context.session.ingests.of(parent)
         if not ingest.wants(record.url, record.depth):
-            detail = f"{record.url}: of another site, and not wanted"
+            detail = f"{record.url}: of another site, and not accepted"
             self._log.note(Reason.CROSS_SITE, detail)
             if why := ingest.refusal(record.url, record.depth):
                 self._log.refuse(why, record.url)
             return
-        word = self._words.get(site)
-        if word is None:
-            word = self._words[site] = await self._word(site)
-        self.has_some = self.has_some or word is not ConsentAnswer.GIVEN
-        if word is not ConsentAnswer.AWAITED:
-            self._take(word, site, [child])
+        decision = self._decisions.get(site)
+        if decision is None:
+            decision = self._decisions[site] = await self._decision(site)
+        self.has_some = self.has_some or decision is not ConsentDecision.GIVEN
+        if decision is not ConsentDecision.AWAITED:
+            self._take(decision, site, [child])
             return
         self._held.setdefault(site, []).append(child)
         self._n_held += 1
-        if self._n_held >= _AT_ONCE:
+        if self._n_held >= _BATCH_SIZE:
             await self.settle()
 
     async def look_up(self, urls: Iterable[str]) -> None:
-        """Look up the words of sites whose URLs are added next, in few round trips."""
+        """Look up decisions for the next URLs, in few round trips."""
         if self._document.is_nofollow:
             return
         sites = dict.fromkeys(map(site_of, urls))
-        room = max(0, _MAX_LOOKED_UP - len(self._words))
-        new = [site for site in sites if site not in self._words][:room]
+        room = max(0, _MAX_LOOKED_UP - len(self._decisions))
+        new = [site for site in sites if site not in self._decisions][:room]
         if new:
             await self.names()
-            self._early = await self._all_said(new)
+            self._early = await self._known_decisions(new)
 
     async def names(self) -> list[str]:
         """Return the names of the sitemap; see `SitemapConsents.note_names`."""
@@ -267,69 +271,75 @@ class ForeignEntries:
         return self._names
 
     async def settle(self) -> None:
-        """Store the URLs that wait, and queue requests to their sites."""
+        """Store the waiting URLs, and queue requests to their sites."""
         overs = await self._consents.hold_all(self._sitemap, self._held)
-        # In this order: the word of a site may come at any time.
-        words = await self._all_said(self._held)
+        # In this order, because a site may decide in the meantime.
+        decisions = await self._known_decisions(self._held)
         for (site, children), over in zip(self._held.items(), overs, strict=True):
-            if word := words[site]:
-                self._words[site] = word
-                self._take(word, site, children)
+            if decision := decisions[site]:
+                self._decisions[site] = decision
+                self._take(decision, site, children)
                 continue
             if over:
-                detail = f"URLs that wait for the word of {site}"
+                detail = f"URLs that wait for the robots.txt of {site}"
                 self._log.note(Reason.TOO_MANY_ENTRIES, detail, len(over))
                 self._refuse(over)
-            if site not in self._asked:
-                self._asked.add(site)
-                self._response.follow_ups.append(self._question(children[0].record))
+            if site not in self._requested:
+                self._requested.add(site)
+                self._response.follow_ups.append(
+                    self._robots_record(children[0].record)
+                )
         self._held.clear()
         self._n_held = 0
 
-    async def _word(self, site: str) -> ConsentAnswer:
-        if len(self._words) >= _MAX_LOOKED_UP:
-            return ConsentAnswer.NOT_ASKED
+    async def _decision(self, site: str) -> ConsentDecision:
+        if len(self._decisions) >= _MAX_LOOKED_UP:
+            return ConsentDecision.NOT_REQUESTED
         await self.names()
         if site not in self._early:
-            self._early |= await self._all_said([site])
-        if said := self._early.pop(site):
-            return said
+            self._early |= await self._known_decisions([site])
+        if decision := self._early.pop(site):
+            return decision
         host = host_of(f"http://{site}/")
         is_much = self._awaited.total() >= _MAX_SITES
         if is_much or self._awaited[host] >= _MAX_PORTS:
-            return ConsentAnswer.NOT_ASKED
-        if not await self._consents.may_ask(site, site_of(self._sitemap)):
-            return ConsentAnswer.NOT_ASKED
+            return ConsentDecision.NOT_REQUESTED
+        if not await self._consents.may_request(site, site_of(self._sitemap)):
+            return ConsentDecision.NOT_REQUESTED
         self._awaited[host] += 1
-        return ConsentAnswer.AWAITED
+        return ConsentDecision.AWAITED
 
-    async def _all_said(self, sites: Iterable[str]) -> dict[str, ConsentAnswer | None]:
-        """Return the known words of sites."""
+    async def _known_decisions(
+        self, sites: Iterable[str]
+    ) -> dict[str, ConsentDecision | None]:
+        """Return the known decisions of sites."""
         names = list(sites)
         given = await self._consents.are_given((site, self._sitemap) for site in names)
         meaning = {
-            None: None, True: ConsentAnswer.GIVEN, False: ConsentAnswer.REFUSED
+            None: None, True: ConsentDecision.GIVEN, False: ConsentDecision.REFUSED
         }  # fmt: skip
         return {
             site: meaning[is_given] for site, is_given in zip(names, given, strict=True)
         }
 
-    def _take(self, word: ConsentAnswer, site: str, children: list[FollowUp]) -> None:
-        if word is ConsentAnswer.GIVEN:
+    def _take(
+        self, decision: ConsentDecision, site: str, children: list[FollowUp]
+    ) -> None:
+        if decision is ConsentDecision.GIVEN:
             self._consents.take(children, self._response)
             return
         self._refuse(child.record.url for child in children)
-        if word is ConsentAnswer.REFUSED:
+        if decision is ConsentDecision.REFUSED:
             _note_refused(self._log, site, self._sitemap, len(children))
         else:
-            detail = f"sites of others, of which {site} is not asked"
+            detail = f"URLs of {site}, whose robots.txt is not requested"
             self._log.note(Reason.TOO_MANY_ENTRIES, detail, len(children))
 
     def _refuse(self, urls: Iterable[str]) -> None:
         for url in urls:
             self._log.refuse(Decision.CROSS_SITE, url)
 
-    def _question(self, listed: Record) -> FollowUp:
+    def _robots_record(self, listed: Record) -> FollowUp:
         """Return the record of a site's robots.txt."""
         consent = ConsentTask(site_of(listed.url))
         record = Record(
@@ -343,7 +353,7 @@ class ForeignEntries:
 
 
 def sites_of_robots(document: Document) -> list[str]:
-    """Return the sites of a robots.txt, with those that redirect (RFC 9309 2.3.1.2)."""
+    """Return the sites of a robots.txt, redirects included (RFC 9309 2.3.1.2)."""
     urls = (*document.record.chain, document.record.url)
     sites = (site_of(url) for url in urls if url == origin_of(url) + ROBOTS_PATH)
     return list(dict.fromkeys(sites))
@@ -352,7 +362,7 @@ def sites_of_robots(document: Document) -> list[str]:
 def _note_refused(
     log: FaultLog, site: str, sitemap: str, count: int, *, apart: bool = False
 ) -> None:
-    detail = f"URLs of {site} in {sitemap}, which its robots.txt does not name"
+    detail = f"URLs of {site} in {sitemap}, which is not in its robots.txt"
     log.note(Reason.CROSS_SITE, detail, count, apart=apart)
 
 

@@ -1,7 +1,7 @@
 """Statements of sitemaps about other hosts, and confirmation by the hosts.
 
-A dataset with data on other hosts waits until the sitemaps of these hosts are read:
-unconfirmed statements are recorded and not followed.
+A dataset with data on other hosts waits until the sitemaps of these hosts are read;
+unconfirmed statements are recorded but not followed.
 
 Source: Semantic Sitemaps, first revision, section 2.1.
 """
@@ -47,20 +47,20 @@ if TYPE_CHECKING:
 
 ROBOTS: Final = "/robots.txt"
 
-# Tables of a site (`site_of`); those for one run have its number in their names.
-_OWN: Final = "own"  # its datasets -> run in which they were read
-_STATE: Final = "site"  # `robots` -> run in which it was read
-_READING: Final = "reading"  # in a run: its sitemaps that are still to be read
-_READ: Final = "done"  # in a run: those that were read, or cannot be
-_WAITING: Final = "waiting"  # in a run: datasets of others that say something of it
-_MAX_DATASETS: Final = 1000  # of one site, and that wait for one
-_MAX_SITES: Final = 100  # that are asked because of one sitemap
+# Tables of a site (`site_of`); those of one run have its number in their names.
+_OWN: Final = "own"  # its datasets -> run that read them
+_STATE: Final = "site"  # `robots` -> run that read it
+_READING: Final = "reading"  # in a run: its unread sitemaps
+_READ: Final = "done"  # in a run: sitemaps that were read or failed
+_WAITING: Final = "waiting"  # in a run: datasets of others about this site
+_MAX_DATASETS: Final = 1000  # of one site, and waiting for one
+_MAX_SITES: Final = 100  # requested because of one sitemap
 
 
 class CrossHostChecks:
     """Statements about other hosts, shared by all workers of a crawl.
 
-    Notes stay until the run is over: a record that is done again finds the same.
+    Notes stay until the run is over, so a repeated record finds the same state.
     """
 
     def __init__(self, context: HarvestContext, consents: SitemapConsents) -> None:
@@ -82,19 +82,19 @@ class CrossHostChecks:
         await self._store.put(site, _STATE, {"robots": str(self._run)})
 
     async def will_read(self, sitemaps: Iterable[str], sites: Iterable[str]) -> None:
-        """Note sitemaps that are going to be read, for their sites."""
+        """Note sitemaps that will be read, for their sites."""
         urls = list(sitemaps)
         for site in sites:
             await self._store.put(site, self._reading, dict.fromkeys(urls, ""))
-            # In this order: one of them may be read at any time, and is so once.
+            # In this order, because a sitemap may be read in the meantime.
             texts = await self._store.get_many(site, self._read, urls)
             read = [url for url, x in zip(urls, texts, strict=True) if x is not None]
             await self._store.drop(site, self._reading, read)
 
-    async def is_read(
+    async def mark_read(
         self, sitemap: str, sites: Iterable[str], response: HarvestedResponse
     ) -> None:
-        """Note the end of a sitemap that was read, or cannot be."""
+        """Mark a sitemap that was read or failed."""
         for site in sites:
             await self._store.put(site, self._read, {sitemap: ""})
             await self._store.drop(site, self._reading, [sitemap])
@@ -103,15 +103,15 @@ class CrossHostChecks:
             texts = {x async for x, _ in self._store.entries(site, self._waiting)}
             await self._decide_all(sorted(texts), response)
 
-    async def stays(
+    async def mark_unchanged(
         self, sites: Iterable[str], sitemap: str, response: HarvestedResponse
     ) -> None:
-        """Note that a sitemap has not changed since the run before.
+        """Mark a sitemap that has not changed since the last run.
 
-        The data of its datasets may have. `sitemap` is its URL after redirects, and
-        `response` shows that it is the same.
+        The data of its datasets may have changed. `sitemap` is its URL after redirects,
+        and `response` shows that it is unchanged.
         """
-        _add(await self._datasets.stays(sitemap, response.record), response)
+        _add(await self._datasets.of_unchanged(sitemap, response.record), response)
         for site in sites:
             texts = [text async for text, _ in self._of_sitemap(site, sitemap)]
             await self._store.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
@@ -122,13 +122,13 @@ class CrossHostChecks:
         sitemap: str,
         response: HarvestedResponse,
     ) -> None:
-        """Forget what a sitemap, read to its end, said of all but these datasets."""
+        """Drop the descriptions by a completely read sitemap, except `datasets`."""
         kept = [dataset_iri(dataset, sitemap) for dataset in datasets]
         found = await self._datasets.withdraw(sitemap, kept, response.document)
         _add(found, response)
 
-    async def has_said(self, sites: Iterable[str], document: Document) -> None:
-        """Forget datasets of earlier runs that are not in a sitemap any more."""
+    async def prune_after_read(self, sites: Iterable[str], document: Document) -> None:
+        """Drop datasets of earlier runs that a sitemap no longer has."""
         for site in sites:
             entries = self._of_sitemap(site, document.response.requested[-1])
             texts = [text async for text, run in entries if run != str(self._run)]
@@ -148,35 +148,35 @@ class CrossHostChecks:
         response: HarvestedResponse,
         sites: tuple[str, ...],
         *,
-        is_asked: bool,
+        only_confirms: bool,
     ) -> None:
-        """Take the datasets of a sitemap, or let the datasets wait for other hosts.
+        """Queue the datasets of a sitemap, or make them wait for other hosts.
 
-        `sites` are those whose robots.txt names the sitemap. With `is_asked` the
+        The robots.txt of each of `sites` lists the sitemap. With `only_confirms`, the
         datasets only confirm statements of others.
         """
         texts = [_to_text(x, response.final_url, sites) for x in datasets]
         for site in sites:
             await self._put(site, _OWN, texts, response.log)
-        if not is_asked:
+        if not only_confirms:
             await self._decide_all(texts, response)
 
     async def _decide_all(
         self, texts: Iterable[str], response: HarvestedResponse
     ) -> None:
-        """Decide about datasets; those of different names share round trips."""
+        """Decide about datasets; those with different names share round trips."""
         first: dict[str, str] = {}
-        again: list[str] = []
+        repeated: list[str] = []
         for text in texts:
             dataset, sitemap, _ = _from_text(text)
             if first.setdefault(dataset_iri(dataset, sitemap), text) is not text:
-                again.append(text)
+                repeated.append(text)
         await self._store.gather(self._decide(x, response) for x in first.values())
-        for text in again:
+        for text in repeated:
             await self._decide(text, response)
 
     async def _decide(self, text: str, response: HarvestedResponse) -> None:
-        """Take a dataset, unless a host in its statements is still to be read."""
+        """Queue a dataset, unless the sitemaps of a host in it are not read yet."""
         dataset, sitemap, sites = _from_text(text)
         document, log = response.document, response.log
         refused: list[CrossHostStatement] = []
@@ -185,19 +185,21 @@ class CrossHostChecks:
             site = site_of(claim.url)
             if self._trust.covers(claim.url):
                 continue
-            # In this order: what it waits for may happen at any time.
+            # In this order, because the host may be read in the meantime.
             await self._put(site, self._waiting, [text], log)
             is_known = await self._is_known(site)
             if is_confirmed(claim, dataset, sitemap, await self._own(site)):
                 continue
             if await self._consents.is_given(site, sitemap):
-                continue  # it is a sitemap of that site, too
+                continue  # also a sitemap of that site
             if is_known:
                 refused.append(claim)
-            elif self._ask_site(claim.url, response):
+            elif self._request_robots(claim.url, response):
                 is_waiting = True
             else:
-                log.note(Reason.TOO_MANY_ENTRIES, "hosts that a sitemap speaks of")
+                log.note(
+                    Reason.TOO_MANY_ENTRIES, "hosts in the statements of a sitemap"
+                )
                 refused.append(claim)
         if is_waiting:
             return
@@ -221,7 +223,7 @@ class CrossHostChecks:
             response.follow_ups.append(self._itself(dataset.uri, document))
 
     def _itself(self, uri: str, document: Document) -> FollowUp:
-        """Return the record of the page about a dataset, which each run asks for."""
+        """Return the record of the page about a dataset, requested in each run."""
         depth, parent, run = document.record.depth + 1, document.record.url, self._run
         task = RevisitedPage(run)
         page = Record(uri.partition("#")[0], Kind.PAGE, depth, parent, task=task)
@@ -236,10 +238,10 @@ class CrossHostChecks:
     async def _put(
         self, site: str, table: str, texts: Sequence[str], log: FaultLog
     ) -> None:
-        """Note datasets of a site, up to a bound."""
+        """Note datasets of a site, up to a limit."""
         kept = dict.fromkeys(texts, str(self._run))
         room = _MAX_DATASETS - await self._store.size(site, table)
-        if len(kept) > room:  # those that are noted already are never too many
+        if len(kept) > room:  # known ones count once
             known = await self._store.get_many(site, table, kept)
             new = [text for text, x in zip(kept, known, strict=True) if x is None]
             for text in new[max(0, room) :]:
@@ -255,16 +257,16 @@ class CrossHostChecks:
             if run == str(self._run)
         ]
 
-    def _ask_site(self, url: str, response: HarvestedResponse) -> bool:
-        """Queue the robots.txt of a site; return whether the bound allows that."""
+    def _request_robots(self, url: str, response: HarvestedResponse) -> bool:
+        """Queue the robots.txt of a site; return whether the limit allows it."""
         scheme, _, rest = url.partition("://")
         origin = f"{scheme}://{rest.partition('/')[0]}"
         task = SourceTask(self._run, payload=RobotsTask(is_confirming=True))
         depth, parent = response.record.depth, response.document.url
         record = Record(origin + ROBOTS, Kind.SITEMAP, depth, parent, task=task)
-        asked = {x.record.url for x in response.follow_ups if x.record.task == task}
-        if record.url not in asked:
-            if len(asked) >= _MAX_SITES:
+        requested = {x.record.url for x in response.follow_ups if x.record.task == task}
+        if record.url not in requested:
+            if len(requested) >= _MAX_SITES:
                 return False
             response.follow_ups.append(FollowUp(record, is_part_of_source=True))
         return True
@@ -276,16 +278,16 @@ def _add(found: Discovery, response: HarvestedResponse) -> None:
 
 
 def _part(url: str, document: Document) -> FollowUp:
-    """Return the record of a file with a part of a dataset whose rest is missing."""
+    """Return the record of a part of an otherwise missing dataset."""
     depth, parent = document.record.depth + 1, document.record.url
     return FollowUp(Record(url, Kind.DUMP, depth, parent), is_part_of_source=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeardDataset:
+class StoredDataset:
     """The stored fields of a `SitemapDataset`.
 
-    `sitemap` is a URL after redirects, `sites` are those whose robots.txt names it.
+    `sitemap` is a URL after redirects; the robots.txt of each of `sites` lists it.
     """
 
     sitemap: str
@@ -305,18 +307,18 @@ class HeardDataset:
 
 
 _KEPT: Final = tuple(
-    each.name for each in fields(HeardDataset) if each.name not in ("sitemap", "sites")
+    each.name for each in fields(StoredDataset) if each.name not in ("sitemap", "sites")
 )
 
 
 def _to_text(dataset: SitemapDataset, sitemap: str, sites: tuple[str, ...]) -> str:
     kept = {name: getattr(dataset, name) for name in _KEPT}
     kept["lastmod"] = dataset.lastmod.text if dataset.lastmod else ""
-    return encode(HeardDataset(sitemap=sitemap, sites=sites, **kept))
+    return encode(StoredDataset(sitemap=sitemap, sites=sites, **kept))
 
 
 def _from_text(text: str) -> tuple[SitemapDataset, str, tuple[str, ...]]:
-    heard = decode(text, HeardDataset)
-    kept = {name: getattr(heard, name) for name in _KEPT}
-    kept["lastmod"] = parse_point(heard.lastmod) if heard.lastmod else None
-    return SitemapDataset(**kept), heard.sitemap, heard.sites
+    stored = decode(text, StoredDataset)
+    kept = {name: getattr(stored, name) for name in _KEPT}
+    kept["lastmod"] = parse_point(stored.lastmod) if stored.lastmod else None
+    return SitemapDataset(**kept), stored.sitemap, stored.sites

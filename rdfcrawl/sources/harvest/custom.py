@@ -25,10 +25,10 @@ _MAX_CONTENT_BYTES: Final = 64 * 1024 * 1024
 
 
 class CustomHarvester(Harvester):
-    """Base of the harvesters in the setting `HARVESTERS`; subclasses write `harvest`.
+    """Base of the harvesters in `HARVESTERS`; subclasses implement `harvest`.
 
     Attributes:
-        context: the crawl: arguments, settings, state that all workers share.
+        context: the crawl: arguments, settings, shared state.
     """
 
     def __init__(self, context: HarvestContext) -> None:

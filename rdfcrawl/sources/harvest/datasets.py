@@ -1,8 +1,8 @@
 """The registry of datasets: each is fetched by the best known access method.
 
-Sitemaps, VoID, DCAT and service descriptions feed the registry. Where a method fails,
-the next is tried; each run of a crawl begins with the best one again, and asks for
-files that may have changed.
+Sitemaps, VoID, DCAT and service descriptions feed the registry. If a method fails, the
+next is tried; each run of a crawl begins with the best method, and requests files that
+may have changed.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from rdfcrawl.uri.hosts import HostNames
 
 _SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
-_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
-_FAILED: Final = "failed places"  # of the crawl: URL -> what is wrong with it
-_MAX_FAILED: Final = 100_000  # that no dataset has named so far
-_MAX_NAME_CHARS: Final = 4096  # of a dataset, which is in the tasks of its files
+_CRAWL: Final = "crawl:"  # the crawl, in place of a source
+_FAILED: Final = "failed places"  # of the crawl: URL -> its deficiency
+_MAX_FAILED: Final = 100_000  # not named by a dataset so far
+_MAX_NAME_CHARS: Final = 4096  # of a dataset, stored in the tasks of its files
 _MAX_GRAPHS_CHARS: Final = 2048  # the rest of a task needs room
-MAX_SAMPLES: Final = 20  # of a dataset that are compared
-_MAX_PLACES: Final = 1000  # of one dataset that are noted
-_WHOLE: Final = frozenset(
+MAX_SAMPLES: Final = 20  # compared per dataset
+_MAX_PLACES: Final = 1000  # noted per dataset
+_COMPLETE_METHODS: Final = frozenset(
     {AccessMethod.DUMP, AccessMethod.FRAGMENTS, AccessMethod.SPARQL}
 )
 
@@ -65,30 +65,32 @@ class DatasetRegistry:
     def __init__(self, session: CrawlSession, revisit_secs: int) -> None:
         self._session = session
         self._store = session.state_store
-        self._said = KnownDatasets(session.state_store)
+        self._descriptions = KnownDatasets(session.state_store)
         self._fetches = PageFetches(session.state_store)
         self._revisit_secs = revisit_secs
 
     async def described(
         self, findings: DatasetDescriptions, document: Document
     ) -> Discovery:
-        """Return what to fetch of the datasets that a document describes."""
+        """Return the records for the datasets that a document describes."""
         trust = self._session.arguments_of(document.record).trust
         named = ways_by_dataset(findings.named)
         datasets: list[KnownDataset] = []
         services: list[KnownDataset] = []
         for name, ways in named.items():
-            prefixes = _believed(findings.spaces.get(name, ()), ways, document, trust)
+            prefixes = _credible_spaces(
+                findings.spaces.get(name, ()), ways, document, trust
+            )
             known = KnownDataset(name=name, ways=ways, prefixes=prefixes)
             (services if name in findings.services else datasets).append(known)
         discovery = await self._register_all(datasets, document)
-        # Behind them: a dump may have all that is known behind a service.
+        # Services come later: a dump may have the data of a service.
         services = await self._not_taken_otherwise(services)
         discovery += await self._register_all(services, document)
         if self._session.run and not (document.faults or document.is_partial):
             url = document.record.url
             discovery += await self.withdraw(url, named.keys(), document)
-        # Last: what is below the prefixes of a dataset by now is not asked for.
+        # Pages come last: those below the prefixes of a dataset are not requested.
         depth, parent = document.record.depth + 1, document.record.url
         pages = (Record(url, Kind.PAGE, depth, parent) for url in findings.links)
         return discovery + found(*map(FollowUp, pages))
@@ -102,7 +104,7 @@ class DatasetRegistry:
     async def _not_taken_otherwise(
         self, services: Sequence[KnownDataset]
     ) -> list[KnownDataset]:
-        """Return the services behind which something is known that has no dump."""
+        """Return the services with known datasets that have no dump."""
         places = {each.name: each.ways[0].parts[0][0] for each in services if each.ways}
         endpoints = list(dict.fromkeys(places.values()))
         taken = await self._store.gather(map(self.is_taken_otherwise, endpoints))
@@ -120,30 +122,30 @@ class DatasetRegistry:
     ) -> Discovery:
         """Return the records that fetch a dataset.
 
-        For a known dataset these are the same records again, which the frontier has; in
-        a later run they are new, as far as its data may have changed.
+        For a known dataset these are the same records, which the frontier ignores; in a
+        later run they are new if its data may have changed.
 
         Args:
-            dataset: as it is described.
-            document: in which it is described, or that has confirmed it.
-            source: URL of the sitemap that describes it; this is read in each run.
+            dataset: the description.
+            document: the document that describes or confirms it.
+            source: URL of the describing sitemap, which is read in each run.
         """
         if not dataset.ways or len(dataset.name) > _MAX_NAME_CHARS:
             return NOTHING_FOUND
         before = await self.known(dataset.name) if self._session.run else None
-        dataset = await self._said.say(dataset, source or document.record.url)
+        dataset = await self._descriptions.add(dataset, source or document.record.url)
         await self._note_places(dataset, encode(dataset))
         depth = document.record.depth + 1
         if not (source or isinstance(document.record.task, RevisitedPage)):
-            await self._said.ask_again(dataset.name, depth)
+            await self._descriptions.note_for_revisits(dataset.name, depth)
         found_records = await self._take(dataset, document.record, depth)
         if before is not None and before.ways != dataset.ways:
-            found_records += self._left(before, dataset, document.record)
+            found_records += self._dropped_files(before, dataset, document.record)
         return found_records
 
-    async def again(self) -> AsyncIterator[list[FollowUp]]:
-        """Yield the data of datasets whose descriptions are not read in each run."""
-        async for group in self._said.to_ask_again():
+    async def revisits(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield the data of datasets with descriptions that later runs do not read."""
+        async for group in self._descriptions.for_revisits():
             calls = (
                 self._take(
                     dataset, Record(dataset.name, depth=max(0, depth - 1)), depth
@@ -152,13 +154,13 @@ class DatasetRegistry:
             )
             yield list(combined(await self._store.gather(calls)).follow_ups)
 
-    async def stays(self, source: str, record: Record) -> Discovery:
-        """Return the records of the datasets of a sitemap that is the same."""
-        names = await self._said.described_by(source)
-        calls = (self._stay(name, record) for name in names)
+    async def of_unchanged(self, source: str, record: Record) -> Discovery:
+        """Return the records of the datasets of an unchanged sitemap."""
+        names = await self._descriptions.described_by(source)
+        calls = (self._known_records(name, record) for name in names)
         return combined(await self._store.gather(calls))
 
-    async def _stay(self, name: str, record: Record) -> Discovery:
+    async def _known_records(self, name: str, record: Record) -> Discovery:
         known = await self.known(name)
         if known is None:
             return NOTHING_FOUND
@@ -167,32 +169,32 @@ class DatasetRegistry:
     async def withdraw(
         self, source: str, kept: Collection[str], document: Document
     ) -> Discovery:
-        """Forget the datasets that a document, read to its end, describes no more.
+        """Drop the datasets that a completely read document no longer describes.
 
-        The URLs below the prefixes of one that nobody describes are crawled again.
+        The URLs below the prefixes of an undescribed dataset are crawled.
         """
-        names = await self._said.described_by(source, but=kept)
+        names = await self._descriptions.described_by(source, except_for=kept)
         calls = (self._withdraw(name, source, document) for name in names)
         return combined(await self._store.gather(calls))
 
     async def _withdraw(self, name: str, source: str, document: Document) -> Discovery:
         discovery = NOTHING_FOUND
         known = await self.known(name)
-        rest = await self._said.unsay(name, source)
+        rest = await self._descriptions.drop(name, source)
         if known is not None and rest is None:
             prefixes = [prefix.url for prefix in known.prefixes]
             discovery = await self._uncover(prefixes, name)
-            discovery += self._left(known, None, document.record)
-            await self._said.forget(name)
-        await self._said.end(name, source)
+            discovery += self._dropped_files(known, None, document.record)
+            await self._descriptions.forget(name)
+        await self._descriptions.end(name, source)
         return discovery
 
-    def _left(
+    def _dropped_files(
         self, before: KnownDataset, now: KnownDataset | None, record: Record
     ) -> Discovery:
-        """Return the records of files that a dataset has no more: each once more.
+        """Return the records of files that a dataset no longer has, one visit each.
 
-        Only its own answer says that a file is gone.
+        Only the response of a file can say that it is gone.
         """
         ways = now.ways if now else ()
         kept = {url for way in ways for url in way.urls}
@@ -233,7 +235,7 @@ class DatasetRegistry:
         """Return the records to fetch instead of a failed place of data.
 
         The failure is noted before the datasets of the place are looked up; `register`
-        does both the other way round: so one of them finds the other.
+        uses the opposite order, so that one of the two finds the other.
         """
         is_noted = own or await self._store.size(_CRAWL, _FAILED) < _MAX_FAILED
         if is_noted:
@@ -250,7 +252,7 @@ class DatasetRegistry:
                 place in (url, way.place_of(url)) and url in way.urls
                 for way in dataset.ways[taken : taken + 1]
             )
-            if place == url:  # all of it, and so each graph of an endpoint
+            if place == url:  # all graphs of an endpoint
                 places = {way.place_of(url) for way in dataset.ways if url in way.urls}
                 failed = dict.fromkeys(places, self._of_run(lack))
                 await self._store.put(_CRAWL, _FAILED, failed)
@@ -265,7 +267,7 @@ class DatasetRegistry:
         return discovery
 
     async def is_taken_otherwise(self, endpoint: str) -> bool:
-        """Return whether every dataset of an endpoint is fetched in another way."""
+        """Return whether all datasets of an endpoint are fetched by another method."""
         has_any = False
         async for name, _ in self._store.entries(endpoint, _SERVED):
             has_any = True
@@ -279,7 +281,7 @@ class DatasetRegistry:
 
     async def known(self, name: str) -> KnownDataset | None:
         """Return a dataset by its name."""
-        return await self._said.known(name)
+        return await self._descriptions.known(name)
 
     async def way_taken(self, name: str) -> int | None:
         """Return the index of the access method in use; their number if all failed."""
@@ -287,7 +289,7 @@ class DatasetRegistry:
         return None if text is None else int(text.partition(" ")[0])
 
     def _of_run(self, text: str) -> str:
-        """Return a text with the number of the run, which alone it holds for."""
+        """Return a text that is valid only in this run."""
         return f"{text} {self._session.run}"
 
     def _is_of_run(self, text: str | None) -> bool:
@@ -296,13 +298,13 @@ class DatasetRegistry:
     # -- ways ------------------------------------------------------------------------
 
     async def _note_places(self, dataset: KnownDataset, text: str) -> None:
-        """Note the dataset of each place of data, once for each form of a dataset."""
+        """Note the dataset of each place of data, once per form of a dataset."""
         form = blake2b(text.encode(), digest_size=8).hexdigest()
         if await self._store.get(dataset.name, DATASET, "noted") == form:
             return
         first = sorted(dataset.ways, key=lambda way: way.way is not AccessMethod.SPARQL)
         urls = dict.fromkeys(url for way in first for url in way.urls)
-        # Of what is beyond, the dataset that asks for it first is known by the task.
+        # Beyond the limit, the task names the dataset.
         await self._store.gather(
             self._store.put(url, _SERVED, {dataset.name: ""})
             for url in islice(urls, _MAX_PLACES)
@@ -319,15 +321,15 @@ class DatasetRegistry:
     ) -> Discovery:
         """Return the records of the best access method, and remember the method.
 
-        Repetition gives the same result, as failures are noted before. Another worker
-        may find a failure meanwhile, too early to see the method that is remembered
-        here; so failures are looked up once more. Each run begins with the best method.
+        Failures are noted before, so a repetition gives the same result. Another worker
+        may find a failure too early to see the method remembered here; so failures are
+        looked up once more. Each run begins with the best method.
 
         Args:
-            dataset: as it is known now.
-            record: of the document with the description, or of a deficient one.
-            depth: of the records.
-            has_failed: the record is that of a failed place of data.
+            dataset: the known dataset.
+            record: the record of the description, or of a deficient document.
+            depth: depth of the new records.
+            has_failed: the record is of a failed place of data.
         """
         prefixes = [prefix.url for prefix in dataset.prefixes]
         usable = await self._usable(dataset, record, depth)
@@ -340,7 +342,7 @@ class DatasetRegistry:
             chosen = self._of_run(str(index))
             await self._store.put(dataset.name, DATASET, {"way": chosen})
             way = dataset.ways[index] if index < len(dataset.ways) else None
-            if way is not None and way.way in _WHOLE:
+            if way is not None and way.way in _COMPLETE_METHODS:
                 await self._session.datasets.cover(prefixes, dataset.name)
             elif has_failed or (text is not None and taken != index):
                 discovery += await self._uncover(prefixes, dataset.name)
@@ -365,22 +367,23 @@ class DatasetRegistry:
     async def _usable(
         self, dataset: KnownDataset, record: Record, depth: int
     ) -> frozenset[str]:
-        """Return the places of data that have not failed and that the crawl wants."""
+        """Return the places of data that have not failed and that the crawl accepts."""
         places = {
             way.place_of(url): url
             for way in dataset.ways
-            if way.way in _WHOLE and sum(map(len, way.graphs)) <= _MAX_GRAPHS_CHARS
+            if way.way in _COMPLETE_METHODS
+            and sum(map(len, way.graphs)) <= _MAX_GRAPHS_CHARS
             for url in way.urls
         }
         failed = await self._store.get_many(_CRAWL, _FAILED, places)
         return frozenset(
             place
             for (place, url), lack in zip(places.items(), failed, strict=True)
-            if not self._is_of_run(lack) and self._is_wanted(url, depth, record)
+            if not self._is_of_run(lack) and self._is_accepted(url, depth, record)
         )
 
-    def _is_wanted(self, url: str, depth: int, record: Record) -> bool:
-        """Return whether the crawl wants data of a dataset; log why not."""
+    def _is_accepted(self, url: str, depth: int, record: Record) -> bool:
+        """Return whether the crawl accepts data of a dataset; log a refusal."""
         try:
             why = self._session.ingests.of(record).refusal(requestable(url), depth)
         except BadUri:
@@ -407,9 +410,9 @@ class DatasetRegistry:
             for mirrors in way.parts
         ]
         if way.way is AccessMethod.SPARQL:
-            whole = SourceTask(run, graphs=way.graphs)
+            source_task = SourceTask(run, graphs=way.graphs)
             url = way.parts[0][chosen[0]]
-            endpoint = Record(url, Kind.SPARQL, depth, parent, task=whole)
+            endpoint = Record(url, Kind.SPARQL, depth, parent, task=source_task)
             samples = self._samples(dataset, endpoint, way.graphs)
             return [FollowUp(endpoint), *samples]
         urls = [mirrors[n] for mirrors, n in zip(way.parts, chosen, strict=True)]
@@ -427,7 +430,7 @@ class DatasetRegistry:
     def _samples(
         self, dataset: KnownDataset, endpoint: Record, graphs: Sequence[str]
     ) -> Iterator[FollowUp]:
-        """Yield the samples of a dataset, and what its endpoint says of them."""
+        """Yield the samples of a dataset, and their descriptions by its endpoint."""
         depth, parent = endpoint.depth, endpoint.parent
         for uri in dataset.samples[:MAX_SAMPLES]:
             yield sample_of(dataset, uri, depth, parent)
@@ -438,9 +441,9 @@ class DatasetRegistry:
     async def _changes(
         self, dataset: KnownDataset, urls: list[str]
     ) -> list[str | None]:
-        """Return what sets a fetch of each file in this run apart; None if nothing.
+        """Return the change that makes each file due in this run; None if not due.
 
-        A file with validators is requested in each run: 304 costs no body.
+        A file with validators is requested in each run: a 304 has no body.
         """
         run = self._session.run
         if not run:
@@ -452,14 +455,14 @@ class DatasetRegistry:
         changes: list[str | None] = []
         for url in urls:
             fetch = fetches[url]
-            # A record of this run is the same once more.
-            is_due = fetch is None or fetch.run == run or _is_worth_asking(fetch)
+            # A repeated record of this run is due again.
+            is_due = fetch is None or fetch.run == run or _is_cheap_or_failed(fetch)
             is_due = is_due or policy.change_of(claim, fetch) is not None
             changes.append(f"run {run}" if is_due else None)
         return changes
 
 
-def _believed(
+def _credible_spaces(
     spaces: Iterable[str],
     ways: Iterable[DatasetAccess],
     document: Document,
@@ -467,9 +470,9 @@ def _believed(
 ) -> tuple[UriPrefix, ...]:
     """Return the credible URI spaces of a dataset.
 
-    Document, data and URI space have to be of one site, or anybody could keep a site
-    from being crawled. Files may also be on the site's FTP server, and on hosts that
-    the operator trusts.
+    Document, data and URI space must be of one site; otherwise anyone could block the
+    crawl of a site. Files may also be on the site's FTP server, and on hosts trusted by
+    the operator.
     """
     places = {url for way in ways for part in way.parts for url in part}
     sites = {
@@ -482,11 +485,11 @@ def _believed(
 
 
 def _graphs_elsewhere(dataset: KnownDataset, dump: str) -> tuple[str, ...]:
-    """Return the prefixes of a dataset on other sites than that of a dump."""
+    """Return the prefixes of a dataset on other sites than its dump."""
     urls = (prefix.url for prefix in dataset.prefixes)
     others = tuple(url for url in urls if site_of(url) != site_of(dump))
     return others if sum(map(len, others)) <= _MAX_GRAPHS_CHARS else ()
 
 
-def _is_worth_asking(fetch: PageFetch) -> bool:
+def _is_cheap_or_failed(fetch: PageFetch) -> bool:
     return bool(fetch.n_failures or fetch.etag or fetch.last_modified)

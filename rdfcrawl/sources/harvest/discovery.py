@@ -1,4 +1,4 @@
-"""Results of discovery in a document, beside its links."""
+"""Results of discovery in a document, apart from its links."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 class Discovery:
     """Results and counts of a discoverer; discoveries can be added."""
 
-    # records to be queued, in the order of their claims on a URL
+    # records to queue; the first record of a URL wins
     follow_ups: tuple[FollowUp, ...] = ()
     faults: tuple[Fault, ...] = ()  # of the document
-    # files of datasets that are declared not to be RDF, and left out
+    # skipped files of datasets, declared not to be RDF
     not_rdf: tuple[str, ...] = ()
-    # the document was requested on speculation; its absence is no fault
+    # the URL was a guess, so a missing document is not a fault
     is_excused: bool = False
 
     def __add__(self, other: Discovery) -> Discovery:
-        """Return both; nothing is copied if one of them is nothing."""
+        """Return both; nothing is copied if one of them is empty."""
         if other is NOTHING_FOUND:
             return self
         if self is NOTHING_FOUND:
@@ -47,7 +47,7 @@ NOTHING_FOUND: Final = Discovery()
 
 
 def combined(discoveries: Sequence[Discovery]) -> Discovery:
-    """Return all discoveries as one; adding one after another would copy each often."""
+    """Return all discoveries as one, with fewer copies than repeated addition."""
     some = [each for each in discoveries if each is not NOTHING_FOUND]
     if not some:
         return NOTHING_FOUND
@@ -60,5 +60,5 @@ def combined(discoveries: Sequence[Discovery]) -> Discovery:
 
 
 def found(*follow_ups: FollowUp) -> Discovery:
-    """Return a discovery of records to be queued."""
+    """Return a discovery of records to queue."""
     return Discovery(follow_ups) if follow_ups else NOTHING_FOUND

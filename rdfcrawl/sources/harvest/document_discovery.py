@@ -1,4 +1,4 @@
-"""Everything that a document leads to beside its links."""
+"""Discovery of sources, datasets and further pages in documents."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.scan import DocumentScan
 
-_MAX_ENDPOINTS: Final = 100_000  # that the operator named
+_MAX_ENDPOINTS: Final = 100_000  # named by the operator
 
 
 class DocumentDiscovery:
-    """Asks the discoverers, in the order in which their follow-ups are queued.
+    """Runs the discoverers, in the order in which their follow-ups are queued.
 
     Args:
         context: of the crawl.
@@ -64,14 +64,14 @@ class DocumentDiscovery:
         self._endpoints = context.arguments.endpoints
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
-        """Return all that a document, read to its end, leads to beside its links."""
+        """Return the discoveries in a completely read document, except its links."""
         kind, response = document.record.kind, document.response
         if kind.is_source:
             return await self._of_source(document)
         discoveries = []
         if not document.is_nofollow:
             is_shown = response.error_body or response.media_type in LOOKED_AT
-            if is_shown or self._sources.wants_lists:  # most documents show nothing
+            if is_shown or self._sources.wants_lists:  # rare
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
                 )
@@ -88,15 +88,15 @@ class DocumentDiscovery:
         if isinstance(task, RefreshedPage):
             discoveries.append(_left_behind(document, task))
         elif task is not None and (left := await self._fetches.left_by(document)):
-            discoveries.append(self._once_more(left, document))
+            discoveries.append(self._revisit(left, document))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
 
     async def _of_source(self, document: Document) -> Discovery:
-        """Return the records for the site of a source, and for pages that waited."""
+        """Return the records for the site of a source, and for waiting pages."""
         discovery = self._sites.of_source(document.record)
         lost = any(fault.reason is Reason.LEASES_LOST for fault in document.faults)
-        if lost and document.record.kind is Kind.SITEMAP:  # it was not harvested
+        if lost and document.record.kind is Kind.SITEMAP:  # not harvested
             n_faults = len(document.faults)
             async for part in self._harvest(document):
                 if isinstance(part, FollowUp):
@@ -106,33 +106,33 @@ class DocumentDiscovery:
         return discovery
 
     async def request(self, record: Record) -> HttpRequest | None:
-        """Return the conditional request for a page of an earlier run; else None."""
+        """Return the conditional request for a page of an earlier run, or None."""
         if isinstance(record.task, RefreshedPage):
             return _refreshing(record, record.task)
-        listed = await self._fetches.question(record)
-        return listed or await self._collections.question(record)
+        listed = await self._fetches.request_for(record)
+        return listed or await self._collections.request_for(record)
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
-        """Yield the records that another run of the crawl repeats, in groups."""
+        """Yield the records that a later run repeats, in batches."""
         if not self._run:
             return
         repeated = (
-            self._collections.again(),
-            self._found.again(),
-            self._datasets.again(),
+            self._collections.revisits(),
+            self._found.revisits(),
+            self._datasets.revisits(),
         )
         for groups in repeated:
             async for group in groups:
                 yield list(self._without_named(found(*group)).follow_ups)
 
-    def _once_more(self, url: str, document: Document) -> Discovery:
-        """Return the record of a page, which answers for itself."""
+    def _revisit(self, url: str, document: Document) -> Discovery:
+        """Return the record for another visit of a page."""
         depth, parent = document.record.depth, document.record.url
         record = Record(url, document.record.kind, depth, parent)
         return found(FollowUp(record, change=f"run {self._run}"))
 
     async def _noted(self, discovery: Discovery) -> Discovery:
-        """Return a discovery of sources, which later runs ask again."""
+        """Return a discovery, after noting its sources for later runs."""
         if discovery.follow_ups:
             await self._found.note(discovery.follow_ups)
         return discovery
@@ -150,7 +150,7 @@ class DocumentDiscovery:
         return left_out + await self._datasets.described(findings, document)
 
     def _without_named(self, found: Discovery) -> Discovery:
-        """Return a discovery without endpoints that are harvested anyway."""
+        """Return a discovery without the endpoints named by the operator."""
         named = self._named_endpoints
         if not named:
             return found
@@ -173,15 +173,15 @@ def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
 
 
 def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
-    """Return the record of the former URL of a page, if the page is read elsewhere now.
+    """Return the record of the former URL of a page that is now read elsewhere.
 
-    Nothing else may ask for it, and only its own answer says whether it is gone.
+    No other record requests that URL, and only its response can say that it is gone.
     """
     status = document.status
-    is_answer = 200 <= status < 400 and status != 304
+    has_response = 200 <= status < 400 and status != 304
     is_gone = task.is_gone(status, document.response.started_ms)
     is_left = task.read_at not in ("", document.url) and task.is_stored
-    if not (is_left and (is_answer or is_gone)):
+    if not (is_left and (has_response or is_gone)):
         return NOTHING_FOUND
     own = RefreshedPage(is_stored=True, gone_from_ms=0, is_left=True)
     parent = document.record
@@ -192,14 +192,14 @@ def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
 PATH: Final = "/.well-known/void"
 _EXCUSED: Final = Discovery(is_excused=True)
 _NOT_THERE: Final = frozenset({401, 403, 404, 406, 410})
-_MAX_SITES: Final = 100_000  # remembered
+_MAX_SITES: Final = 100_000  # in memory
 
 
 class SiteOffers:
-    """Requests the offers of each discovered site; the frontier drops repetitions.
+    """Requests the sitemaps and VoID of each discovered site, once.
 
-    They are sitemaps, and datasets at `/.well-known/void`. Sources: VoID (W3C Note
-    2011) section 7.2; RFC 8615.
+    The frontier drops repeated records. Sources: VoID (W3C Note 2011) section 7.2
+    (`/.well-known/void`); RFC 8615.
     """
 
     def __init__(self, context: HarvestContext) -> None:
@@ -217,7 +217,7 @@ class SiteOffers:
         return self._of_site(document.record) if status else NOTHING_FOUND
 
     def of_source(self, record: Record) -> Discovery:
-        """Return the record for the VoID of a site that the operator named."""
+        """Return the record for the VoID of a site named by the operator."""
         if record.kind is not Kind.SITEMAP:
             return NOTHING_FOUND
         task = read_task(record)
@@ -256,17 +256,17 @@ _HEAD_BYTES: Final = max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES)
 
 
 class RecognizedSources:
-    """Finds the sources behind documents; nothing is requested to find out."""
+    """Recognizes the sources of documents, without requests."""
 
     def __init__(self, context: HarvestContext) -> None:
         harvest = context.arguments.harvest
         self._wanted = frozenset(x for x in harvest if isinstance(x, Kind))
-        self.wants_lists = Kind.RESOURCESYNC in harvest  # any page may name some
+        self.wants_lists = Kind.RESOURCESYNC in harvest  # any page may name a list
         self._run = context.run
         self._datasets = context.datasets
 
     async def find(self, document: Document) -> Discovery:
-        """Return the sources behind a document, except those that dumps replace."""
+        """Return the sources of a document, except those replaced by dumps."""
         response = document.response
         is_page = "html" in (response.media_type or "html")
         follow_ups: list[FollowUp] = []
@@ -279,7 +279,7 @@ class RecognizedSources:
             urls = named_by(document)
             follow_ups += [listed_at(document, url, self._run) for url in urls]
         depth, task = document.record.depth + 1, SourceTask(self._run)
-        for kind, url in _sources_behind(document, self._wanted):
+        for kind, url in _sources_of(document, self._wanted):
             record = Record(url, kind, depth, document.url, task=task)
             is_taken = kind is Kind.SPARQL and (
                 await self._datasets.is_taken_otherwise(url)
@@ -289,12 +289,12 @@ class RecognizedSources:
         return found(*follow_ups)
 
 
-def _sources_behind(
+def _sources_of(
     document: Document, wanted: AbstractSet[Kind]
 ) -> Iterator[tuple[Kind, str]]:
-    """Yield kinds and URLs of the sources that a response with its body shows.
+    """Yield kinds and URLs of the sources recognized in a response.
 
-    Statements about endpoints are the business of the registry (`datasets`).
+    Statements about endpoints are handled by the registry (`datasets`).
     """
     response = document.response
     if response.error_body:

@@ -1,7 +1,7 @@
-"""Queueing of what harvesters yield: batching and back-pressure.
+"""Queueing of the results of harvesters: batching and back-pressure.
 
 A record is acknowledged when its visit is over and its follow-ups are queued. If a
-worker dies before, the record is harvested again and yields the follow-ups again.
+worker dies earlier, the record is harvested again, with the same follow-ups.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class FollowUpQueue:
-    """Queues the follow-ups of a response or document in batches of `at_once`."""
+    """Queues the follow-ups of a response or document in batches of `batch_size`."""
 
-    def __init__(self, session: CrawlSession, at_once: int) -> None:
+    def __init__(self, session: CrawlSession, batch_size: int) -> None:
         self._session = session
-        self._at_once = at_once
+        self._batch_size = batch_size
         self._waiting: list[FollowUp] = []
 
     async def put(self, follow_up: FollowUp, document: Document) -> None:
-        """Take a follow-up of a document; wait while the worker has too many links."""
+        """Add a follow-up of a document; wait while the worker has too many links."""
         self._waiting.append(follow_up)
-        if len(self._waiting) >= self._at_once:
+        if len(self._waiting) >= self._batch_size:
             await self.flush(document)
             await self._session.worker.links.room()
 
@@ -83,7 +83,7 @@ class HarvestedChunks:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Close the parts that were not read."""
+        """Close the unread parts."""
         close = getattr(self._parts, "aclose", None)
         if close is not None:
             await close()

@@ -1,6 +1,6 @@
-"""Sources that a crawl has come upon: later runs ask them again, as named ones.
+"""Discovered sources, which later runs harvest like named ones.
 
-Their first records are kept in Redis, one for each source.
+The first record of each source is kept in Redis.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.protocol import HarvestContext
 
 MAX_SOURCES: Final = 100_000
-_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_CRAWL: Final = "crawl:"  # the crawl, in place of a source
 _FOUND: Final = "found sources"  # table of the crawl: kind and URL -> the record
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 
 
 class FoundSources:
-    """The sources that a crawl has come upon, shared by all workers."""
+    """The discovered sources of a crawl, shared by all workers."""
 
     def __init__(self, context: HarvestContext) -> None:
         self._store = context.state_store
@@ -45,22 +45,22 @@ class FoundSources:
         if await self._store.size(_CRAWL, _FOUND) < MAX_SOURCES:
             await self._store.put(_CRAWL, _FOUND, entries)
 
-    async def again(self) -> AsyncIterator[list[FollowUp]]:
-        """Yield the first records of all sources for this run, in groups."""
+    async def revisits(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield the first records of all sources for this run, in batches."""
         group: list[FollowUp] = []
         async for key, text in self._store.entries(_CRAWL, _FOUND):
             record = decode_record(key.partition(" ")[2], text)
             is_page = record.kind is Kind.PAGE
             if is_page or record.kind in self._wanted:
                 group.append(self._of_run(record))
-            if len(group) == _AT_ONCE:
+            if len(group) == _BATCH_SIZE:
                 yield group
                 group = []
         if group:
             yield group
 
     def _of_run(self, record: Record) -> FollowUp:
-        """Return a record as this run asks for it."""
+        """Return a record for this run."""
         task = record.task
         if isinstance(task, SourceTask | RevisitedPage):
             record = replace(record, task=replace(task, run=self._run))

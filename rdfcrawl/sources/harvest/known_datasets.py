@@ -1,8 +1,8 @@
-"""What documents say of datasets, kept from run to run.
+"""Descriptions of datasets by documents, kept from run to run.
 
-Each document has a say of its own, which a later run may replace or withdraw. The
-description of the first of them counts; those of the dataset's own site, or of the
-site of its data, add kinds of access.
+Each document has a separate description, which a later run may replace or withdraw. The
+first description counts; others add access methods if they are of the dataset's site,
+or of the site of its data.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from rdfcrawl.uri.origin import site_of
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.state_store import StateStore
 
-DATASET: Final = "dataset"  # of a dataset: `known`; `way`: the one taken; `noted`
-_FIRST: Final = "first"  # there, too: URL of the document that was the first to say so
-_SAID: Final = "said by"  # of a dataset: URL of a document -> `KnownDataset`
+DATASET: Final = "dataset"  # of a dataset: `known`; `way` in use; `noted`
+_FIRST: Final = "first"  # in the same table: URL of the first document
+_DESCRIPTIONS: Final = "said by"  # of a dataset: URL of a document -> `KnownDataset`
 _DESCRIBES: Final = "describes"  # of a document: the names of its datasets
-_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_CRAWL: Final = "crawl:"  # the crawl, in place of a source
 _NAMES: Final = "datasets asked again"  # of the crawl: name -> depth of its data
-_MAX_SOURCES: Final = 20  # documents that have a say of their own in one dataset
+_MAX_SOURCES: Final = 20  # describing documents of one dataset
 _MAX_NAMES: Final = 100_000
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownDataset:
-    """A dataset as kept in the state store.
+    """A dataset in the state store.
 
     Attributes:
         name: IRI.
         ways: access methods for all of the data, in the order to try.
-        prefixes: of URIs that resolve to descriptions of parts of the data.
-        samples: URIs in the dataset, whose pages are compared with the dump.
-        lastmod: of the data; empty if it is not stated.
-        changefreq: of the data; None if it is not stated.
-        described_by: slicing of what its endpoint says of a URI.
+        prefixes: prefixes of URIs that resolve to parts of the data.
+        samples: URIs in the dataset, to compare their pages with the dump.
+        lastmod: of the data; empty if unknown.
+        changefreq: of the data; None if unknown.
+        described_by: slicing of descriptions by its endpoint.
     """
 
     name: str
@@ -71,48 +71,50 @@ class KnownDatasets:
         text = await self._store.get(name, DATASET, "known")
         return decode(text, KnownDataset) if text else None
 
-    async def say(self, dataset: KnownDataset, source: str) -> KnownDataset:
-        """Take what a document says of a dataset; return all that is known of it."""
+    async def add(self, dataset: KnownDataset, source: str) -> KnownDataset:
+        """Add the description by a document; return the merged description."""
         name, text = dataset.name, encode(dataset)
-        is_known = await self._store.get(name, _SAID, source) is not None
-        if not is_known and await self._store.size(name, _SAID) >= _MAX_SOURCES:
+        is_known = await self._store.get(name, _DESCRIPTIONS, source) is not None
+        if not is_known and await self._store.size(name, _DESCRIPTIONS) >= _MAX_SOURCES:
             known = await self.known(name)
             return _merged(known, dataset, source) if known else dataset
         await self._store.put(source, _DESCRIBES, {name: ""})
-        await self._store.put(name, _SAID, {source: text})
+        await self._store.put(name, _DESCRIPTIONS, {source: text})
         await self._store.claim(name, DATASET, _FIRST, source)
         return await self._settle(name) or dataset
 
-    async def unsay(self, name: str, source: str) -> KnownDataset | None:
-        """Forget what a document says of a dataset; return what is still known."""
-        await self._store.drop(name, _SAID, [source])
+    async def drop(self, name: str, source: str) -> KnownDataset | None:
+        """Drop the description by a document; return the rest."""
+        await self._store.drop(name, _DESCRIPTIONS, [source])
         return await self._settle(name)
 
     async def forget(self, name: str) -> None:
-        """Forget a dataset that no document describes."""
+        """Forget a dataset without descriptions."""
         await self._store.clear(name, DATASET)
         await self._store.drop(_CRAWL, _NAMES, [name])
 
     async def end(self, name: str, source: str) -> None:
-        """Note that a document describes a dataset no more, after all that follows."""
+        """Note last that a document no longer describes a dataset."""
         await self._store.drop(source, _DESCRIBES, [name])
 
-    async def described_by(self, source: str, but: Collection[str] = ()) -> list[str]:
-        """Return the names of the datasets that a document described, without some."""
+    async def described_by(
+        self, source: str, except_for: Collection[str] = ()
+    ) -> list[str]:
+        """Return the names of the datasets that a document described."""
         names = {name async for name, _ in self._store.entries(source, _DESCRIBES)}
-        return sorted(names.difference(but))
+        return sorted(names.difference(except_for))
 
-    async def ask_again(self, name: str, depth: int) -> None:
-        """Note a dataset whose description is not read again in later runs."""
+    async def note_for_revisits(self, name: str, depth: int) -> None:
+        """Note a dataset with a description that later runs do not read."""
         if await self._store.size(_CRAWL, _NAMES) < _MAX_NAMES:
             await self._store.put(_CRAWL, _NAMES, {name: str(depth)})
 
-    async def to_ask_again(self) -> AsyncIterator[list[tuple[KnownDataset, int]]]:
-        """Yield such datasets, and the depths of their data, in groups."""
+    async def for_revisits(self) -> AsyncIterator[list[tuple[KnownDataset, int]]]:
+        """Yield such datasets, and the depths of their data, in batches."""
         group: list[tuple[str, str]] = []
         async for entry in self._store.entries(_CRAWL, _NAMES):
             group.append(entry)
-            if len(group) == _AT_ONCE:
+            if len(group) == _BATCH_SIZE:
                 yield await self._all_known(group)
                 group = []
         if group:
@@ -129,17 +131,17 @@ class KnownDatasets:
         ]
 
     async def _settle(self, name: str) -> KnownDataset | None:
-        """Keep what all documents together say of a dataset, and return it."""
-        said = {
+        """Merge and keep the descriptions of a dataset."""
+        descriptions = {
             source: decode(text, KnownDataset)
-            async for source, text in self._store.entries(name, _SAID)
+            async for source, text in self._store.entries(name, _DESCRIPTIONS)
         }
-        if not said:
+        if not descriptions:
             return None
         first = await self._store.get(name, DATASET, _FIRST)
-        known = said.pop(first if first in said else min(said))
-        for source in sorted(said):
-            known = _merged(known, said[source], source)
+        known = descriptions.pop(first if first in descriptions else min(descriptions))
+        for source in sorted(descriptions):
+            known = _merged(known, descriptions[source], source)
         text = encode(known)
         before = await self._store.get(name, DATASET, "known")
         if text != before:
@@ -150,14 +152,14 @@ class KnownDatasets:
 
 
 def _is_longer(known: KnownDataset, before: KnownDataset) -> bool:
-    """Return whether the ways of before are still the first ones."""
+    """Return whether the earlier access methods are still the first ones."""
     return known.ways[: len(before.ways)] == before.ways
 
 
 def _merged(known: KnownDataset, other: KnownDataset, source: str) -> KnownDataset:
-    """Return a dataset with the kinds of access that another description adds.
+    """Return a dataset with the access methods added by another description.
 
-    The description counts if it is of the site of the dataset, or of its data.
+    The description must be on the site of the dataset, or of its data.
     """
     sites = {site_of(url) for way in known.ways for part in way.parts for url in part}
     if site_of(source) not in {*sites, site_of(known.name)}:

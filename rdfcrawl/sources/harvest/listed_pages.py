@@ -1,8 +1,8 @@
-"""The pages that sitemaps list, from run to run: which to fetch again, which are gone.
+"""The pages in sitemaps, from run to run: pages to fetch again, and missing pages.
 
-Of each sitemap, the claims about its pages are kept, about 180 bytes each; what became
-of the pages themselves is in `page_fetches`. A sitemap that is read once more in a run
-finds what it found the first time.
+The claims of each sitemap about its pages are kept, in about 180 bytes each; the
+fetches of the pages are in `page_fetches`. A sitemap that is read twice in a run has
+the same results.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 
 _LISTED: Final = "listed"  # table of a sitemap: URL -> `ListedPageClaim`
-_AT_ONCE: Final = 500
-# From which rank on a page has which urgency; 5000 is the default of the protocol.
+_BATCH_SIZE: Final = 500
+# Minimum rank of each urgency; 5000 is the default of the protocol.
 _URGENCIES: Final = (
     (9_000, Urgency.HIGHEST),
     (7_000, Urgency.HIGH),
@@ -41,22 +41,22 @@ _URGENCIES: Final = (
     (3_000, Urgency.LOWERED),
     (0, Urgency.LOW),
 )
-_NOT_WHOLE: Final = (LOSSES - {Reason.SYNTAX}) | {Reason.EMPTY, Reason.UNKNOWN_FORMAT}
+_INCOMPLETE: Final = (LOSSES - {Reason.SYNTAX}) | {Reason.EMPTY, Reason.UNKNOWN_FORMAT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SitemapLook:
-    """One look at a sitemap: by a response, or by what is kept of it.
+class SitemapListing:
+    """A sitemap as a list of pages, by a response or by its stored state.
 
     Attributes:
         key: of the sitemap in the state store.
         url: of the sitemap.
         depth: of its record.
-        secs: when it was looked at, Unix time.
-        read_secs: when it was read in an earlier run; 0 if it was not.
-        since_run: last run in which it was read to its end.
-        is_pinged: somebody says that it has changed, perhaps since it was read in this
-            run: pages with later dates are fetched once more.
+        secs: time of the response, Unix time.
+        read_secs: time of the reading in an earlier run; 0 if none.
+        since_run: last run that read it completely.
+        is_pinged: a ping reported a change, possibly after the reading in this run;
+            pages with later dates are fetched once more.
     """
 
     key: str
@@ -69,7 +69,7 @@ class SitemapLook:
 
 
 class KnownPage(NamedTuple):
-    """What earlier runs know of a listed page."""
+    """Knowledge of earlier runs about a listed page."""
 
     claim: ListedPageClaim | None = None
     fetch: PageFetch | None = None
@@ -86,9 +86,9 @@ class ListedPages:
         self._revisits = context.options.revisits is RevisitsBy.RUNS
 
     async def known(
-        self, listing: SitemapLook, urls: Iterable[str]
+        self, listing: SitemapListing, urls: Iterable[str]
     ) -> Mapping[str, KnownPage]:
-        """Return what is known of pages that a sitemap lists, by earlier readings."""
+        """Return the knowledge of earlier readings about pages of a sitemap."""
         if not (self._run or listing.is_pinged):
             return {}
         urls = list(dict.fromkeys(urls))
@@ -100,7 +100,7 @@ class ListedPages:
         }
 
     async def keep(
-        self, listing: SitemapLook, claims: Mapping[str, ListedPageClaim]
+        self, listing: SitemapListing, claims: Mapping[str, ListedPageClaim]
     ) -> None:
         """Keep the claims of a sitemap, before its pages are queued."""
         entries = {url: encode(claim) for url, claim in claims.items()}
@@ -108,7 +108,7 @@ class ListedPages:
             await self._store.put(listing.key, _LISTED, entries)
 
     def claim_of(
-        self, listing: SitemapLook, entry: SitemapEntry, known: KnownPage
+        self, listing: SitemapListing, entry: SitemapEntry, known: KnownPage
     ) -> ListedPageClaim:
         """Return the claim of a sitemap about a page."""
         priority = 0.5 if entry.priority is None else entry.priority
@@ -119,12 +119,12 @@ class ListedPages:
 
     def follow_up(
         self,
-        listing: SitemapLook,
+        listing: SitemapListing,
         url: str,
         claim: ListedPageClaim,
         known: KnownPage,
     ) -> FollowUp | None:
-        """Return the record of a listed page; None if it is not fetched again."""
+        """Return the record of a listed page; None if it is not due."""
         policy, change = self._policy(listing), None
         if listing.is_pinged:
             change = policy.news_of(claim, known.fetch, known.claim)
@@ -134,8 +134,8 @@ class ListedPages:
             change = policy.change_of(claim, known.fetch)
         return None if change is None else self._page(listing, url, claim, change)
 
-    async def again(self, listing: SitemapLook) -> AsyncIterator[FollowUp]:
-        """Yield the pages to be fetched again of a sitemap that is the same."""
+    async def revisits(self, listing: SitemapListing) -> AsyncIterator[FollowUp]:
+        """Yield the due pages of an unchanged sitemap."""
         if not self._revisits:
             return
         policy, since_run = self._policy(listing), listing.since_run
@@ -147,10 +147,10 @@ class ListedPages:
                 if change:
                     yield self._page(listing, url, claim, change)
 
-    async def absent(self, listing: SitemapLook) -> AsyncIterator[FollowUp]:
-        """Yield the fetched pages that a sitemap, read to its end, lists no more.
+    async def absent(self, listing: SitemapListing) -> AsyncIterator[FollowUp]:
+        """Yield the fetched pages that a completely read sitemap no longer lists.
 
-        Each is fetched once more: only its own answer says that it is gone.
+        Each is fetched once more: only its response can say that it is gone.
         """
         run, since_run = self._run, listing.since_run
         async for group in self._claims(listing, lambda claim: claim.run < run):
@@ -161,27 +161,27 @@ class ListedPages:
                 if self._revisits and fetch is not None and fetch.run != run:
                     yield self._page(listing, url, group[url], f"run {run}")
 
-    def _policy(self, listing: SitemapLook) -> RevisitPolicy:
+    def _policy(self, listing: SitemapListing) -> RevisitPolicy:
         return RevisitPolicy(
             self._run, listing.secs, self._after_secs, listing.read_secs
         )
 
     async def _claims(
-        self, listing: SitemapLook, is_wanted: Callable[[ListedPageClaim], bool]
+        self, listing: SitemapListing, is_selected: Callable[[ListedPageClaim], bool]
     ) -> AsyncIterator[dict[str, ListedPageClaim]]:
         group: dict[str, ListedPageClaim] = {}
         async for url, text in self._store.entries(listing.key, _LISTED):
             claim = _claim_of(text)
-            if is_wanted(claim):
+            if is_selected(claim):
                 group[url] = claim
-            if len(group) == _AT_ONCE:
+            if len(group) == _BATCH_SIZE:
                 yield group
                 group = {}
         if group:
             yield group
 
     def _page(
-        self, listing: SitemapLook, url: str, claim: ListedPageClaim, change: str
+        self, listing: SitemapListing, url: str, claim: ListedPageClaim, change: str
     ) -> FollowUp:
         task = ListedPage(claim.rank, listing.secs, self._run, claim.lastmod)
         record = Record(url, Kind.PAGE, listing.depth + 1, listing.url, task=task)
@@ -199,10 +199,10 @@ def _minus_rank(follow_up: FollowUp) -> int:
     return -task.rank if isinstance(task, ListedPage) else -10_001
 
 
-def is_whole(document: Document, faults: Iterable[Fault]) -> bool:
-    """Return whether a sitemap was read to its end, so that what it lacks is gone."""
+def is_complete(document: Document, faults: Iterable[Fault]) -> bool:
+    """Return whether a sitemap was read completely, so that deletions show."""
     reasons = {fault.reason for fault in (*document.faults, *faults)}
-    return not document.is_partial and reasons.isdisjoint(_NOT_WHOLE)
+    return not document.is_partial and reasons.isdisjoint(_INCOMPLETE)
 
 
 def _claim_of(text: str) -> ListedPageClaim:

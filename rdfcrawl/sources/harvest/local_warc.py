@@ -1,4 +1,4 @@
-"""The fetcher of local WARC files: it tells whether a file can be read."""
+"""The fetcher of local WARC files, which checks that a file can be read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rdfcrawl.downloader.scheme_fetcher import SchemeRequest, SchemeResponse
 
 
 class LocalWarcFetcher:
-    """See `SchemeFetcher`. `WarcHarvester` reads a file where it lies."""
+    """See `SchemeFetcher`. `WarcHarvester` reads the file in place."""
 
     async def fetch(self, request: SchemeRequest) -> SchemeResponse:
         """Return an empty response for a file, and 404 if there is none.
 
         Raises:
-            OSError: what the system says of the file.
+            OSError: the file cannot be read.
         """
         path = file_of_url(request.url)
         if path is None:

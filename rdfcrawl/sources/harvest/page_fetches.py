@@ -1,7 +1,7 @@
-"""The last fetches of pages and dumps that later runs of a crawl ask for again.
+"""The last fetches of pages and dumps that later runs of a crawl revisit.
 
-A fetch is noted when the statements of the page are on disk. Of each page about 160
-bytes are kept, in a table of its site: the digest of the URL, and a `PageFetch`.
+A fetch is noted when the statements of the page are on disk. For each page, a table of
+its site keeps the digest of the URL and a `PageFetch`, about 160 bytes.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, Record
     from rdfcrawl.frontier.queue.state_store import StateStore
 
-MAX_PAGES: Final = 1_000_000  # of one site; others are fetched when they are new
+MAX_PAGES: Final = 1_000_000  # of one site; others are fetched only once
 _FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`
 _KEY_BYTES: Final = 9
 _REVISITED: Final = (ListedPage, DumpPart, RevisitedPage)
 
 
 class PageFetches:
-    """The last fetches of such pages and dumps, shared by all workers of a crawl."""
+    """The last fetches of pages and dumps, shared by all workers of a crawl."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._noted: dict[str, tuple[PageFetch, int]] = {}  # URL -> fetch and status
 
-    async def question(self, record: Record) -> HttpRequest | None:
-        """Return a conditional request for a page of an earlier run; else None.
+    async def request_for(self, record: Record) -> HttpRequest | None:
+        """Return a conditional request for a page of an earlier run; None for others.
 
-        A page of this run is requested unconditionally: its statements may be lost. So
-        is one that was read elsewhere: another resource may have the same validators
-        (RFC 9110 8.8.3).
+        A page of this run is requested unconditionally: its statements may be lost. The
+        same applies to a page that was read elsewhere: another resource may have the
+        same validators (RFC 9110 8.8.3).
         """
         task = record.task
         if not isinstance(task, _REVISITED) or not task.run:
@@ -70,13 +70,14 @@ class PageFetches:
         return found
 
     async def left_by(self, document: Document) -> str:
-        """Return where a page was read to which no redirect leads any more; or "".
+        """Return the former URL of a page that now redirects elsewhere; or "".
 
-        Its statements are those of that URL, which nothing else may ask for again.
+        The stored statements are those of the former URL, which no other record
+        requests.
         """
         task, status = document.record.task, document.status
-        is_said = 200 <= status < 300 or status in (404, 410)
-        if not (isinstance(task, _REVISITED) and task.run and is_said):
+        is_conclusive = 200 <= status < 300 or status in (404, 410)
+        if not (isinstance(task, _REVISITED) and task.run and is_conclusive):
             return ""
         last = (await self.last_of([_listed_url(document.record)])).popitem()[1]
         return last.read_at if last and last.read_at != document.url else ""
@@ -108,14 +109,14 @@ class PageFetches:
         self._noted[url] = fetch, status
 
     async def flush(self) -> None:
-        """Keep the fetches that were noted."""
+        """Store the noted fetches."""
         noted, self._noted = self._noted, {}
         unsure = [url for url, (x, status) in noted.items() if _adds_to_last(x, status)]
         last = await self.last_of(unsure)
         sites: dict[str, dict[str, str]] = {}
         for url, (fetch, status) in noted.items():
-            whole = _added(last.get(url), fetch, status)
-            sites.setdefault(site_of(url), {})[_key(url)] = encode(whole)
+            merged = _added(last.get(url), fetch, status)
+            sites.setdefault(site_of(url), {})[_key(url)] = encode(merged)
         for site, entries in sites.items():
             await self._put(site, entries)
 
@@ -131,8 +132,8 @@ class PageFetches:
 def shortfall_of(document: Document) -> str:
     """Return the deficiency of a dump in a few words; empty if there is none.
 
-    A redirect to another host, where the dump is requested next, is none. Single
-    statements that were left out are no reason to fetch everything once more.
+    A redirect to another host, where the dump is requested next, is not a deficiency. A
+    few skipped statements do not justify fetching everything again.
     """
     if 300 <= document.status < 400 and not document.faults:
         return ""
@@ -153,7 +154,7 @@ def _is_redirect(status: int) -> bool:
 
 
 def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
-    """Return a fetch with what stays of the last one."""
+    """Return a fetch merged with the last one."""
     if last is None:
         return fetch
     if status == 304:
@@ -162,13 +163,13 @@ def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
         return replace(fetch, etag=etag, last_modified=last_modified)
     if fetch.n_failures and last.run < fetch.run:
         fetch = replace(fetch, n_failures=last.n_failures + 1)
-    if status not in (404, 410):  # what it has is still of where it was read last
+    if status not in (404, 410):  # its statements are still of the last URL
         fetch = replace(fetch, read_at=last.read_at)
     return fetch
 
 
 def _listed_url(record: Record) -> str:
-    """Return the URL that the sitemap has, which may redirect to the record's."""
+    """Return the URL in the sitemap, which may redirect to the record's."""
     return record.chain[0] if record.chain else record.url
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Harvester(Protocol):
     """Reads the responses of one kind of source.
 
-    Harvesters are stateless: all state is in the `HarvestContext` that the class is
-    called with. One instance serves all records of a kind and of a spider's arguments.
+    Harvesters are stateless: all state is in the `HarvestContext` given to the class.
+    One instance serves all records of a kind and of a spider's arguments.
     """
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -32,14 +32,14 @@ class Harvester(Protocol):
             is_named: the operator named the source; the crawl did not discover it.
         """
 
-    async def question(self, _record: Record) -> HttpRequest | None:
+    async def request_for(self, _record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
         return None
 
     def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the documents in a response, and its follow-ups.
 
-        Among the documents is the response itself, as `document.harvested(...)`;
+        One of the documents is the response itself, `document.harvested(...)`;
         `document.part(...)` makes the others. `document` itself is not changed.
         Responses with faults are harvested as well.
         """
@@ -51,7 +51,7 @@ class Harvester(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HarvestContext:
-    """The crawl as harvesters see it, with all of their state.
+    """The crawl from the view of harvesters, with all of their state.
 
     Attributes:
         arguments: of the spider that queued the record.
@@ -71,10 +71,10 @@ class HarvestContext:
 
     @property
     def state_store(self) -> StateStore:
-        """Tables that the responses and runs of a source share."""
+        """Tables shared by the responses and runs of a source."""
         return self.session.state_store
 
     @property
     def run(self) -> int:
-        """Number of the run: how often the crawl was finished before."""
+        """Number of the run: 0 until the crawl has finished once."""
         return self.session.run

@@ -20,9 +20,9 @@ _MAX_CHARS: Final = 256 * 1024
 
 
 class QuadBuffer:
-    """Collects statements into checked chunks in the graph of the document of a URL.
+    """Collects statements into checked chunks in the graph of a document.
 
-    `log` takes faults of invalid statements.
+    `log` receives faults of invalid statements.
     """
 
     def __init__(self, url: str, log: FaultLog) -> None:
@@ -41,7 +41,7 @@ class QuadBuffer:
         return self._n_chars >= _MAX_CHARS
 
     def take(self) -> list[QuadChunk]:
-        """Return the statements so far, and begin again with none."""
+        """Return the statements so far, and clear the buffer."""
         checked = iter_checked(self._lines, self._log)
         chunks = list(self._output.chunks(checked))
         self._lines.clear()
@@ -54,7 +54,7 @@ async def iter_quads(
 ) -> AsyncIterator[HarvestedPart]:
     """Yield unchecked lines of N-Quads as chunks of a document, and faults at the end.
 
-    `log` is of this document alone; the iterator of lines may add to it.
+    `log` is for this document only; the iterator of lines may add to it.
     """
     buffer = QuadBuffer(url, log)
     for line in lines:

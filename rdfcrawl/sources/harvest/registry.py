@@ -26,17 +26,17 @@ HARVESTERS: Final[Mapping[str, str]] = {
     "sparql": "rdfcrawl.sources.harvest.sparql.SparqlHarvester",
     "warc": "rdfcrawl.sources.harvest.warc.WarcHarvester",
 }
-"""Our classes by kinds of sources; the setting `HARVESTERS` adds or replaces some."""
+"""Classes by kind of source; the setting `HARVESTERS` adds or replaces some."""
 
 
 class HarvesterRegistry:
     """The harvesters for one crawl and one spider's arguments.
 
-    Classes are imported when the first record of their kind comes.
+    Classes are imported with the first record of their kind.
 
     Args:
-        make_context: returns the context, once the crawl is joined.
-        classes: the user's, see `HarvestOptions.harvesters`.
+        make_context: returns the context, after the crawl was joined.
+        classes: of the user, see `HarvestOptions.harvesters`.
 
     Attributes:
         media_types: of pages with a harvester.
@@ -53,25 +53,25 @@ class HarvesterRegistry:
         self._harvesters: dict[str, Harvester] = {}
 
     def root(self, kind: Kind, url: str) -> Record:
-        """Return the first record for a source or file that the operator names."""
+        """Return the first record for a source or file named by the operator."""
         if not kind.is_source:
             return Record(url, kind)
         return self._of(kind.name.lower()).root(url)
 
     def custom_root(self, name: str, url: str) -> Record:
-        """Return the first record of a harvest by the user's own harvester."""
+        """Return the first record of a harvest by a user's harvester."""
         return self._of(name).root(url)
 
     async def will_begin(self, records: Iterable[Record]) -> None:
-        """Take note of records of sources before the first of them is queued."""
+        """Note records of sources before the first of them is queued."""
         sitemaps = [each for each in records if each.kind is Kind.SITEMAP]
         await BudgetedPages(self.context).will_begin(sitemaps)
 
-    async def question(self, record: Record) -> HttpRequest | None:
+    async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
         if not record.kind.is_source:
             return await self.discovery.request(record)
-        return await self._of(name_of(record)).question(record)
+        return await self._of(name_of(record)).request_for(record)
 
     def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """See `Harvester.harvest`."""
@@ -85,12 +85,12 @@ class HarvesterRegistry:
 
     @cached_property
     def context(self) -> HarvestContext:
-        """The context, once the crawl is joined."""
+        """The context, after the crawl was joined."""
         return self._make_context()
 
     @cached_property
     def discovery(self) -> DocumentDiscovery:
-        """The discovery in documents beyond their links."""
+        """The discovery in documents, apart from their links."""
         return DocumentDiscovery(self.context, self.harvest)
 
     def _of(self, name: str) -> Harvester:

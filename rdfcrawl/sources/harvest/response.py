@@ -35,8 +35,8 @@ class HarvestedResponse:
     """Findings in a response, until the harvester yields them.
 
     Attributes:
-        document: of the response, the harvester's own, made by `Document.harvested`.
-        log: takes faults.
+        document: the harvester's copy, from `Document.harvested`.
+        log: receives faults.
         follow_ups: not yielded yet.
     """
 
@@ -62,7 +62,7 @@ class HarvestedResponse:
 
 
 def note_refused(response: HarvestedResponse, session: CrawlSession) -> None:
-    """Log the decisions against URLs in a response that its reading has led to."""
+    """Log the refused URLs of a response."""
     for why, url in response.log.take_refused():
         session.note_decision(why, [url], response.document.url)
 
@@ -80,7 +80,7 @@ def read_robots(document: Document) -> RobotsRules:
     return rules
 
 
-def asked_instead(document: Document) -> list[FollowUp]:
+def robots_instead(document: Document) -> list[FollowUp]:
     """Return the robots.txt on the Web that replaces a missing one on FTP.
 
     Both servers are at their default ports.
@@ -98,7 +98,7 @@ def asked_instead(document: Document) -> list[FollowUp]:
 def iter_unpacked(document: Document, log: FaultLog) -> Iterator[ByteSource]:
     """Yield the files in the body of a response, if any; read one before the next.
 
-    `log` takes the faults of an archive.
+    `log` receives the faults of an archive.
     """
     body = body_of(document.response)
     if body is None:

@@ -1,4 +1,4 @@
-"""Values of a source that one run of a crawl keeps for the next one."""
+"""Values of a source that one run of a crawl leaves to the next one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.state_store import StateStore
 
-_RUNS: Final = "runs"  # those that have tables of their own
+_RUNS: Final = "runs"  # runs with separate tables
 
 
 class RunState:
     """Values that one run leaves to the next.
 
-    A record may be done once more after it has put its value, as a worker died before
-    its statements were safe. It must find what it found the first time: so the values
-    of this run and of the run before are both kept.
+    If a worker dies before its statements are safe, the record is repeated and must
+    find the same value as the first time. Therefore the values of this run and of the
+    previous run are kept.
     """
 
     def __init__(self, store: StateStore, run: int) -> None:
@@ -24,7 +24,7 @@ class RunState:
         self._run = run
 
     async def before(self, source: str, table: str) -> str:
-        """Return the value of the last run but this one; empty if there is none."""
+        """Return the value of the previous run; empty if there is none."""
         for text in await self._store.get_many(source, table, ("last", "before")):
             run, _, value = (text or "").partition(" ")
             if run and int(run) < self._run:
@@ -40,11 +40,11 @@ class RunState:
         await self._store.put(source, table, entries)
 
     def table(self, name: str) -> str:
-        """Return the name of a table for this run alone."""
+        """Return the name of a table for this run only."""
         return f"{name} {self._run}"
 
     async def begin(self, source: str, tables: Iterable[str]) -> None:
-        """Clear the tables of other runs, at the begin of this run."""
+        """Clear the tables of other runs at the begin of this run."""
         own = str(self._run)
         await self._store.put(source, _RUNS, {own: ""})
         runs = {run async for run, _ in self._store.entries(source, _RUNS)} - {own}

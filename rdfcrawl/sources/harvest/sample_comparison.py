@@ -45,7 +45,7 @@ class SampleComparison:
     def __init__(self, store: StateStore, datasets: DatasetRegistry, run: int) -> None:
         self._store = store
         self._datasets = datasets
-        self._run = f"{run}\n"  # begin of what it has kept
+        self._run = f"{run}\n"  # prefix of the values of this run
 
     async def put_page(
         self, sample: SamplePage, quads: bytes, document: Document
@@ -57,9 +57,9 @@ class SampleComparison:
     async def put_description(
         self, sample: DescribedSample, quads: bytes, document: Document
     ) -> bytes:
-        """Keep what an endpoint says of a sample; return statements about differences.
+        """Keep the description of a sample; return statements about differences.
 
-        Both sides are cut to what the endpoint is declared to say.
+        Both sides are reduced to the declared slicing of the endpoint.
         """
         page = SamplePage(sample.dataset, sample.uri)
         await self._put(page, "0", quads)
@@ -79,10 +79,10 @@ class SampleComparison:
         `path` is a file of the relevant quads (`lines_about`), `folder` for sorting.
         """
         statements = b""
-        said = await asyncio.to_thread(_descriptions, dataset, path, folder)
+        found = await asyncio.to_thread(_descriptions, dataset, path, folder)
         for uri in dataset.samples[:MAX_SAMPLES]:
             sample = SamplePage(dataset.name, uri)
-            quads = said.get(document_of(uri), b"")
+            quads = found.get(document_of(uri), b"")
             if len(quads) <= MAX_SAMPLE_BYTES:
                 await self._put(sample, str(part.part), quads)
                 statements += await self._compare(sample, document)
@@ -105,14 +105,14 @@ class SampleComparison:
         texts = await self._store.get_many(sample.dataset, _TABLE, keys)
         sides = [x.removeprefix(self._run) for x in texts if x and self._is_now(x)]
         if len(sides) < len(keys):
-            return b""  # the other side comes later, or is that of an earlier run
+            return b""  # the other side comes later, or is of an earlier run
         page, dump = sides[0].encode(), "".join(sides[1:]).encode()
         if dataset.ways[index].way is AccessMethod.SPARQL:
             cut = partial(_cut, sample.uri, dataset.described_by)
             page = await asyncio.to_thread(cut, page)
             dump = await asyncio.to_thread(cut, dump)
         found = compare_sample(page, dump)
-        who = document.record.url  # both sides may find each other at once
+        who = document.record.url  # both sides may find each other
         claim = (sample.dataset, _TABLE, f"reported {sample.uri}", who)
         if not found or await self._store.claim(*claim) != who:
             return b""
@@ -131,7 +131,7 @@ class SampleComparison:
 def lines_about(uris: Iterable[str], chunk: bytes) -> bytes:
     """Return the lines with blank nodes or URIs in the documents of some URIs.
 
-    `chunk` has whole lines of canonical N-Quads.
+    `chunk` has complete lines of canonical N-Quads.
     """
     documents = {document_of(uri) for uri in uris}
     names = [rb"<%s[>#]" % re.escape(url.encode()) for url in sorted(documents)]
@@ -154,7 +154,7 @@ def _descriptions(dataset: KnownDataset, path: Path, folder: Path) -> dict[str, 
         log=FaultLog(),
         folder=folder,
     )
-    # A prefix matches more than the one document with that URL.
+    # A prefix may match further documents.
     return {each.url: each.lines for each in found if each.url in urls}
 
 
@@ -166,14 +166,14 @@ def _cut(uri: str, slicing: Slicing, quads: bytes) -> bytes:
 
 
 def iter_line_blocks(path: Path) -> Iterator[bytes]:
-    """Yield a file of lines in blocks of whole lines."""
+    """Yield the lines of a file in blocks."""
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             yield block + file.readline()
 
 
 def _graph_of(sample: SamplePage, document: Document) -> str:
-    """Return the graph of a comparison, named after the dataset if that is allowed."""
+    """Return the graph of a comparison, named after the dataset if allowed."""
     name = sample.dataset
     if not (is_own_name(name) or GraphRule(document.url).admits(name)):
         name = document.url

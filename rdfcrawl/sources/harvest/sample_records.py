@@ -1,4 +1,4 @@
-"""Records for the samples of a dataset: URIs in it that are looked up one by one."""
+"""Records for the samples of a dataset: single URIs to look up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def describe_url(endpoint: str, uri: str, graphs: Sequence[str]) -> str:
-    """Return the URL by which an endpoint describes a URI (SPARQL 1.1 Protocol 2.1).
+    """Return the URL of a DESCRIBE query for a URI (SPARQL 1.1 Protocol 2.1).
 
     >>> describe_url("http://a.example/sparql", "http://a.example/1", ["default"])
     'http://a.example/sparql?query=DESCRIBE+%3Chttp%3A%2F%2Fa.example%2F1%3E'
@@ -29,7 +29,7 @@ def describe_url(endpoint: str, uri: str, graphs: Sequence[str]) -> str:
 
 
 def sample_of(dataset: KnownDataset, uri: str, depth: int, parent: str) -> FollowUp:
-    """Return the page of a URI in a dataset, which is compared with its dump."""
+    """Return the page of a URI in a dataset, to compare with its dump."""
     page = SamplePage(dataset.name, uri)
     sample = Record(uri, Kind.PAGE, depth, parent, task=page)
     return FollowUp(sample, is_part_of_source=True)

@@ -1,4 +1,4 @@
-"""Scan of every document's statements for links, and for data elsewhere."""
+"""Scan of the statements of each document for links and for data elsewhere."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rdfcrawl.sources.sparql.services import ServiceScan
 if TYPE_CHECKING:
     from rdfcrawl.rdf.links.policy import LinkPolicy
 
-# Statements about data elsewhere have one of these. What all begin with is found first:
-# a third of the time that one search for each takes.
+# Statements about data elsewhere contain one of these. The common prefix makes this
+# search three times as fast as separate ones.
 _find_mark = re.compile(
     rb"://(?:www\.w3\.org/ns/|rdfs\.org/ns/void#|w3id\.org/|schema\.org/)"
 ).search
 _NO_URLS: Final[frozenset[bytes]] = frozenset()
-_BULK_BYTES: Final = 32 * 1024  # of one chunk: few documents are so large
+_BULK_BYTES: Final = 32 * 1024  # of one chunk; few documents are larger
 
 
 @dataclass(eq=False)
 class DocumentScan:
     """Finds the links of a document, and collects statements about data elsewhere.
 
-    `has_any`: there were such statements. `whole`: all statements, if they were few.
+    `has_any`: there were such statements. `whole`: all statements, if few.
     """
 
     follow: LinkPolicy
@@ -52,24 +52,24 @@ class DocumentScan:
 
     @property
     def urls(self) -> AbstractSet[bytes]:
-        """URLs of distributions, which are no ordinary links."""
+        """URLs of distributions, which are not ordinary links."""
         return self.accesses.urls if self.has_any else _NO_URLS
 
     def links(self, chunk: bytes, found: set[bytes] | None = None) -> set[bytes]:
-        """Return the links in whole lines of canonical N-Quads; collect statements.
+        """Return the links in complete lines of canonical N-Quads; collect statements.
 
         Args:
             chunk: the lines.
-            found: the links, if they are known.
+            found: the links, if already known.
         """
-        is_telling = self.follow.wants_datasets
+        is_describing = self.follow.wants_datasets
         if found is not None:
             links = found
-        elif is_telling and len(chunk) >= _BULK_BYTES and not self.has_any:
-            links, is_telling = self.follow.scan_bulk(chunk)
+        elif is_describing and len(chunk) >= _BULK_BYTES and not self.has_any:
+            links, is_describing = self.follow.scan_bulk(chunk)
         else:
             links = self.follow.scan(chunk)
-        if is_telling and _find_mark(chunk):
+        if is_describing and _find_mark(chunk):
             self.gather(chunk)
         return links
 

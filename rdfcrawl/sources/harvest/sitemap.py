@@ -1,8 +1,8 @@
 """Sitemaps as a source: robots.txt -> sitemaps and their indexes -> pages, datasets.
 
-The entries of a large sitemap are queued in pieces while the sitemap is read, or at the
-end if there are datasets, which may cover pages. Later runs fetch only changes: see
-`sitemap_parts` for sitemaps, `listed_pages` for pages.
+The entries of a large sitemap are queued in batches while the sitemap is read. If it
+describes datasets, which may cover pages, they are queued at the end. Later runs fetch
+only changes: see `sitemap_parts` for sitemaps, `listed_pages` for pages.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from rdfcrawl.sources.harvest.consent import (
     sites_of_robots,
 )
 from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
-from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedPages, is_whole
+from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedPages, is_complete
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.sources.harvest.resourcesync import listed_at
 from rdfcrawl.sources.harvest.response import (
     ABSENT,
     HarvestedResponse,
-    asked_instead,
     iter_unpacked,
     note_refused,
     read_robots,
+    robots_instead,
 )
 from rdfcrawl.sources.harvest.sitemap_parts import SitemapParts, SitemapState
 from rdfcrawl.sources.harvest.sitemap_reading import SitemapReading, key_of
@@ -58,8 +58,8 @@ from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
 
 _LIMITS: Final = SitemapLimits()
-_AT_ONCE: Final = 200  # entries, in a thread
-_MAX_AGAIN: Final = 100  # sitemaps of an index that is pinged, read before in the run
+_BATCH_SIZE: Final = 200  # entries, in a thread
+_MAX_REREADS: Final = 100  # sitemaps of a pinged index, already read in the run
 
 
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
@@ -90,8 +90,8 @@ class SitemapHarvester(Harvester):
         """Return the first record of the harvest of a site or a sitemap."""
         return root_of(url, self._context.run, is_named=is_named)
 
-    async def question(self, record: Record) -> HttpRequest | None:
-        """Return a conditional request for a known sitemap; else None."""
+    async def request_for(self, record: Record) -> HttpRequest | None:
+        """Return a conditional request for a known sitemap; None for others."""
         step = _step_of(record)
         if not isinstance(step, SitemapTask):
             return None
@@ -102,7 +102,7 @@ class SitemapHarvester(Harvester):
         return HttpRequest(url=record.url, headers=headers) if headers else None
 
     async def _latest(self, key: str, task: SitemapTask) -> SitemapState:
-        """Return the state of a sitemap; of this run only for a ping."""
+        """Return the state of a sitemap; for a ping, also of this run."""
         current = await self._parts.of_this_run(key, task.ping) if task.ping else None
         return current or await self._parts.before(key)
 
@@ -123,7 +123,7 @@ class SitemapHarvester(Harvester):
                 yield document.part(url, is_deleted=True)
             return
         else:
-            await self._is_read(response, step)
+            await self._without_body(response, step)
         for follow_up in response.take_follow_ups():
             yield follow_up
         note_refused(response, self._context.session)
@@ -138,7 +138,7 @@ class SitemapHarvester(Harvester):
         urls = await self._consent(response)
         guesses = [] if urls else [f"{origin}/sitemap.xml"]
         urls = urls or guesses.copy()
-        instead = [x.record.url for x in asked_instead(response.document)]
+        instead = [x.record.url for x in robots_instead(response.document)]
         site = site_of(origin)
         named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
         if not task.is_confirming:
@@ -149,14 +149,14 @@ class SitemapHarvester(Harvester):
         for url in urls:
             child = replace(named, is_guess=url in guesses)
             response.follow_ups.append(_sitemap(response.document, url, child))
-        await self._checks.is_read(response.record.url, [site], response)
+        await self._checks.mark_read(response.record.url, [site], response)
 
     async def _named_before(
         self, response: HarvestedResponse, urls: Iterable[str], named: SitemapTask
     ) -> list[str]:
-        """Return the sitemaps that a robots.txt names no more: each once more.
+        """Return the sitemaps that a robots.txt no longer names, for one more visit.
 
-        Only its own answer says that a sitemap is gone.
+        Only the response of a sitemap can say that it is gone.
         """
         robots, document = response.record.url, response.document
         since_run = (await self._parts.before(robots)).since_run
@@ -173,15 +173,15 @@ class SitemapHarvester(Harvester):
     async def _consent(self, response: HarvestedResponse) -> list[str]:
         """Note the consents in a robots.txt; return the sitemaps in it.
 
-        A site without a response consents to nothing, unless another robots.txt is
+        A site without a response gives no consent, unless another robots.txt is
         requested instead.
         """
         document = response.document
         sitemaps = read_robots(document).sitemaps
-        if document.status in ABSENT:  # that is no fault
+        if document.status in ABSENT:  # not a fault
             document.faults.clear()
         named = list(dict.fromkeys(_requestable(sitemaps, document)))
-        if instead := asked_instead(document):
+        if instead := robots_instead(document):
             response.follow_ups.extend(instead)
         elif not has_moved(document):
             sites = sites_of_robots(document)
@@ -200,14 +200,16 @@ class SitemapHarvester(Harvester):
         """Yield the statements and entries of a sitemap.
 
         Entries are held back if there are datasets, which may cover the entries, and if
-        a budget is to go to those of high priority.
+        the crawl has a budget for those of high priority.
         """
         response = reading.response
         reading.before = await self._parts.before(reading.key)
         buffer = QuadBuffer(response.document.url, response.log)
         items = self._items(reading)
         at_once = self._context.options.sitemap_entries
-        while batch := await asyncio.to_thread(lambda: list(islice(items, _AT_ONCE))):
+        while batch := await asyncio.to_thread(
+            lambda: list(islice(items, _BATCH_SIZE))
+        ):
             await self._take_batch(reading, batch)
             for item in batch:
                 buffer.add(_describe(item, response.record.url))
@@ -224,9 +226,9 @@ class SitemapHarvester(Harvester):
             yield fault
 
     async def _end(self, reading: SitemapReading) -> list[FollowUp]:
-        """Take the datasets of a sitemap, and return the follow-ups.
+        """Queue the datasets of a sitemap, and return the follow-ups.
 
-        Datasets come first, so that a listed file of a dataset is fetched as such.
+        Datasets come first, so that a listed file of a dataset is fetched as a dump.
         """
         response, hosts = reading.response, reading.task.robots_hosts
         await reading.foreign.settle()
@@ -235,21 +237,24 @@ class SitemapHarvester(Harvester):
         listed = response.take_follow_ups()
         await self._budgeted.will_read(reading.parts, reading.task)
         await self._checks.take(
-            reading.datasets, response, hosts, is_asked=reading.task.is_confirming
+            reading.datasets,
+            response,
+            hosts,
+            only_confirms=reading.task.is_confirming,
         )
-        if reading.before.read_ms and is_whole(reading.document, reading.log.all()):
+        if reading.before.read_ms and is_complete(reading.document, reading.log.all()):
             url = response.final_url
             await self._checks.withdraw(reading.datasets, url, response)
         n_taken = len(response.follow_ups)
         await self._compare(reading)
-        await self._checks.has_said(hosts, response.document)
-        await self._checks.is_read(response.record.url, hosts, response)
+        await self._checks.prune_after_read(hosts, response.document)
+        await self._checks.mark_read(response.record.url, hosts, response)
         found = response.take_follow_ups()
         found = found[:n_taken] + listed + found[n_taken:]
         return await self._budgeted.after(response.record, reading.task, found)
 
     async def _take_batch(self, reading: SitemapReading, batch: list[Item]) -> None:
-        """Take some entries and datasets; the claims about pages are kept first."""
+        """Queue some entries and datasets; the claims about pages are stored first."""
         listing, is_confirming = reading.listing(), reading.task.is_confirming
         entries = [x for x in batch if isinstance(x, SitemapEntry)]
         pages = [entry.url for entry in entries]
@@ -258,37 +263,43 @@ class SitemapHarvester(Harvester):
         trust = self._context.arguments.trust
         own = {x.url for x in entries if reading.is_own(x.url, trust)}
         others = (x.url for x in entries if x.url not in own)
-        await reading.foreign.look_up(filter(reading.may_ask, others))
+        await reading.foreign.look_up(filter(reading.may_consent, others))
         for item in batch:
             if isinstance(item, SitemapEntry):
                 await self._list(reading, item, is_own=item.url in own)
-            elif not reading.document.is_nofollow:  # or nobody asks for its URIs
+            elif (
+                not reading.document.is_nofollow
+            ):  # otherwise its URIs are not requested
                 reading.datasets.append(item)
         if reading.sitemaps:
             await self._list_sitemaps(reading)
         await self._pages.keep(listing, reading.claims)
 
-    async def _is_read(self, response: HarvestedResponse, task: SitemapTask) -> None:
-        """Note a sitemap that has not changed, or could not be fetched."""
-        if response.document.response.requested:  # else it was not asked for
-            await self._look_again(response, task)
+    async def _without_body(
+        self, response: HarvestedResponse, task: SitemapTask
+    ) -> None:
+        """Handle a sitemap that has not changed, or could not be fetched."""
+        if response.document.response.requested:  # otherwise not requested
+            await self._revisit_unchanged(response, task)
         url = response.document.record.url
-        await self._checks.is_read(url, task.robots_hosts, response)
+        await self._checks.mark_read(url, task.robots_hosts, response)
         found = response.take_follow_ups()
         found = await self._budgeted.after(response.record, task, list(found))
         response.follow_ups.extend(found)
 
-    async def _look_again(self, response: HarvestedResponse, task: SitemapTask) -> None:
-        """Ask again for the pages of a sitemap that is the same, or gone."""
+    async def _revisit_unchanged(
+        self, response: HarvestedResponse, task: SitemapTask
+    ) -> None:
+        """Queue the due pages of a sitemap that is unchanged or gone."""
         document, sites = response.document, task.robots_hosts
         reading = self._reading(response, task)
         reading.before = before = await self._parts.before(reading.key)
-        is_told = task.ping and await self._parts.of_this_run(reading.key, task.ping)
-        if is_told and document.status in (304, *ABSENT):
-            return  # the next run sees what is gone
+        was_read = task.ping and await self._parts.of_this_run(reading.key, task.ping)
+        if was_read and document.status in (304, *ABSENT):
+            return  # the next run finds missing pages
         if document.status == 304:
-            await self._checks.stays(sites, response.final_url, response)
-            async for page in self._pages.again(reading.listing()):
+            await self._checks.mark_unchanged(sites, response.final_url, response)
+            async for page in self._pages.revisits(reading.listing()):
                 response.follow_ups.append(page)
             read_ms = document.response.started_ms
             state = replace(before, read_ms=read_ms, ping=task.ping)
@@ -314,7 +325,7 @@ class SitemapHarvester(Harvester):
             )
             for item in sitemap:
                 if sitemap.capability and self._wants_resourcesync:
-                    # A list of ResourceSync says more if it is read as such.
+                    # Read as ResourceSync, the list has more information.
                     url, run = document.record.url, self._context.run
                     follow_ups = reading.response.follow_ups
                     follow_ups.append(listed_at(document, url, run))
@@ -327,7 +338,7 @@ class SitemapHarvester(Harvester):
         self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool
     ) -> None:
         """Add a follow-up for an entry that the sitemap may list."""
-        if not is_own and not reading.may_ask(entry.url):
+        if not is_own and not reading.may_consent(entry.url):
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
             reading.log.refuse(Decision.CROSS_SITE, entry.url)
         elif entry.is_sitemap:
@@ -381,9 +392,9 @@ class SitemapHarvester(Harvester):
         *,
         is_own: bool,
     ) -> FollowUp | None:
-        """Return the follow-up for a sitemap; None if skipped.
+        """Return the follow-up for a sitemap; None if it is skipped.
 
-        That of another site is no part of the source.
+        A sitemap of another site is not part of the source.
         """
         if not is_own:
             below = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
@@ -395,43 +406,44 @@ class SitemapHarvester(Harvester):
             await self._skip(reading, entry.url, key, state)
             return None
         await self._consents.add_names(entry.url, await reading.foreign.names())
-        below = await self._once_more(reading, entry, key, below)
+        below = await self._task_after_ping(reading, entry, key, below)
         child = _sitemap(reading.document, entry.url, below)
         return child if is_own else replace(child, is_part_of_source=False)
 
-    async def _once_more(
+    async def _task_after_ping(
         self, reading: SitemapReading, entry: SitemapEntry, key: str, below: SitemapTask
     ) -> SitemapTask:
         """Return the task of a sitemap in a pinged index.
 
-        One that was read in this run is read once more, unless its date is older.
+        A sitemap already read in this run is read once more, unless its date is older.
         """
         ping = 0 if reading.task.depth else reading.task.ping
         state = await self._parts.of_this_run(key, ping) if ping else None
         is_wanted = state and (not entry.lastmod or state.is_before(entry.lastmod))
-        if not is_wanted or reading.n_again >= _MAX_AGAIN:
+        if not is_wanted or reading.n_rereads >= _MAX_REREADS:
             return below
-        reading.n_again += 1
+        reading.n_rereads += 1
         return replace(below, ping=ping)
 
     async def _skip(
         self, reading: SitemapReading, url: str, key: str, state: SitemapState
     ) -> None:
-        """Take a sitemap of an index as it was when it was read last."""
+        """Handle an unchanged sitemap of an index, from its stored state."""
         hosts, response = reading.task.robots_hosts, reading.response
-        await self._checks.stays(hosts, state.url or url, response)
-        async for page in self._pages.again(reading.listing(key, url, state)):
+        await self._checks.mark_unchanged(hosts, state.url or url, response)
+        async for page in self._pages.revisits(reading.listing(key, url, state)):
             response.follow_ups.append(page)
 
     async def _compare(self, reading: SitemapReading) -> None:
-        """Find what a sitemap lists no more, and keep its state for the next run.
+        """Find missing entries of a sitemap, and keep its state for the next run.
 
-        A broken response or an index is requested unconditionally again: the sitemaps
-        in an index may change, or have failed, while the index stays the same.
+        A broken response or an index is requested unconditionally in the next run: the
+        sitemaps in an index may change, or have failed, while the index stays
+        unchanged.
         """
         document, before = reading.document, reading.before
         since_run = before.since_run
-        if is_whole(document, reading.log.all()):
+        if is_complete(document, reading.log.all()):
             if before.read_ms:
                 await self._find_absent(reading)
             since_run = self._context.run
@@ -472,7 +484,7 @@ def _describe(item: Item, sitemap: str) -> Iterable[str]:
 
 def _sitemap(document: Document, url: str, task: SitemapTask) -> FollowUp:
     record = document.record
-    # Whether the operator named the site makes no other record of its sitemaps.
+    # `is_named` is left out, so that a sitemap has the same record in both cases.
     own = SourceTask(read_task(record).run, payload=task)
     child = Record(url, Kind.SITEMAP, record.depth, record.url, task=own)
     return FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)

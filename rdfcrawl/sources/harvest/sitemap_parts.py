@@ -1,7 +1,7 @@
 """The sitemaps in an index, or in a robots.txt, from run to run.
 
-A sitemap is requested again in each run, with its validators; it is left alone only
-where the dates of its index are known to be kept up.
+A sitemap is requested in each run, with its validators, unless its index maintains
+reliable dates.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from rdfcrawl.core.w3c_dates import PointInTime
     from rdfcrawl.sources.harvest.protocol import HarvestContext
 
-# Tables of a sitemap; what has the URL of a robots.txt as its key is one of these.
-_STATE: Final = "sitemap state"  # `SitemapState` when it was read to its end
+# Tables of a sitemap, or of a robots.txt.
+_STATE: Final = "sitemap state"  # `SitemapState` of the last complete reading
 _DATED: Final = "dated"  # `PartDate`
-_PARTS: Final = "parts"  # URL of a sitemap in it -> last run, and key of that
+_PARTS: Final = "parts"  # URL of a sitemap in it -> last run, and key
 
 
 @dataclass(frozen=True, slots=True)
 class SitemapState:
-    """State by which the next run finds changes of a sitemap and its entries.
+    """State for finding changes of a sitemap and its entries in the next run.
 
     Attributes:
         etag, last_modified: of the response.
-        read_ms: time of the last request that was answered, by our clock.
-        since_run: last run in which it was read to its end.
-        url: where it was, after redirects.
+        read_ms: time of the last request with a response, by our clock.
+        since_run: last run that read it completely.
+        url: URL after redirects.
         ping: of the task that read it; see `SitemapTask`.
     """
 
@@ -52,7 +52,7 @@ class SitemapState:
 class PartDate:
     """The date of a sitemap in its index.
 
-    `is_kept_up`: it was another one in an earlier run, so that somebody sets it.
+    `is_kept_up`: the date differed in an earlier run, so the publisher maintains it.
     """
 
     lastmod: str
@@ -60,7 +60,7 @@ class PartDate:
 
 
 class GonePart(NamedTuple):
-    """A sitemap that its index, or its robots.txt, names no more."""
+    """A sitemap that its index or robots.txt no longer names."""
 
     key: str
     url: str
@@ -68,7 +68,7 @@ class GonePart(NamedTuple):
 
 
 class SitemapParts:
-    """States of sitemaps, and of the lists that name them."""
+    """States of sitemaps, and of their indexes."""
 
     def __init__(self, context: HarvestContext) -> None:
         self._store = context.state_store
@@ -77,14 +77,14 @@ class SitemapParts:
         self._run_state = RunState(context.state_store, context.run)
 
     async def before(self, key: str) -> SitemapState:
-        """Return the state that earlier runs left."""
+        """Return the state of earlier runs."""
         text = await self._run_state.before(key, _STATE)
         return decode(text, SitemapState) if text else SitemapState()
 
     async def of_this_run(self, key: str, ping: int) -> SitemapState | None:
         """Return the state left by another task of this run.
 
-        A task that is done again, as its worker died, must not find its own state.
+        A task that is repeated after a crash must not find its own state.
         """
         text = await self._store.get(key, _STATE, "last")
         run, _, value = (text or "").partition(" ")
@@ -100,9 +100,10 @@ class SitemapParts:
     async def may_skip(
         self, key: str, lastmod: PointInTime | None, now_ms: int
     ) -> SitemapState | None:
-        """Return the state of a sitemap that its index shows to be the same.
+        """Return the state of a sitemap that is unchanged by its index.
 
-        None: it is to be requested. Its date in the index is kept for the next run.
+        The result is None if a request is needed. The date in the index is kept for the
+        next run.
         """
         if lastmod is None:
             return None
@@ -123,11 +124,11 @@ class SitemapParts:
         """Note a sitemap in an index that was last read to its end in `since_run`."""
         text = await self._store.get(index, _PARTS, url)
         if text and int(text.partition(" ")[0]) < since_run:
-            await self._forget(key)  # it was gone: what was stored of it is, too
+            await self._forget(key)  # it was gone, and so is its state
         await self._store.put(index, _PARTS, {url: f"{self._run} {key}"})
 
     async def gone(self, index: str, since_run: int) -> AsyncIterator[GonePart]:
-        """Yield the sitemaps that an index, read to its end, names no more."""
+        """Yield the sitemaps that a completely read index no longer names."""
         async for url, text in self._store.entries(index, _PARTS):
             run, _, key = text.partition(" ")
             if int(run) == self._run:
@@ -143,7 +144,7 @@ class SitemapParts:
                 yield GonePart(key, url, state)
 
     async def _forget(self, key: str) -> None:
-        """Forget the state of a sitemap, so that it is requested as a new one."""
+        """Drop the state of a sitemap, so that it is requested like a new one."""
         last = await self._store.get(key, _STATE, "last")
         if not (last or "").startswith(f"{self._run} "):
             await self._store.clear(key, _STATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rdfcrawl.sources.harvest.listed_pages import KnownPage, SitemapLook
+from rdfcrawl.sources.harvest.listed_pages import KnownPage, SitemapListing
 from rdfcrawl.sources.harvest.sitemap_parts import SitemapState
 from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.uri.parse import is_of_web
@@ -25,14 +25,14 @@ class SitemapReading:
 
     Attributes:
         key: of the state of the sitemap.
-        before: what earlier runs left.
-        known: what they know of the pages of a batch.
+        before: state of earlier runs.
+        known: knowledge of earlier runs about the pages of a batch.
         claims: about the pages of a batch.
         is_index: the sitemap lists sitemaps.
-        n_again: of these, those that are read once more in this run.
-        parts: of these, those that are read in this run.
-        gone: sitemaps that it lists no more.
-        sitemaps: in a batch, and whether they are of its own site.
+        n_rereads: number of these that are read once more in this run.
+        parts: those of these that are read in this run.
+        gone: sitemaps that it no longer lists.
+        sitemaps: in a batch, with a flag for those of the same site.
     """
 
     def __init__(
@@ -52,23 +52,23 @@ class SitemapReading:
         self.datasets: list[SitemapDataset] = []
         self.foreign = foreign
         self.is_index = False
-        self.n_again = 0
+        self.n_rereads = 0
 
     def is_own(self, url: str, trust: HostNames) -> bool:
         """Return whether the sitemap may list a URL."""
         final = self.document.response.requested[-1]
         return may_list(url, final, self.task.robots_hosts) or trust.covers(url)
 
-    def may_ask(self, url: str) -> bool:
+    def may_consent(self, url: str) -> bool:
         """Return whether the site of a URL could consent by a robots.txt."""
         return not self.task.is_confirming and is_of_web(url)
 
     def listing(
         self, key: str = "", url: str = "", state: SitemapState | None = None
-    ) -> SitemapLook:
-        """Return the look at the sitemap, or at another one by what is kept of it."""
+    ) -> SitemapListing:
+        """Return the listing of the sitemap, or of another one by its stored state."""
         before = self.before if state is None else state
-        return SitemapLook(
+        return SitemapListing(
             key=key or self.key,
             url=url or self.document.record.url,
             depth=self.document.record.depth,

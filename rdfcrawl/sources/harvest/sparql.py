@@ -1,7 +1,7 @@
 """SPARQL endpoints as a source: each request is a record.
 
-The next requests follow from the response alone (`sources.sparql`), so that any worker
-can continue, and a crash costs one request.
+The next requests depend only on the response (`sources.sparql`), so any worker can
+continue, and a crash costs one request.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from rdfcrawl.sources.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS
 from rdfcrawl.sources.sparql.exchange import (
     ACCEPT_TABLE,
-    SparqlAnswer,
     SparqlFailure,
+    SparqlResponse,
     judge,
     query_request,
 )
@@ -42,18 +42,18 @@ from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, HarvestedPart
-    from rdfcrawl.sources.sparql.reading import AnswerReader
+    from rdfcrawl.sources.sparql.reading import ResponseReader
 
-# An endpoint that answers neither to a GET of its URL nor to a first query is left.
+# An endpoint that fails both the GET of its URL and a first query is given up.
 _SILENT: Final = SparqlFailure.CLOSED
-_MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
+_MAX_TRIES: Final = 5  # of a task that the endpoint wants to postpone
 _NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
 _FAILURES: Final = {
     Reason.TIMEOUT: SparqlFailure.TIMEOUT,
     Reason.TRUNCATED_BODY: SparqlFailure.TIMEOUT,
     Reason.HOST_BUSY: SparqlFailure.BUSY,
 }
-# The second one is how Virtuoso says that it has stopped early.
+# Virtuoso sets the second one when it has stopped early.
 _KEPT_HEADERS: Final = ("server", "x-sql-state")
 _LOSSES: Final = frozenset({Reason.INCOMPLETE, Reason.TOO_LARGE})
 _find_hosts = re.compile(rb"^<([a-z]+://[^/:>]*)", re.MULTILINE).findall
@@ -61,12 +61,12 @@ _host = re.compile(rb"[a-z]+://[^/:>]*").match
 _MAX_HOSTS: Final = 10_000
 
 # Tables of an endpoint and the settings of its harvest (`_key_of`).
-_ANSWERS: Final = "answers"  # document -> run that wrote it; `gone RUN`: it is deleted
+_RESPONSES: Final = "answers"  # document -> run that wrote it, or `gone RUN`
 _OPEN: Final = "open"  # in a run: tasks that were queued
 _DONE: Final = "done"  # in a run: tasks that were done
 _STATE: Final = "sparql"  # in a run: `by_post`, `is_dead`, `is_lossy`, `pings`
 _FAILED: Final = "failed"  # in a run: tasks that failed since the last success
-_SUSPICIOUS: Final = 20  # tasks in a row that fail
+_SUSPICIOUS: Final = 20  # consecutive failures
 _URGENCIES: Final = {SparqlTask: Urgency.ORDINARY, SparqlPing: Urgency.SOON}
 
 
@@ -83,7 +83,7 @@ class SparqlHarvester(Harvester):
         """Return the first record of the harvest of an endpoint."""
         return Record(url, Kind.SPARQL, task=SourceTask(self._context.run, is_named))
 
-    async def question(self, record: Record) -> HttpRequest | None:
+    async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request of a task."""
         harvest = self._harvest(record)
         step, settings = _step_of(harvest, record), harvest.settings
@@ -104,14 +104,14 @@ class SparqlHarvester(Harvester):
             headers=tuple(headers.items()),
             data=request.body,
             kept_headers=_KEPT_HEADERS,
-            may_think=_may_think(step),
+            may_think=_may_be_slow(step),
         )
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the response, with the statements in it.
 
         After the last response come tombstones for the responses of earlier runs that
-        no response of this run has replaced.
+        were not replaced in this run.
         """
         if has_moved(document):
             yield document.harvested()
@@ -130,7 +130,9 @@ class SparqlHarvester(Harvester):
             yield each
 
     def _read_document(self, document: Document, step: SparqlTask) -> Document:
-        reading = self._harvest(document.record).read(_untried(step), _answer(document))
+        reading = self._harvest(document.record).read(
+            _untried(step), _response_of(document)
+        )
         cut = [x for x in document.faults if x.reason is Reason.TRUNCATED_BODY]
         url = _name(document.record)
         parts = self._read(document, SparqlResult(step, url, cut), reading)
@@ -139,15 +141,15 @@ class SparqlHarvester(Harvester):
     async def _without_content(
         self, document: Document, step: SparqlTask | SparqlPing
     ) -> Discovery:
-        """Return what follows from a response without statements."""
+        """Return the next tasks after a response without statements."""
         if isinstance(step, SparqlPing):
             return await self._pinged(document, step)
         if _is_refused_by_get(document):
             await self._note(document.record, "by_post")
             result = SparqlResult(step, document.url, document.faults)
-            return await self._take(document, result, SparqlOutcome(again=True))
+            return await self._take(document, result, SparqlOutcome(retries=True))
         harvest = self._harvest(document.record)
-        failure = _failure(document) if _may_think(step) else _SILENT
+        failure = _failure(document) if _may_be_slow(step) else _SILENT
         outcome, faults = harvest.failed(_untried(step), failure)
         result = SparqlResult(step, document.url, [*document.faults, *faults])
         found = await self._take(document, result, outcome)
@@ -156,8 +158,8 @@ class SparqlHarvester(Harvester):
     def _harvest(self, record: Record) -> EndpointPlan:
         """Return the plan of an endpoint, by the arguments if the operator named it.
 
-        The URL of the endpoint names the document that describes it, and not its
-        default graph.
+        The URL of the endpoint names the document that describes it, so the default
+        graph has another name.
         """
         rows = self._context.options.sparql_rows
         default_graph = f"{record.url}#default"
@@ -185,12 +187,12 @@ class SparqlHarvester(Harvester):
         )
         return EndpointPlan(record.url, settings)
 
-    # -- answers ---------------------------------------------------------------------
+    # -- responses ---------------------------------------------------------------------
 
     async def _read(
-        self, document: Document, result: SparqlResult, reading: AnswerReader
+        self, document: Document, result: SparqlResult, reading: ResponseReader
     ) -> AsyncIterator[HarvestedPart]:
-        """Yield the statements of a response, and then what follows from them."""
+        """Yield the statements of a response, and then the next tasks."""
         chunks = iter(reading)
         while chunk := await asyncio.to_thread(next, chunks, b""):
             result.n_quads += chunk.count(b"\n")
@@ -213,16 +215,16 @@ class SparqlHarvester(Harvester):
     async def _take(
         self, document: Document, result: SparqlResult, outcome: SparqlOutcome
     ) -> Discovery:
-        """Remember the result of a response, and return the tasks that follow."""
+        """Remember the result of a response, and return the next tasks."""
         record, step = document.record, result.step
         key = self._key_of(record)
         if read_task(record).payload is None:
             await self._run_state.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
         steps: list[SparqlTask | SparqlPing] = []
         closed: list[Fault] = []
-        if outcome.again and step.n_tries < _MOST_TRIES:
+        if outcome.retries and step.n_tries < _MAX_TRIES:
             steps.append(replace(step, n_tries=step.n_tries + 1))
-        elif outcome.again or (
+        elif outcome.retries or (
             outcome.failure and await self._noted(record, "is_dead")
         ):
             harvest = self._harvest(record)
@@ -233,7 +235,7 @@ class SparqlHarvester(Harvester):
             await self._note(record, "is_lossy")
         if result.n_quads:
             run = str(self._context.run)
-            await self._store.put(key, _ANSWERS, {result.url: run})
+            await self._store.put(key, _RESPONSES, {result.url: run})
         following = await self._following(record, key, steps)
         is_closed = outcome.failure == SparqlFailure.CLOSED
         instead = await self._conclude(document, is_closed=is_closed)
@@ -252,7 +254,7 @@ class SparqlHarvester(Harvester):
     async def _lack(self, record: Record) -> str:
         """Return the deficiency of an endpoint, when all of its tasks are done.
 
-        A part that the operator chose is not compared with the dataset.
+        A part chosen by the operator is not compared with the dataset.
         """
         wanted = self._harvest(record).settings
         is_part = wanted.mode != "all" or wanted.include or wanted.exclude
@@ -267,7 +269,7 @@ class SparqlHarvester(Harvester):
     async def _following(
         self, record: Record, key: str, steps: Sequence[SparqlTask | SparqlPing]
     ) -> tuple[FollowUp, ...]:
-        """Return the records of steps, and note that the step of a record is done."""
+        """Return the records of steps, and mark the step of `record` as done."""
         own = _mark(read_task(record).payload)
         opened = dict.fromkeys([own, *map(_mark, steps)], "")
         await self._store.put(key, self._run_state.table(_OPEN), opened)
@@ -276,15 +278,15 @@ class SparqlHarvester(Harvester):
             next_step(record, step, urgency=_URGENCIES[type(step)]) for step in steps
         )
 
-    # -- an endpoint that is not there any more ----------------------------------------
+    # -- vanished endpoints ----------------------------------------
 
     async def _doubts(self, record: Record, outcome: SparqlOutcome) -> list[SparqlPing]:
         """Return a task that tests whether an endpoint still exists.
 
-        A failed task becomes smaller tasks: without an endpoint there would be no end.
+        A failed task becomes smaller tasks; without this test, that would never end.
         """
         key, failed = self._key_of(record), self._run_state.table(_FAILED)
-        if outcome.again:
+        if outcome.retries:
             return []
         if not outcome.failure:
             await self._store.clear(key, failed)
@@ -296,12 +298,12 @@ class SparqlHarvester(Harvester):
         return [SparqlPing(int(await self._noted(record, "pings") or 0))]
 
     async def _pinged(self, document: Document, ping: SparqlPing) -> Discovery:
-        record, answer = document.record, _answer(document)
+        record, response = document.record, _response_of(document)
         key = self._key_of(record)
         is_there = (
             body_of(document.response) is not None
-            and judge(answer) is None
-            and b"<html" not in answer.body.head()[:1_000].lower()
+            and judge(response) is None
+            and b"<html" not in response.body.head()[:1_000].lower()
         )
         if is_there:
             await self._note(record, "pings", str(ping.number + 1))
@@ -311,12 +313,12 @@ class SparqlHarvester(Harvester):
         await self._following(record, key, ())
         return await self._conclude(document, is_closed=False)
 
-    # -- what earlier runs have left ---------------------------------------------------
+    # -- responses of earlier runs ---------------------------------------------------
 
     async def _replaced(self, document: Document) -> AsyncIterator[Document]:
-        """Yield tombstones for responses of earlier runs, when nothing is missing.
+        """Yield tombstones for responses of earlier runs, if the harvest is complete.
 
-        Their names depend on the requests, and these on the data of the time.
+        Their names depend on the requests, which depend on the earlier data.
         """
         record, run = document.record, str(self._context.run)
         if not self._context.run or not await self._is_finished(record):
@@ -325,16 +327,16 @@ class SparqlHarvester(Harvester):
             return
         key = self._key_of(record)
         forgotten = []
-        async for url, when in self._store.entries(key, _ANSWERS):
+        async for url, when in self._store.entries(key, _RESPONSES):
             if when in (run, f"gone {run}"):
                 is_gone = when != run
             else:
                 is_gone = not when.startswith("gone")
                 forgotten += [] if is_gone else [url]
             if is_gone:
-                await self._store.put(key, _ANSWERS, {url: f"gone {run}"})
+                await self._store.put(key, _RESPONSES, {url: f"gone {run}"})
                 yield document.part(url, is_deleted=True)
-        await self._store.drop(key, _ANSWERS, forgotten)
+        await self._store.drop(key, _RESPONSES, forgotten)
 
     # -- state -----------------------------------------------------------------------
 
@@ -347,7 +349,8 @@ class SparqlHarvester(Harvester):
         return await self._store.get(self._key_of(record), state, name)
 
     async def _is_finished(self, record: Record) -> bool:
-        """Return whether all tasks of an endpoint are done; done ones count first."""
+        """Return whether all tasks of an endpoint are done."""
+        # Done ones are counted first, since the others only grow.
         key = self._key_of(record)
         n_done = await self._store.size(key, self._run_state.table(_DONE))
         return n_done == await self._store.size(key, self._run_state.table(_OPEN))
@@ -359,7 +362,7 @@ class SparqlHarvester(Harvester):
         return f"{record.url} {_digest(repr((*wanted, settings.take_default_graph)))}"
 
     def _links_away(self, record: Record, chunk: bytes) -> set[bytes]:
-        """Return links to hosts that are not those of the endpoint's subjects."""
+        """Return links to other hosts than those of the endpoint's subjects."""
         hosts = self._hosts.setdefault(record.url, set())
         if len(hosts) < _MAX_HOSTS:
             hosts.update(_find_hosts(chunk))
@@ -385,13 +388,13 @@ def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
     return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
 
 
-def _may_think(step: SparqlTask | SparqlPing) -> bool:
-    """Return whether a response may take long: the endpoint is known to answer."""
+def _may_be_slow(step: SparqlTask | SparqlPing) -> bool:
+    """Return whether a response may be slow: the endpoint is known to work."""
     return isinstance(step, SparqlTask) and (step.has_answered or step.step == "query")
 
 
 def _untried(step: SparqlTask) -> SparqlTask:
-    """Return a step without its number of tries, as the plan has it."""
+    """Return a step without its number of tries, for the plan."""
     return replace(step, n_tries=0) if step.n_tries else step
 
 
@@ -408,10 +411,10 @@ def _has_content(document: Document) -> bool:
     return bool(response.status) and has_body and not _is_refused_by_get(document)
 
 
-def _answer(document: Document) -> SparqlAnswer:
+def _response_of(document: Document) -> SparqlResponse:
     response = document.response
     body = body_of(response)
-    return SparqlAnswer(
+    return SparqlResponse(
         status=response.status,
         headers={"content-type": response.media_type, **dict(response.headers)},
         body=ByteSource.of(response.error_body if body is None else body),
@@ -456,7 +459,7 @@ def _digest(text: str) -> str:
 
 
 def _checks(record: Record, url: str, outcome: SparqlOutcome) -> Iterator[str]:
-    """Yield statements about the rows of each partition: read, and wanted."""
+    """Yield statements about the expected and actual rows of each partition."""
     graph = iri(graph_iri(url))
     for number, check in enumerate(outcome.checks):
         node = iri(f"{graph_iri(url)}.{number}")

@@ -1,4 +1,4 @@
-"""Tasks of records, as harvesters read them."""
+"""Tasks of the records of harvesters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_task(record: Record) -> SourceTask:
-    """Return the task of a record; by default that of a first run.
+    """Return the task of a record; by default of a first run.
 
     >>> from rdfcrawl.core.records import Kind, Record
     >>> read_task(Record("http://a.example/", Kind.CKAN, task=SourceTask(2))).run
@@ -37,6 +37,6 @@ def next_step(
 
 
 def has_moved(document: Document) -> bool:
-    """Return whether a response redirects to another host, which is asked next."""
+    """Return whether a response redirects to another host, requested next."""
     is_redirect = 300 <= document.status < 400 and document.status != 304
     return is_redirect and not document.faults

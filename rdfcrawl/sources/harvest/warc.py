@@ -1,7 +1,7 @@
 """WARC files as a source: each capture a document, each part of a file a record.
 
-A file is read in parts (`WARC_PART_BYTES`): a worker that dies loses one of them, and
-other workers read other files meanwhile.
+A file is read in parts (`WARC_PART_BYTES`), so a crash costs one part, and other
+workers read other files meanwhile.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rdfcrawl.uri.link_filter import LinkFilter
 from rdfcrawl.uri.schemes import scheme_of
 
 _MAX_DOUBLINGS: Final = 6
-_MAX_RATIO: Final = 200.0  # of content codings, as in the fetch
+_MAX_RATIO: Final = 200.0  # of content codings, like for fetched bodies
 _BEHIND: Final = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
 _MAX_VALUE_CHARS: Final = 64 * 1024
 _RESERVATIONS: Final = frozenset(
@@ -60,10 +60,10 @@ class _Opened:
     """A part of a file, opened."""
 
     file: BinaryIO  # at the begin of the part
-    offset: int  # of that byte in the whole file
-    is_last: bool  # nothing of the file comes after what can be read here
+    offset: int  # of that byte in the file
+    is_last: bool  # the file ends with the readable part
     seeks: bool = False  # the part may begin within a record
-    # where the part is over, if more of the file can be read here
+    # end of the part, if more of the file is readable
     end: int = sys.maxsize
 
 
@@ -79,11 +79,11 @@ class WarcHarvester(Harvester):
         )
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
-        """Return the record that a file begins with."""
+        """Return the first record of a file."""
         task = SourceTask(self._context.run, is_named, WarcTask())
         return Record(url, Kind.WARC, task=task)
 
-    async def question(self, record: Record) -> HttpRequest | None:
+    async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request for a part of a file."""
         if scheme_of(record.url) == LOCAL_SCHEME:
             return None
@@ -93,13 +93,13 @@ class WarcHarvester(Harvester):
             url=record.url,
             headers=(
                 ("Range", f"bytes={task.offset}-{last}"),
-                ("Accept-Encoding", "identity"),  # a range is one of what is sent
+                ("Accept-Encoding", "identity"),  # a range applies to the encoded bytes
             ),
             kept_headers=("content-range",),
         )
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
-        """Yield the captures in a part of a file, and what comes after the part."""
+        """Yield the captures in a part of a file, and the next part."""
         if has_moved(document) or not 200 <= document.status < 300:
             is_behind = document.status == _BEHIND and _task_of(document.record).offset
             yield document.harvested(faults=[] if is_behind else document.faults)
@@ -128,10 +128,10 @@ class WarcHarvester(Harvester):
         return self._context.options.warc_part_bytes << task.doublings
 
     def _open(self, document: Document) -> _Opened:
-        """Open the part of a file that a record asks for.
+        """Open the part of a file for a record.
 
         Raises:
-            SourceFault: there is none.
+            SourceFault: the response has no such part.
             OSError: a file cannot be read.
         """
         task = _task_of(document.record)
@@ -147,7 +147,7 @@ class WarcHarvester(Harvester):
             raise SourceFault(Reason.TRUNCATED_BODY, "an empty response")
         file = BytesIO(body) if isinstance(body, bytes) else body.open("rb")
         is_last = not document.is_partial
-        if document.status != HTTPStatus.PARTIAL_CONTENT:  # it is the whole file
+        if document.status != HTTPStatus.PARTIAL_CONTENT:  # the complete file
             file.seek(task.offset)
             return _Opened(file, task.offset, is_last, task.seeks)
         value = dict(document.response.headers).get("content-range", "")
@@ -155,7 +155,7 @@ class WarcHarvester(Harvester):
         if found is None or int(found[1]) != task.offset:
             file.close()
             raise SourceFault(Reason.BAD_HTTP, f"Content-Range: {value[:100]}")
-        # Without a total (RFC 9110 14.4), the part behind the last one is asked for.
+        # Without a total (RFC 9110 14.4), the part after the last one is requested.
         is_last &= found[3] != "*" and int(found[2]) + 1 >= int(found[3])
         return _Opened(file, task.offset, is_last, task.seeks)
 
@@ -173,13 +173,13 @@ class WarcHarvester(Harvester):
         )
 
     def _most_bytes(self, url: str) -> int:
-        """Return the longest body that is read of a URL, as if it were fetched."""
+        """Return the maximum size of a body, the same as for a fetch."""
         options = self._context.options
         is_dump = kind_of(url) is Kind.DUMP
         return options.max_dump_bytes if is_dump else options.max_document_bytes
 
     def _is_wanted(self, capture: WarcCapture, head: bytes) -> bool:
-        """Return whether a capture is in scope, and of a format that is read."""
+        """Return whether a capture is in scope, and has a readable format."""
         if capture.status in REDIRECTS and not _target_of(capture):
             return False
         if capture.status in GONE | REDIRECTS:
@@ -201,7 +201,7 @@ class WarcHarvester(Harvester):
         if reader.next_offset > task.offset:
             following = WarcTask(reader.next_offset, seeks=reader.is_lost)
         elif document.is_partial:
-            return None  # as its fault says
+            return None  # reported by its fault
         elif task.doublings < _MAX_DOUBLINGS:
             following = replace(task, doublings=task.doublings + 1)
         else:
@@ -216,7 +216,7 @@ class WarcHarvester(Harvester):
 async def _iter_captures(
     reader: CaptureReader, log: FaultLog
 ) -> AsyncIterator[WarcCapture]:
-    """Yield captures; the files of their bodies are deleted behind them."""
+    """Yield captures; the file of each body is deleted afterwards."""
     captures = iter(reader)
     try:
         while capture := await asyncio.to_thread(next, captures, None):
@@ -243,7 +243,7 @@ def _target_of(capture: WarcCapture) -> str:
 
 
 def _document_of(capture: WarcCapture, document: Document) -> Document:
-    """Return a capture as a document of its own, as if it had been fetched then."""
+    """Return a capture as a document, with the time of the capture."""
     if capture.status in REDIRECTS:
         return _redirect_of(capture, document)
     media_type, charset = parse_content_type(capture.content_type)
@@ -282,9 +282,9 @@ def _document_of(capture: WarcCapture, document: Document) -> Document:
 
 
 def _redirect_of(capture: WarcCapture, document: Document) -> Document:
-    """Return a redirect, which has no statements and leaves those that are there.
+    """Return a redirect without statements, which keeps the stored ones.
 
-    What it led to is a capture of its own, before or behind it or in no archive.
+    Its target is a separate capture, or not archived.
     """
     chain = capture.url, _target_of(capture)
     return Document(

@@ -205,7 +205,7 @@ class _Archive:
         return ByteSource(reopen=partial(self._open, member, is_noted=False))
 
     def _open(self, member: Member, *, is_noted: bool) -> BinaryIO:
-        layer = PackingLayer(self._meter.again())
+        layer = PackingLayer(self._meter.restarted())
 
         def note(fault: SourceFault, _: PackingLayer) -> None:
             if is_noted:

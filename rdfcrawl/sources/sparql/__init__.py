@@ -1,4 +1,4 @@
-"""SPARQL endpoints: recognized, described, and read to the last triple.
+"""SPARQL endpoints: recognition, description, and complete reading.
 
 Pure: an `EndpointPlan` turns a task into a request, and the response into N-Quads and
 further tasks.

@@ -1,4 +1,4 @@
-"""Queries for nodes together with the blank nodes attached to the nodes."""
+"""Queries for nodes together with their attached blank nodes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rdfcrawl.core.tasks.sparql import SparqlPart, SparqlTask
 
 DATASET: Final = f"<{DCAT}Dataset>"
-_KNOTTED = "?s ?p ?o FILTER(isBlank(?s) || isBlank(?o))"
+_WITH_BLANK = "?s ?p ?o FILTER(isBlank(?s) || isBlank(?o))"
 # Nodes described along with a dataset, not the objects of other properties.
-_TOLD_ALONG: Final = (
+_DESCRIBED_ALONG: Final = (
     f"?r <{DCAT}distribution> {{}} .",
     f"?r <{DCAT}contactPoint> {{}} .",
     f"?r <{DCTERMS}publisher> {{}} .",
@@ -29,35 +29,35 @@ _TOLD_ALONG: Final = (
     f"?r <{DCAT}distribution> ?d . ?d <{DCAT}accessService> {{}} .",
 )
 _OF_CATALOG = f"{{}} <{DCAT}dataset> ?r ."
-_NOT_ITS_OTHERS = f"FILTER(?p != <{DCAT}dataset> && ?p != <{DCAT}record>)"
+_NOT_OTHER_ENTRIES = f"FILTER(?p != <{DCAT}dataset> && ?p != <{DCAT}record>)"
 
 
-def count_knotted(part: SparqlPart) -> str:
-    """Ask for the number of triples with a blank node."""
-    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {in_graph(part.graph, _KNOTTED)} }}"
+def count_blank_triples(part: SparqlPart) -> str:
+    """Query the number of triples with a blank node."""
+    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {in_graph(part.graph, _WITH_BLANK)} }}"
 
 
-def all_knotted(task: SparqlTask) -> str:
-    """Ask for all triples with a blank node."""
-    return f"SELECT ?s ?p ?o WHERE {{ {in_graph(task.part.graph, _KNOTTED)} }}"
+def blank_triples(task: SparqlTask) -> str:
+    """Query all triples with a blank node."""
+    return f"SELECT ?s ?p ?o WHERE {{ {in_graph(task.part.graph, _WITH_BLANK)} }}"
 
 
-def knots(task: SparqlTask, n_roots: int, depth: int) -> str:
-    """Ask for `n_roots` blank nodes and the triples of their connected components.
+def components(task: SparqlTask, n_roots: int, depth: int) -> str:
+    """Query `n_roots` blank nodes and the triples of their connected components.
 
-    `depth` is the greatest number of steps from one blank node to the next.
+    `depth` is the maximum number of steps between blank nodes.
     """
     both = "{ ?b ?rp ?ro } UNION { ?rs ?rq ?b } FILTER(isBlank(?b))"
     where = f"WHERE {{ {in_graph(task.part.graph, both)} }}"
     end = f"LIMIT {n_roots} OFFSET {task.offset}"
     branches = " UNION ".join(
         f"{{ {in_graph(task.part.graph, pattern)} }}"
-        for pattern in _iter_knot_patterns(where, end, depth)
+        for pattern in _iter_component_patterns(where, end, depth)
     )
     return f"SELECT DISTINCT ?s ?p ?o WHERE {{ {branches} }} LIMIT {task.asked}"
 
 
-def _iter_knot_patterns(where: str, end: str, depth: int) -> Iterator[str]:
+def _iter_component_patterns(where: str, end: str, depth: int) -> Iterator[str]:
     for n in range(depth + 1):
         for last in ("s", "o"):
             names = [f"b{i}" for i in range(n)] + [last]
@@ -75,7 +75,7 @@ def _iter_knot_patterns(where: str, end: str, depth: int) -> Iterator[str]:
 
 
 def dataset_graphs(task: SparqlTask) -> str:
-    """Ask for the graphs with datasets, and the number of datasets in each."""
+    """Query the graphs with datasets, and the number of datasets in each."""
     after = f" FILTER(STR(?g) > {text(task.after)})" if task.after else ""
     where = f"WHERE {{ GRAPH ?g {{ ?s a {DATASET} }}{after} }}"
     end = f"GROUP BY ?g ORDER BY STR(?g) LIMIT {task.asked}"
@@ -83,7 +83,7 @@ def dataset_graphs(task: SparqlTask) -> str:
 
 
 def datasets(task: SparqlTask) -> str:
-    """Ask for the keys of the datasets after a key."""
+    """Query the keys of the datasets after a key."""
     key = subject_key(task.naming, "s")
     after = f" FILTER({key} > {text(task.after)})" if task.after else ""
     roots = in_graph(task.part.graph, f"?s a {DATASET}{after}")
@@ -92,10 +92,10 @@ def datasets(task: SparqlTask) -> str:
 
 
 def about(task: SparqlTask, depth: int) -> str:
-    """Ask for the descriptions of the datasets whose keys are in `graphs` of a task.
+    """Query the descriptions of the datasets whose keys are in `task.graphs`.
 
-    A `variant` selects one of the patterns, which is read in pages; `depth` is the
-    greatest number of steps from a described node to a blank node.
+    A `variant` selects one of the patterns, to be read in pages; `depth` is the maximum
+    number of steps from a described node to a blank node.
     """
     named = " ".join(subject_term(task.naming, key) for key in task.graphs)
     patterns = [
@@ -121,20 +121,20 @@ def _iter_descriptions(depth: int) -> Iterator[tuple[str, str]]:
     yield "s", "?s ?p ?o"
     for n in range(1, depth + 1):
         yield "r", _blank_path("r", n)
-    for way in _TOLD_ALONG:
+    for way in _DESCRIBED_ALONG:
         yield "r", f"{way.format('?s')} ?s ?p ?o"
         for n in range(1, depth + 1):
             yield "r", f"{way.format('?m')} {_blank_path('m', n)}"
     catalog = _OF_CATALOG.format("?s")
     yield "o", f"?s ?p ?o FILTER(?p = <{DCAT}dataset>)"
-    yield "r", f"{catalog} ?s ?p ?o {_NOT_ITS_OTHERS}"
+    yield "r", f"{catalog} ?s ?p ?o {_NOT_OTHER_ENTRIES}"
     for n in range(1, depth + 1):
         path = _blank_path("m", n)
-        yield "r", f"{_OF_CATALOG.format('?m')} {path} {_NOT_ITS_OTHERS}"
+        yield "r", f"{_OF_CATALOG.format('?m')} {path} {_NOT_OTHER_ENTRIES}"
 
 
 def _blank_path(start: str, n: int) -> str:
-    """Return the pattern of the triples of nodes that are `n` blank nodes away."""
+    """Return the pattern of the triples of nodes at a distance of `n` blank nodes."""
     names = [start, *(f"n{i}" for i in range(1, n)), "s"]
     steps = (
         f"?{near} ?e{i} ?{far} . FILTER(isBlank(?{far}))"

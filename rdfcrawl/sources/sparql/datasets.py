@@ -1,4 +1,4 @@
-"""Steps that read descriptions of datasets only."""
+"""Steps that only read descriptions of datasets."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _list_on(task: SparqlTask, n_rows: int, last: str, out: OutcomeBuilder) -> N
 def after_about(
     task: SparqlTask, end: PageEnd, out: OutcomeBuilder, *, is_broken: bool
 ) -> None:
-    """Request less at a time where a response may have been cut."""
+    """Request less at a time if a response may be truncated."""
     n_rows = end.n_rows
     if task.variant and n_rows and end.mark == task.after:
         out.log.note(Reason.PAGING_LOOP, f"rows after {task.offset}")

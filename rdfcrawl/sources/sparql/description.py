@@ -1,4 +1,4 @@
-"""The description that an endpoint gives of itself: SPARQL 1.1 Service Description."""
+"""The self-description of an endpoint: SPARQL 1.1 Service Description."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def read_description(
     """Return the description in some statements.
 
     Args:
-        chunks: N-Quads, whole lines; the first `MAX_STATEMENTS` are read.
-        log: takes `TOO_MANY_ENTRIES` if there are more.
+        chunks: N-Quads in complete lines; the first `MAX_STATEMENTS` are read.
+        log: receives `TOO_MANY_ENTRIES` if there are more.
         endpoint: URL that selects one of several services.
 
     Source: SPARQL 1.1 Service Description, 3.

@@ -1,4 +1,4 @@
-"""Steps before the first triple: the capabilities of the endpoint, and its graphs."""
+"""First steps: the capabilities of the endpoint, and its graphs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _BATCH_CHARS = 1_200  # of graph names in one task
 _MAX_BATCH = 200
-_MAX_UNORDERED = 100_000  # graphs of a list that cannot be gone on with
+_MAX_UNORDERED = 100_000  # graphs of a list without paging
 
 
 def after_description(
@@ -36,7 +36,7 @@ def after_description(
     headers: Mapping[str, str],
     out: OutcomeBuilder,
 ) -> None:
-    """Go on to the blank nodes or, as a last resort, to the described graphs."""
+    """Continue with the blank nodes or, as a last resort, the described graphs."""
     if task.variant:
         _take_described(task, description, out)
         return
@@ -44,8 +44,8 @@ def after_description(
     has_union = is_virtuoso or (description is not None and description.has_union)
     task = replace(task, has_union=has_union, asked=out.settings.page_rows, fails=0)
     if is_virtuoso:
-        # It writes booleans as numbers into JSON and right into XML. How it names blank
-        # nodes is known; to look for one may take as long as it has time.
+        # Virtuoso writes booleans as numbers in JSON, but correctly in XML. Its naming
+        # of blank nodes is known; a search for one could use up the time limit.
         begin(replace(task, naming="key", as_xml=True), out)
     else:
         out.follow(task, step="probe")
@@ -64,7 +64,7 @@ def _take_described(
 
 
 def after_probe(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
-    """Decide how blank nodes are identified."""
+    """Choose the identification of blank nodes."""
     row = next(iter_whole(rows, out), None)
     if row is None or "b" not in row:
         begin(replace(task, naming=""), out)
@@ -83,13 +83,13 @@ def after_probe(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
         is_virtuoso = key.startswith("nodeID://")
         naming = "key" if key.removeprefix("_:") == label or is_virtuoso else "str"
         if naming == "str" and not key.startswith("_:"):
-            out.follow(task, variant=1)  # a string that addresses nothing
+            out.follow(task, variant=1)  # not usable as an address
             return
     begin(replace(task, naming=naming), out)  # type: ignore[arg-type]
 
 
 def after_stable(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
-    """Compare the labels of two answers, of which the second begins a row later."""
+    """Compare the labels of two responses with offsets that differ by one."""
     some = islice(iter_whole(rows, out), 10)
     labels = tuple(row["b"].text[:200] for row in some if "b" in row)
     if task.offset == 0:
@@ -163,7 +163,7 @@ def after_graphs(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> 
 
 
 class _Batch:
-    """Collects graphs that fit into one answer."""
+    """Collects graphs that fit into one response."""
 
     def __init__(self, task: SparqlTask, out: OutcomeBuilder) -> None:
         self._out = out
@@ -179,7 +179,7 @@ class _Batch:
             self._out.follow(self._task, step=_count_step(self._out), part=part)
             return
         if n_rows > self._task.asked // 2:
-            self.flush()  # a list without holes: it may have to be listed again
+            self.flush()  # without gaps, because the list may be repeated
             plan_part(replace(self._task, part=part, want=n_rows), self._out)
             return
         n_chars = len(json.dumps(name)) + 1
@@ -207,7 +207,7 @@ class _Batch:
 def after_whole(
     task: SparqlTask, n_rows: int, out: OutcomeBuilder, *, is_broken: bool
 ) -> None:
-    """Check whether the graphs are complete; if not, read each by itself."""
+    """Check whether the graphs are complete; if not, read each separately."""
     if not is_broken and n_rows >= task.want:
         part = SparqlPart(graph=task.graphs[0])
         out.check(replace(task, part=part), n_rows)
@@ -218,9 +218,9 @@ def after_whole(
 
 
 def apart(task: SparqlTask, out: OutcomeBuilder, *, is_listed: bool) -> None:
-    """Read the graphs of a `whole` in smaller parts.
+    """Read the graphs of a step `whole` in smaller parts.
 
-    With `is_listed` the graphs are listed again; else each is counted by itself.
+    With `is_listed` the graphs are listed again; otherwise each is counted.
     """
     names = task.graphs or (task.part.graph,)
     can_list = is_safe(names[0]) and is_safe(names[-1])
@@ -234,5 +234,5 @@ def apart(task: SparqlTask, out: OutcomeBuilder, *, is_listed: bool) -> None:
             out.follow(single, step="count", part=SparqlPart(graph=name))
         return
     part = SparqlPart(graph=names[0])
-    # As a whole it was too much: not the same request again.
-    plan_part(replace(task, part=part), out, at_once=False)
+    # The complete graph was too large, so the request is not repeated.
+    plan_part(replace(task, part=part), out, may_be_whole=False)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from rdfcrawl.core.bytesource import ByteSource
 
-MAX_GET_CHARS: Final = 2_000  # of a URL; longer ones are cut or refused here and there
+MAX_GET_CHARS: Final = 2_000  # of a URL; some servers truncate or refuse longer ones
 
 ACCEPT_TABLE: Final = (
     "application/sparql-results+json, application/sparql-results+xml;q=0.9, "
@@ -32,7 +32,7 @@ ACCEPT_DESCRIPTION: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparqlRequest:
-    """A request, a POST if it has a body; headers have names in lower case."""
+    """A request, a POST if it has a body; header names are in lower case."""
 
     url: str
     headers: Mapping[str, str]
@@ -40,8 +40,8 @@ class SparqlRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparqlAnswer:
-    """A response; headers have names in lower case, the body is unpacked."""
+class SparqlResponse:
+    """A response; header names are in lower case, the body is unpacked."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -54,19 +54,19 @@ class SparqlAnswer:
 
 
 class SparqlFailure(StrEnum):
-    """Why a request gave no usable response."""
+    """Reason why a request had no usable response."""
 
-    TIMEOUT = "timeout"  # too much was requested: a part may succeed
-    BUSY = "busy"  # the same request again, later
-    ORDER = "order"  # the endpoint does not sort so much
+    TIMEOUT = "timeout"  # too much requested; a part may succeed
+    BUSY = "busy"  # repeat the request later
+    ORDER = "order"  # the endpoint cannot sort so many rows
     REFUSED = "refused"  # another form of the query may succeed
-    CLOSED = "closed"  # whatever the query
+    CLOSED = "closed"  # no query succeeds
 
 
 def query_request(
     endpoint: str, query: str, accept: str, *, max_get_chars: int = MAX_GET_CHARS
 ) -> SparqlRequest:
-    """Return the request of a query: a GET if the URL is short, else a POST of a form.
+    """Return the request of a query: a GET if the URL is short, otherwise a POST.
 
     Source: SPARQL 1.1 Protocol, 2.1.
     """
@@ -87,29 +87,29 @@ _SAYS_TIMEOUT = re.compile(
     rb"|too (?:large|many|expensive|costly)|deadline"
 )
 _SAYS_ORDER = re.compile(rb"sr353|sorted top|order by (?:is )?not|sort")
-# The whole text: these servers tell what is wrong with a query and answer 500.
+# Errors of queries, which some servers report with status 500.
 _SAYS_SYNTAX = re.compile(
     rb"syntax|parse error|malformed|undefined (?:procedure|function)|37000|sp030|sr185"
     rb"|unknown function|not supported|unsupported|sp031"
 )
 
 
-def judge(answer: SparqlAnswer) -> SparqlFailure | None:
-    """Return the failure of a response that is not to be read; else None.
+def judge(response: SparqlResponse) -> SparqlFailure | None:
+    """Return the failure of an unusable response; None if it is usable.
 
-    A result that the endpoint cut short on purpose (Virtuoso's "anytime" queries, 206)
-    is a time-out: its counts are not those of the store.
+    A result that the endpoint has cut short (Virtuoso's "anytime" queries, 206) is a
+    timeout: its counts are not those of the store.
     """
-    status = answer.status
-    state = answer.headers.get("x-sql-state", "").upper()
+    status = response.status
+    state = response.headers.get("x-sql-state", "").upper()
     if status == 206 or state.startswith("S1TA"):
         return SparqlFailure.TIMEOUT
     if 200 <= status < 300:
         return None
-    if status == 503 and _SAYS_TIMEOUT.search(answer.body.head()[:2_000].lower()):
-        return SparqlFailure.TIMEOUT  # Jena's way to say it
+    if status == 503 and _SAYS_TIMEOUT.search(response.body.head()[:2_000].lower()):
+        return SparqlFailure.TIMEOUT  # used by Jena for timeouts
     if status in (400, 500):
-        return _judge_text(status, answer.body.head()[:8_192].lower())
+        return _judge_text(status, response.body.head()[:8_192].lower())
     return _BY_STATUS.get(
         status, SparqlFailure.TIMEOUT if status > 500 else SparqlFailure.REFUSED
     )

@@ -1,4 +1,4 @@
-"""Tasks that follow a failed request."""
+"""Tasks after a failed request."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
 from rdfcrawl.sources.sparql import datasets, discovery
+from rdfcrawl.sources.sparql.components import n_halvings
 from rdfcrawl.sources.sparql.exchange import SparqlFailure
-from rdfcrawl.sources.sparql.knots import n_halvings
 from rdfcrawl.sources.sparql.pages import after_failed_page, into_offset
 from rdfcrawl.sources.sparql.parts import can_split, plan_part
 
@@ -27,14 +27,14 @@ def after_failure(
     The request to a busy endpoint is repeated later; a closed endpoint is abandoned.
     """
     if failure is SparqlFailure.BUSY:
-        out.outcome.again = True
+        out.outcome.retries = True
         return
     if failure is SparqlFailure.CLOSED and task.step != "describe":
         out.check(task, is_sure=False)
         return
     if task.step in ("describe", "probe", "stable", "graphs", "default"):
         _after_discovery(task, failure, out)
-    elif task.step in ("page", "offset", "group", "knots"):
+    elif task.step in ("page", "offset", "group", "components"):
         _after_rows(task, failure, out)
     else:
         _after_part(task, failure, out)
@@ -46,7 +46,7 @@ def _after_discovery(
     if task.step == "describe":
         discovery.after_description(task, None, {}, out)
     elif task.step == "probe" and failure is SparqlFailure.TIMEOUT:
-        # A blank node that is hard to find is rare; the counts will tell.
+        # If a blank node is hard to find, there are few.
         discovery.begin(replace(task, naming="", variant=0), out)
     elif task.variant < _LAST_VARIANT.get(task.step, 0):
         out.follow(task, variant=task.variant + 1, fails=0)
@@ -54,15 +54,15 @@ def _after_discovery(
         out.follow(task, step="stable", variant=0)
     elif task.step == "stable":
         discovery.begin(replace(task, naming="local", seen=()), out)
-    elif task.step == "default":  # it cannot be told: then it is taken
+    elif task.step == "default":  # unknown, so it is read
         out.follow(task, step="count", variant=0, fails=0)
     else:
         out.follow(task, step="describe", variant=1, after="", got=0)
 
 
 def _after_count(task: SparqlTask, out: OutcomeBuilder) -> None:
-    is_whole = task.naming in ("stable", "local") and not task.part.rows
-    if can_split(task.part) and not is_whole:
+    is_unsplittable = task.naming in ("stable", "local") and not task.part.rows
+    if can_split(task.part) and not is_unsplittable:
         out.follow(task, step="split", want=UNKNOWN, variant=1, fails=0)
     else:
         plan_part(replace(task, want=UNKNOWN), out)
@@ -79,8 +79,8 @@ def _after_part(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -
     elif task.step == "split" and task.variant == 0:
         out.follow(task, variant=1, after="", got=0, fails=0)
     elif task.step == "split":
-        whole = replace(task, want=UNKNOWN, variant=0, got=0, fails=0, after="")
-        out.follow(whole, step="page", cuts=out.settings.max_cuts)
+        unsplit = replace(task, want=UNKNOWN, variant=0, got=0, fails=0, after="")
+        out.follow(unsplit, step="page", cuts=out.settings.max_cuts)
     elif task.step == "pivot":
         out.follow(task, step="page", cuts=out.settings.max_cuts, fails=0)
     elif task.step == "datasets":
@@ -107,7 +107,7 @@ def _after_query(task: SparqlTask, out: OutcomeBuilder) -> None:
     if is_paged and less < task.asked and task.fails < out.settings.max_fails:
         out.follow(task, asked=less, fails=task.fails + 1)
     else:
-        out.log.note(Reason.BAD_ANSWER, "the endpoint does not take the query")
+        out.log.note(Reason.BAD_ANSWER, "the endpoint does not accept the query")
         out.check(task, is_sure=False)
 
 
@@ -119,8 +119,8 @@ def _after_rows(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -
     elif task.step == "page":
         is_order = failure is SparqlFailure.ORDER
         after_failed_page(task, out, is_order=is_order)
-    elif task.step == "knots":
-        _after_knots(task, out)
+    elif task.step == "components":
+        _after_components(task, out)
     elif failure is not SparqlFailure.TIMEOUT and task.variant == 0:
         out.follow(task, variant=1, offset=0, got=0, fails=0)
     elif task.fails < out.settings.max_fails:
@@ -132,12 +132,12 @@ def _after_rows(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -
         out.check(task, is_sure=False)
 
 
-def _after_knots(task: SparqlTask, out: OutcomeBuilder) -> None:
+def _after_components(task: SparqlTask, out: OutcomeBuilder) -> None:
     if task.variant < 2:
         out.follow(task, variant=2, want=UNKNOWN, fails=0)
         return
     n_alone = task.fails - n_halvings(out.settings)
-    if n_alone >= 0:  # this one is too large: past it
+    if n_alone >= 0:  # this one is too large: skip it
         out.check(task, is_sure=False)
         task = replace(task, offset=task.offset + 1)
     if n_alone < out.settings.max_fails:

@@ -1,4 +1,4 @@
-"""Tasks and checks that follow from one response."""
+"""Tasks and checks after one response."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class PartitionCheck:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all rows were read that the endpoint counts."""
+        """Whether all rows counted by the endpoint were read."""
         return self.is_sure and self.got >= self.want
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SparqlOutcome:
-    """Outcome of one request; complete once the statements are read."""
+    """Outcome of one request; complete after its statements were read."""
 
     tasks: list[SparqlTask] = field(default_factory=list)  # next ones
     # of the partitions that ended here
     checks: list[PartitionCheck] = field(default_factory=list)
-    again: bool = False  # repeat the task after a pause
-    failure: str = ""  # a `SparqlFailure` if the request gave nothing
+    retries: bool = False  # repeat the task after a pause
+    failure: str = ""  # a `SparqlFailure` if the request failed
 
 
 class OutcomeBuilder:
     """Adds tasks and checks to an outcome, within the settings of the harvest.
 
-    `log` takes `INCOMPLETE` for missing rows.
+    `log` receives `INCOMPLETE` for missing rows.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class OutcomeBuilder:
         part = task.part
         names = (part.graph, part.predicate, part.cls, part.subject, *task.graphs)
         if not all(map(can_be_named, names)):
-            # A row that was cut off, or an error among the rows of a CSV table.
-            self.log.note(Reason.BAD_TERM, f"no name to ask for: {_name(task)}")
+            # A truncated row, or an error message among the rows of a CSV table.
+            self.log.note(Reason.BAD_TERM, f"not a usable name: {_name(task)}")
             self.check(task, is_sure=False)
-        elif len(encode(task)) > MAX_STEP_CHARS:  # no such names are in real data
+        elif len(encode(task)) > MAX_STEP_CHARS:  # real data has no such names
             self.log.note(Reason.TOO_LARGE, f"names of a partition: {_name(task)}")
             self.check(task, is_sure=False)
         else:

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
-SORTED_ROWS = 10_000  # a stock Virtuoso sorts no more (`MaxSortedTopRows`)
+SORTED_ROWS = 10_000  # default limit of Virtuoso (`MaxSortedTopRows`)
 
 
 def after_group(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Read one subject (or object) that is larger than a page, and continue after it.
 
-    `task` is that of the page, `after` the key of the group, `seen` the key before.
+    `task` is of the page, `after` the key of the group, `seen` the previous key.
     """
     n_rows, part = read_count(iter_whole(rows, out)), task.part
     if n_rows <= 0:
@@ -58,7 +58,7 @@ def into_offset(task: SparqlTask, after: str, out: OutcomeBuilder) -> None:
     part = task.part
     if after and task.order == "s":
         part = replace(part, low=after)
-    elif after:  # it was sorted by a hash: from the begin of the part
+    elif after:  # sorted by a hash: restart the part
         task = replace(task, got=0)
     want = task.want - task.got if task.want != UNKNOWN else UNKNOWN
     fresh = replace(task, part=part, want=want, got=0, offset=0, after="", order="s")
@@ -66,7 +66,7 @@ def into_offset(task: SparqlTask, after: str, out: OutcomeBuilder) -> None:
 
 
 class PageEnd:
-    """Keys and counts of the rows of a page, collected while they are read."""
+    """Keys and counts of the rows of a page, collected during reading."""
 
     def __init__(self) -> None:
         self.n_rows = self.n_last = 0
@@ -91,8 +91,8 @@ class PageEnd:
 
     @property
     def mark(self) -> str:
-        """Fingerprint that differs from the one of the page before."""
-        # Labels may be made of the task.
+        """Fingerprint, to recognize a repeated page."""
+        # Labels may depend on the task.
         seen = without_labels((self._first_line + self._last_line).encode())
         return blake2b(b"%d %s" % (self.n_rows, seen), digest_size=6).hexdigest()
 
@@ -113,19 +113,19 @@ def after_page(
     if not is_broken and (total == task.want or not end.n_rows):
         _end_pages(task, total, out)
         return
-    if task.want != UNKNOWN and total > task.want:  # it grows: read on to its end
+    if task.want != UNKNOWN and total > task.want:  # the part has grown
         task = replace(task, want=UNKNOWN)
     if is_broken and not end.n_rows:
         after_failed_page(task, out)
         return
     worst = task.asked if is_broken else task.worst
-    asked = _next_asked(task, end, out.settings, is_broken=is_broken)
+    asked = _next_size(task, end, out.settings, is_broken=is_broken)
     most = max(task.most, end.n_rows)
     following = replace(task, asked=asked, worst=worst, most=most, fails=0, got=total)
     if not task.after and task.order == "s" and _is_too_slow(following, out.settings):
         plan_part(replace(following, got=0), out)
     elif not end.is_sorted or not _comes_before(task.after, end.first):
-        _into_hashes(task, out)
+        _sort_by_hash(task, out)
     else:
         _go_on(task, following, end, out, is_broken=is_broken)
 
@@ -146,13 +146,13 @@ def _go_on(
     *,
     is_broken: bool,
 ) -> None:
-    # An answer with fewer rows than another had was not cut off by number.
-    is_whole = end.n_rows < min(task.most, task.asked) and not is_broken
-    if not is_whole and end.n_last == end.n_rows:  # all have the same key
+    # A response with fewer rows than an earlier one was not truncated.
+    is_complete = end.n_rows < min(task.most, task.asked) and not is_broken
+    if not is_complete and end.n_last == end.n_rows:  # all have the same key
         # Its count shows whether the group is complete.
         group = replace(following, step="group", after=end.key, got=task.got)
         following = replace(group, seen=(task.after,))
-    elif is_whole:
+    elif is_complete:
         following = replace(following, after=end.key)
     else:
         n_rows = following.got - end.n_last
@@ -160,32 +160,32 @@ def _go_on(
     if is_safe(following.after):
         out.follow(following)
     else:
-        _into_hashes(task, out)
+        _sort_by_hash(task, out)
 
 
-def _next_asked(
+def _next_size(
     task: SparqlTask, end: PageEnd, settings: HarvestSettings, *, is_broken: bool
 ) -> int:
     if is_broken:
         return max(settings.min_rows, min(task.asked // 2, end.n_rows))
     if end.n_rows < task.asked and task.want != UNKNOWN and end.n_rows >= task.most:
-        return max(settings.min_rows, end.n_rows)  # that is its cap
+        return max(settings.min_rows, end.n_rows)  # limit of the endpoint
     if end.n_rows < task.asked or task.worst == 0:
         return task.asked
-    # It was borne: more, but well below what was not.
+    # Success: request more, but less than the last failure.
     more = min(task.asked + task.asked // 4, task.worst - task.worst // 4)
     return max(task.asked, more)
 
 
 def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
-    """Return whether the number of pages left makes smaller partitions better."""
+    """Return whether smaller partitions are better than the remaining pages."""
     if task.want == UNKNOWN or not can_split(task.part):
         return False
     return task.want - task.got > settings.pages_per_part * task.asked
 
 
-def _into_hashes(task: SparqlTask, out: OutcomeBuilder) -> None:
-    """Sort by a hash from here on: short, and in the same order at each endpoint."""
+def _sort_by_hash(task: SparqlTask, out: OutcomeBuilder) -> None:
+    """Sort by a hash from here on: short, and in equal order at all endpoints."""
     if task.order != "s":
         into_offset(task, task.after, out)
         return
@@ -222,7 +222,7 @@ def after_offset(
         out.check(task, is_sure=False)
         return
     is_first = not task.offset
-    # Rows without an order may come twice, unless they come at once.
+    # Pages of rows without an order may overlap.
     is_sure = task.variant == 0 or (is_first and total == task.want)
     if not is_broken and (total == task.want or not n_rows):
         out.check(task, total, is_sure=is_sure or (is_first and not n_rows))

@@ -1,4 +1,4 @@
-"""Steps that count and partition triples until a part can be read."""
+"""Steps that count and partition triples into readable parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
-LISTED_ROWS = 1_000  # names asked for at once
+LISTED_ROWS = 1_000  # names per request
 
 
 def can_split(part: SparqlPart) -> bool:
@@ -35,10 +35,12 @@ def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
     return is_keyed and not task.part.subject and task.cuts < settings.max_cuts
 
 
-def plan_part(task: SparqlTask, out: OutcomeBuilder, *, at_once: bool = True) -> None:
+def plan_part(
+    task: SparqlTask, out: OutcomeBuilder, *, may_be_whole: bool = True
+) -> None:
     """Add the tasks that read a part of the size `want`.
 
-    With `at_once` a graph that is small enough is requested as a whole.
+    With `may_be_whole`, a small graph is requested completely.
     """
     part, want = task.part, task.want
     task = replace(task, after="", got=0, offset=0, worst=0, fails=0)
@@ -46,7 +48,7 @@ def plan_part(task: SparqlTask, out: OutcomeBuilder, *, at_once: bool = True) ->
     if want == 0:
         out.check(task, 0)
     elif (
-        at_once
+        may_be_whole
         and part == SparqlPart(graph=part.graph)
         and UNKNOWN < want <= task.asked
     ):
@@ -55,7 +57,7 @@ def plan_part(task: SparqlTask, out: OutcomeBuilder, *, at_once: bool = True) ->
         for rows in ("iri", "blank"):
             out.follow(task, step="count", part=replace(part, rows=rows), want=UNKNOWN)
     elif task.naming == "local" and not part.rows:
-        out.follow(task, step="knots", want=UNKNOWN)
+        out.follow(task, step="components", want=UNKNOWN)
         ground = replace(part, rows="ground")
         out.follow(task, step="count", part=ground, want=UNKNOWN)
     elif part.rows == "blank" and task.naming == "stable":
@@ -70,12 +72,12 @@ def plan_part(task: SparqlTask, out: OutcomeBuilder, *, at_once: bool = True) ->
 
 
 def read_count(rows: Iterable[Row]) -> int:
-    """Return the number in the one row of an answer; `UNKNOWN` if there is none."""
+    """Return the number in the only row of a table; `UNKNOWN` if there is none."""
     for row in rows:
         cell = row.get("n")
         if cell is not None and cell.text.isascii() and cell.text.isdigit():
             return int(cell.text)
-        # A row count as a decimal, as some stores sum.
+        # Some stores count in decimals.
         if cell is not None and cell.text.replace(".", "", 1).isdigit():
             return int(float(cell.text))
     return UNKNOWN
@@ -87,7 +89,7 @@ def after_count(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
 
 
 def after_split(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
-    """Plan each predicate (or class) by itself, and continue the list."""
+    """Plan each predicate (or class), and continue the list."""
     name = "o" if task.part.predicate else "p"
     total, last, n_rows = task.got, task.after, 0
     for row in islice(iter_whole(rows, out), LISTED_ROWS):
@@ -116,7 +118,7 @@ def after_split(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
 
 
 def _end_split(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
-    if task.part.predicate:  # classes that are no IRIs
+    if task.part.predicate:  # classes that are not IRIs
         rest = replace(task.part, no_iri=True)
         is_unknown = UNKNOWN in (task.want, -task.variant)
         left = UNKNOWN if is_unknown else task.want - total
@@ -143,7 +145,7 @@ def after_pivot(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
 
 
 def iter_whole(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
-    """Yield rows; note the fault of a response that ends early."""
+    """Yield rows; log the fault of a truncated response."""
     try:
         yield from rows
     except SourceFault as error:
@@ -151,5 +153,5 @@ def iter_whole(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
 
 
 def looks_cut(n_rows: int) -> bool:
-    """Return whether a number of rows is one that endpoints like as a limit."""
+    """Return whether a number of rows is a common limit of endpoints."""
     return n_rows >= 50 and str(n_rows).rstrip("0") in ("1", "2", "5", "25")

@@ -12,24 +12,24 @@ from rdfcrawl.core.tasks.sparql import SparqlStep, SparqlTask
 from rdfcrawl.sources.sparql import closures, queries
 from rdfcrawl.sources.sparql import exchange as ex
 from rdfcrawl.sources.sparql.exchange import (
-    SparqlAnswer,
     SparqlFailure,
     SparqlRequest,
+    SparqlResponse,
     judge,
 )
 from rdfcrawl.sources.sparql.failures import after_failure
 from rdfcrawl.sources.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.sources.sparql.pages import group_part
 from rdfcrawl.sources.sparql.parts import LISTED_ROWS
-from rdfcrawl.sources.sparql.reading import AnswerReader
+from rdfcrawl.sources.sparql.reading import ResponseReader
 from rdfcrawl.sources.sparql.settings import HarvestSettings, HarvestTarget
 
 
 class EndpointPlan(HarvestTarget):
     """The plan of one endpoint.
 
-    Deterministic and stateless: everything is in the tasks, which may be done in any
-    order and more than once; the result is the union.
+    Deterministic and stateless: all state is in the tasks, which may be done in any
+    order and repeatedly; the result is the union.
 
     Raises:
         ConfigError: the mode `query` without a query.
@@ -49,7 +49,7 @@ class EndpointPlan(HarvestTarget):
         """Return the request of a task.
 
         Raises:
-            SourceFault: a name cannot stand in a query.
+            SourceFault: a name cannot be written in a query.
         """
         if task.step == "describe":
             accept = {"accept": ex.ACCEPT_DESCRIPTION}
@@ -61,20 +61,20 @@ class EndpointPlan(HarvestTarget):
             max_get_chars=self.settings.max_get_chars,
         )
 
-    def read(self, task: SparqlTask, answer: SparqlAnswer) -> AnswerReader:
-        """Return the reader of a response: iterate it, then see its `outcome`."""
-        failure = judge(answer)
+    def read(self, task: SparqlTask, response: SparqlResponse) -> ResponseReader:
+        """Return the reader of a response; iterate it before reading `outcome`."""
+        failure = judge(response)
         if failure is not None and task.step != "describe":
-            return AnswerReader(self, task, None, *self.failed(task, failure))
-        return AnswerReader(self, task, answer)
+            return ResponseReader(self, task, None, *self.failed(task, failure))
+        return ResponseReader(self, task, response)
 
     def failed(
         self, task: SparqlTask, failure: SparqlFailure
     ) -> tuple[SparqlOutcome, list[Fault]]:
         """Return the outcome and the faults of a request without a usable response.
 
-        The failure is `TIMEOUT` also without any response, `CLOSED` if the request is
-        not allowed or not possible.
+        Use `TIMEOUT` also if there was no response, `CLOSED` if the request is not
+        allowed or not possible.
         """
         outcome, log = SparqlOutcome(failure=failure), FaultLog()
         after_failure(task, failure, OutcomeBuilder(outcome, log, self.settings))
@@ -86,8 +86,8 @@ class EndpointPlan(HarvestTarget):
         return ex.ACCEPT_TABLE_XML if task.as_xml else ex.ACCEPT_TABLE
 
     def _query(self, task: SparqlTask) -> str:
-        if task.step == "knots":
-            return self._knots(task)
+        if task.step == "components":
+            return self._components(task)
         if task.step == "about":
             return closures.about(task, self.settings.depth)
         if task.step == "graphs" and self.settings.mode == "datasets":
@@ -96,18 +96,18 @@ class EndpointPlan(HarvestTarget):
             return self._user_query(task)
         return _QUERIES[task.step](task)
 
-    def _knots(self, task: SparqlTask) -> str:
+    def _components(self, task: SparqlTask) -> str:
         if task.variant == 0:
-            return closures.count_knotted(task.part)
+            return closures.count_blank_triples(task.part)
         if task.variant == 1:
-            return closures.all_knotted(task)
+            return closures.blank_triples(task)
         n_roots = max(1, self.settings.n_roots >> task.fails)
-        return closures.knots(task, n_roots, self.settings.depth)
+        return closures.components(task, n_roots, self.settings.depth)
 
     def _user_query(self, task: SparqlTask) -> str:
         query = self.settings.query
         if query is None:
-            raise ValueError(f"no task of this harvest: {task.step}")
+            raise ValueError(f"not a task of this harvest: {task.step}")
         return query.fill(limit=task.asked, offset=task.offset, after=task.after)
 
 

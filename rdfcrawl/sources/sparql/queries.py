@@ -1,4 +1,4 @@
-"""Texts of all queries, made of checked terms."""
+"""Texts of all queries, built from checked terms."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def probe(variant: int) -> str:
-    """Ask for any blank node and its label; 0: by STR, 1: by Jena's function."""
+    """Query any blank node and its label; 0: by STR, 1: by Jena's function."""
     key = "STR(?b)" if variant == 0 else f"{_ARQ_LABEL}(?b)"
     return f"SELECT ?b ({key} AS ?k) WHERE {{ {_ANY_BLANK} }} LIMIT 1"
 
 
 def some_blanks(offset: int) -> str:
-    """Ask for four blank nodes."""
+    """Query four blank nodes."""
     end = f"ORDER BY ?b LIMIT 4 OFFSET {offset}"
     return f"SELECT DISTINCT ?b WHERE {{ {_ANY_BLANK} }} {end}"
 
@@ -38,7 +38,7 @@ _ANY_BLANK: Final = " UNION ".join(
 
 
 def graphs(task: SparqlTask) -> str:
-    """Ask for names of graphs; 0: with counts, 1: in order, 2: in any order."""
+    """Query names of graphs; 0: with counts, 1: in order, 2: in any order."""
     pattern = "GRAPH ?g { ?s ?p ?o }"
     if task.variant == 2:
         return f"SELECT DISTINCT ?g WHERE {{ {pattern} }}"
@@ -52,15 +52,15 @@ def graphs(task: SparqlTask) -> str:
 
 
 def default_graph(variant: int) -> str:
-    """Ask for a triple that is in 0: a named graph only, 1: the default graph only."""
+    """Query a triple in only 0: a named graph, 1: the default graph."""
     named, default = "GRAPH ?g { ?s ?p ?o }", "?s ?p ?o"
     inner, outer = (default, named) if variant == 0 else (named, default)
-    # As a table: the endpoints that answer ASK in no known format are many.
+    # As a table: many endpoints have no standard format for ASK.
     return f"SELECT ?s WHERE {{ {outer} FILTER NOT EXISTS {{ {inner} }} }} LIMIT 1"
 
 
 def whole(names: Sequence[str], naming: BlankNaming) -> str:
-    """Ask for all of some graphs; an empty name alone is the default graph."""
+    """Query complete graphs; a single empty name is the default graph."""
     more = labels(naming, "s", "o")
     if len(names) == 1:
         return f"SELECT ?s ?p ?o{more} WHERE {{ {in_graph(names[0], '?s ?p ?o')} }}"
@@ -72,12 +72,12 @@ def whole(names: Sequence[str], naming: BlankNaming) -> str:
 
 
 def count(part: SparqlPart, naming: BlankNaming) -> str:
-    """Ask for the number of triples."""
+    """Query the number of triples."""
     return f"SELECT (COUNT(*) AS ?n) WHERE {{ {_pattern(part, naming)} }}"
 
 
 def split(task: SparqlTask) -> str:
-    """Ask for the predicates (or classes) of a part; 0: with counts, 1: without."""
+    """Query the predicates (or classes) of a part; 0: with counts, 1: without."""
     part, naming = task.part, task.naming
     name = "o" if part.predicate else "p"
     condition = f"STR(?{name}) > {text(task.after)}"
@@ -92,13 +92,13 @@ def split(task: SparqlTask) -> str:
 
 
 def pivot(part: SparqlPart, naming: BlankNaming, offset: int) -> str:
-    """Ask for the key of a subject, any of which would do for the partition."""
+    """Query the key of an arbitrary subject, to partition by."""
     where = f"WHERE {{ {_pattern(part, naming)} }}"
     return f"SELECT ({subject_key(naming, 's')} AS ?k) {where} LIMIT 1 OFFSET {offset}"
 
 
 def page(task: SparqlTask) -> str:
-    """Ask for the rows after a key, in the order of their keys."""
+    """Query the rows after a key, in the order of their keys."""
     key = key_expression(task.order, task.naming)
     condition = f"{key} > {text(task.after)}" if task.after else ""
     pattern = _pattern(task.part, task.naming, condition)
@@ -108,7 +108,7 @@ def page(task: SparqlTask) -> str:
 
 
 def offset(task: SparqlTask) -> str:
-    """Ask for the rows after a number of rows; 0: in order, 1: in any order."""
+    """Query the rows after an offset; 0: in order, 1: in any order."""
     where = f"WHERE {{ {_pattern(task.part, task.naming)} }}"
     free = " ".join(f"?{name}" for name in free_variables(task.part))
     order = f"ORDER BY {free} " if task.variant == 0 else ""
@@ -137,7 +137,7 @@ def key_expression(order: RowOrder, naming: BlankNaming) -> str:
 
 
 def free_variables(part: SparqlPart) -> tuple[str, ...]:
-    """Return the variables in the rows of a part, which has the other terms itself."""
+    """Return the variables in the rows of a part, which fixes the other terms."""
     fixed = {"s": part.subject, "p": part.predicate, "o": part.cls}
     return tuple(name for name, value in fixed.items() if not value)
 
@@ -149,7 +149,7 @@ def _columns(task: SparqlTask) -> str:
 
 
 def labels(naming: BlankNaming, *names: str) -> str:
-    """Return columns with permanent labels, for endpoints that have such labels."""
+    """Return columns with permanent labels, if the endpoint has such labels."""
     if naming not in ("str", "arq"):
         return ""
     return "".join(
@@ -159,7 +159,7 @@ def labels(naming: BlankNaming, *names: str) -> str:
 
 
 def is_blank_key(naming: BlankNaming, key: str) -> bool:
-    """Return whether the key of a subject stands for a blank node."""
+    """Return whether the key of a subject is of a blank node."""
     if naming == "arq":
         return not _SCHEME.match(key)
     return naming in ("key", "str") and key.startswith(("nodeID://", "_:"))

@@ -1,4 +1,4 @@
-"""Reading of one response: its statements, and then the tasks that follow."""
+"""Reading of one response: its statements, and then the next tasks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rdfcrawl.rdf.labels import without_labels
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.sparql_terms import MAX_KEY_CHARS
 from rdfcrawl.sources.sparql import datasets, discovery, pages, parts
+from rdfcrawl.sources.sparql.components import BlankNodeComponentReader
 from rdfcrawl.sources.sparql.description import read_description
-from rdfcrawl.sources.sparql.exchange import SparqlAnswer, SparqlFailure, judge
+from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse, judge
 from rdfcrawl.sources.sparql.failures import after_failure
-from rdfcrawl.sources.sparql.knots import KnotReader
 from rdfcrawl.sources.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.sources.sparql.results import iter_rows
 from rdfcrawl.sources.sparql.writing import GraphTerms, RowWriter
@@ -32,32 +32,32 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import HarvestTarget
 
 
-class AnswerReader:
-    """The statements of one response; iterate once, over chunks of N-Quads.
+class ResponseReader:
+    """The statements of one response, in chunks of N-Quads; iterate once.
 
-    Blank nodes have their final labels, equal in all responses where the endpoint's
-    labels are. They must not be relabelled by document.
+    Blank nodes have their final labels, equal in all responses if the endpoint's labels
+    are. They must not be relabelled by document.
 
     Args:
         harvest: of the endpoint.
         task: of the request.
-        answer: None if there is nothing to be read.
+        response: None if there is nothing to read.
         outcome: of the request so far.
         faults: of the request so far.
 
     Attributes:
-        outcome: complete when the chunks are read.
+        outcome: complete after the chunks were read.
     """
 
     def __init__(
         self,
         harvest: HarvestTarget,
         task: SparqlTask,
-        answer: SparqlAnswer | None,
+        response: SparqlResponse | None,
         outcome: SparqlOutcome | None = None,
         faults: Iterable[Fault] = (),
     ) -> None:
-        self._harvest, self._task, self._answer = harvest, task, answer
+        self._harvest, self._task, self._response = harvest, task, response
         self._log, self._faults = FaultLog(), list(faults)
         self.outcome = outcome or SparqlOutcome()
         self._out = OutcomeBuilder(self.outcome, self._log, harvest.settings)
@@ -68,50 +68,50 @@ class AnswerReader:
         return [*self._faults, *self._log.all()]
 
     def __iter__(self) -> Iterator[QuadChunk]:
-        """Read the response; its faults are not raised."""
-        if self._answer is None:
+        """Read the response; faults are collected, not raised."""
+        if self._response is None:
             return
         if self._task.step == "describe":
-            yield from self._describe(self._answer)
+            yield from self._describe(self._response)
         elif self._task.step == "query" and self._harvest.settings.is_construct:
-            yield from self._parse(self._answer)
+            yield from self._parse(self._response)
         else:
-            for block in iter_checked(self._iter_lines(self._answer), self._log):
+            for block in iter_checked(self._iter_lines(self._response), self._log):
                 yield from quad_chunks(block)
 
     # -- tables --------------------------------------------------------------------
 
-    def _iter_lines(self, answer: SparqlAnswer) -> Iterator[str]:
+    def _iter_lines(self, response: SparqlResponse) -> Iterator[str]:
         found = iter_rows(
-            answer.body,
-            media_type=answer.media_type,
+            response.body,
+            media_type=response.media_type,
             log=self._log,
             limits=self._harvest.settings.limits,
         )
         task, out = self._task, self._out
         if task.step not in _STATEMENTS:
             try:
-                found = _begun(found, is_whole=task.step == "knots")
+                found = _begun(found, is_complete=task.step == "components")
             except SourceFault as error:
                 self._log.note(error.fault.reason, error.fault.detail)
-                self._after_no_table()
+                self._without_table()
                 return
         if task.step in _STEPS:
             _STEPS[task.step](task, found, out)
-        elif task.step == "knots":
-            reader = KnotReader(self._harvest.endpoint, task, out)
+        elif task.step == "components":
+            reader = BlankNodeComponentReader(self._harvest.endpoint, task, out)
             yield from reader.iter_lines(parts.iter_whole(found, out))
         else:
             yield from self._iter_statements(found)
 
-    def _after_no_table(self) -> None:
+    def _without_table(self) -> None:
         """Continue after a response that should have been a table.
 
-        An error page that comes as 200 does not say that a graph has no triples. If
-        the first request is answered so, it is repeated: all others would fail, too.
+        An error page with status 200 does not show that a graph is empty. After the
+        first request, the task is retried: all other requests would fail, too.
         """
         if self._task.step == "probe":
-            self.outcome.again = True
+            self.outcome.retries = True
             return
         is_stable = self._task.step == "stable"
         failure = SparqlFailure.REFUSED if is_stable else SparqlFailure.TIMEOUT
@@ -124,7 +124,7 @@ class AnswerReader:
         writer = RowWriter(harvest.endpoint, task, graphs)
         end, last = pages.PageEnd(), ""
         is_broken = False
-        # Labels of one response: if it is not complete, their nodes come once more.
+        # Labels of one response: if it is incomplete, their nodes are read again.
         is_held = task.step == "whole" and task.naming == "local"
         held: list[str] = []
         try:
@@ -141,15 +141,15 @@ class AnswerReader:
                 elif line:
                     yield line
                 else:
-                    self._log.note(Reason.BAD_TERM, "a row that is no statement")
+                    self._log.note(Reason.BAD_TERM, "a row that is not a statement")
         except SourceFault as error:
             is_broken = True
             self._log.note(error.fault.reason, error.fault.detail)
             if error.fault.reason is Reason.SYNTAX and task.as_xml:
-                # Characters that XML has not: JSON can say them.
+                # Characters forbidden in XML; JSON has them.
                 self._task = replace(task, as_xml=False)
         if writer.n_local and task.step in ("page", "offset"):
-            detail = "blank nodes that are told apart in one answer only"
+            detail = "blank nodes with labels valid in one response only"
             self._log.note(Reason.INCOMPLETE, detail, writer.n_local)
         self._finish(end, last, is_broken=is_broken)
         if self.outcome.checks:
@@ -173,15 +173,15 @@ class AnswerReader:
 
     # -- graphs --------------------------------------------------------------------
 
-    def _parse(self, answer: SparqlAnswer) -> Iterator[QuadChunk]:
-        """Yield the graph of a CONSTRUCT, which has blank nodes of its own."""
+    def _parse(self, response: SparqlResponse) -> Iterator[QuadChunk]:
+        """Yield the graph of a CONSTRUCT, with blank nodes of its own."""
         settings = self._harvest.settings
         reading = parse(
-            answer.body,
+            response.body,
             url=f"{self._harvest.endpoint}#{encode(self._task)}",
             base=self._harvest.endpoint,
             graph=settings.default_graph or None,
-            media_type=answer.media_type,
+            media_type=response.media_type,
             trust=settings.trust,
             limits=ParseLimits(doc_bytes=settings.limits.body_bytes),
         )
@@ -212,16 +212,16 @@ class AnswerReader:
 
     # -- description ---------------------------------------------------------------
 
-    def _describe(self, answer: SparqlAnswer) -> Iterator[QuadChunk]:
+    def _describe(self, response: SparqlResponse) -> Iterator[QuadChunk]:
         settings, endpoint = self._harvest.settings, self._harvest.endpoint
         chunks: list[QuadChunk] = []
-        if judge(answer) is None and "html" not in answer.media_type:
+        if judge(response) is None and "html" not in response.media_type:
             limits = ParseLimits(doc_bytes=settings.limits.description_bytes)
             reading = parse(
-                answer.body,
+                response.body,
                 url=endpoint,
                 graph=f"{endpoint}#service",
-                media_type=answer.media_type,
+                media_type=response.media_type,
                 limits=limits,
             )
             chunks = list(reading)
@@ -229,24 +229,24 @@ class AnswerReader:
         description = read_description(chunks, self._log, endpoint=endpoint)
         if not description.is_service:
             chunks = []  # of another document
-        headers = answer.headers
+        headers = response.headers
         discovery.after_description(self._task, description, headers, self._out)
         yield from chunks
 
 
-def _begun(rows: Iterator[Row], *, is_whole: bool) -> Iterator[Row]:
-    """Return rows after reading the first, or all of them.
+def _begun(rows: Iterator[Row], *, is_complete: bool) -> Iterator[Row]:
+    """Return rows after reading the first, or all.
 
     Raises:
-        SourceFault: no table, or the end comes before.
+        SourceFault: not a table, or truncated before.
     """
-    if is_whole:
+    if is_complete:
         return iter(list(rows))
     first = next(rows, None)
     return iter(()) if first is None else chain((first,), rows)
 
 
-# Steps with statements as results, which check by themselves whether these are all.
+# Steps that return statements, and check their completeness.
 _STATEMENTS: Final = frozenset({"whole", "page", "offset", "about", "query"})
 _STEPS: Final = {
     "probe": discovery.after_probe,

@@ -1,7 +1,7 @@
 """Recognition of SPARQL endpoints by responses to requests without a query.
 
-Nothing is sent to probe: only responses that were fetched anyway count. Statements
-about services, in any format, are the business of `services`.
+No probes are sent: only responses to other requests count. Statements about services,
+in any format, are handled by `services`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rdfcrawl.uri.origin import is_same_origin
 HEAD_BYTES: Final = 64 * 1024
 
 PAGE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", ""})
-# Of tables of results; the registered types first.
+# Media types of result tables; registered types first.
 TABLE_TYPES: Final = frozenset(
     {
         *("application/sparql-results+json", "application/sparql-results+xml"),
@@ -29,10 +29,10 @@ ERROR_STATUSES: Final = frozenset({400, 404, 406, 415, 422, 500, 501})
 
 
 def recognize(url: str, *, status: int, headers: Mapping[str, str], head: bytes) -> str:
-    """Return the URL of the endpoint behind a response; empty if there is none.
+    """Return the URL of the endpoint of a response; empty if there is none.
 
-    The endpoint gave the response itself, or the page has a form for it. Headers have
-    names in lower case; of the unpacked body `HEAD_BYTES` are used.
+    The response is from the endpoint, or a page with a form for it. Header names are in
+    lower case; the first `HEAD_BYTES` of the unpacked body are used.
     """
     head = head[:HEAD_BYTES]
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -71,7 +71,7 @@ _MAX_PARAMETERS: Final = 100
 
 
 def is_file(url: str) -> bool:
-    """Return whether the name in a URL is that of a file, and not of a script.
+    """Return whether a URL names a file, not a script.
 
     >>> is_file("http://a.example/services.ttl"), is_file("http://a.example/sparql.php")
     (True, False)
@@ -124,14 +124,14 @@ def _recognize_table(url: str, media_type: str, head: bytes) -> str:
     if media_type and media_type not in TABLE_TYPES:
         return ""
     has_query = is_query(url)
-    if media_type == "text/csv":  # its rows do not tell what they are
+    if media_type == "text/csv":  # rows of CSV are not distinctive
         is_table = has_query and bool(_is_csv_header(head))
     elif media_type == "text/tab-separated-values":
         is_table = bool(_is_tsv_table(head))
     else:
         is_table = bool(_is_json_table(head) or _is_xml_table(head))
-    is_answer = is_table and (has_query or not is_file(url))
-    return _without_query(url) if is_answer else ""
+    is_result = is_table and (has_query or not is_file(url))
+    return _without_query(url) if is_result else ""
 
 
 # -- pages -------------------------------------------------------------------------
@@ -146,7 +146,7 @@ _find_field = re.compile(
 _ACTION = re.compile(
     rb"\baction\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE
 )
-# Fields and texts of forms for SPARQL, and of no other forms.
+# Fields and texts that only forms for SPARQL have.
 _is_sparql_form = re.compile(
     rb"\bsparql\b|default-graph-uri|\b(?:select|construct)\b[^<]{0,200}\{"
     rb"|\bprefix\s+\w*:",
@@ -160,14 +160,14 @@ _find_editor = re.compile(
 
 
 def _recognize_page(url: str, head: bytes) -> str:
-    if not any(name in head for name in _NAMES):  # as nearly all
+    if not any(name in head for name in _NAMES):  # the common case
         return ""
     if _is_virtuoso(head):
         return _without_query(url)
     for found in _FORM.finditer(head):
         field = _find_field(found[2])
         if field and (target := _target_of_form(url, found[1])):
-            is_area = field[1].lower() == b"textarea"  # hardly one for a search
+            is_area = field[1].lower() == b"textarea"  # unlikely for a search form
             is_query_path = _QUERY_PATH.search(urlsplit(target).path)
             is_form = is_query_path or _is_sparql_form(found[2])
             if _is_sparql(target) or (is_area and is_form):
@@ -184,7 +184,7 @@ def _target_of_form(url: str, attributes: bytes) -> str:
 
 
 def _of_same_site(url: str, text: bytes) -> str:
-    """Return an absolute URL; empty for another site, about which a page may lie."""
+    """Return an absolute URL; empty for another site, where it is not credible."""
     try:
         target = urljoin(url, html.unescape(text.decode("utf-8", "replace")).strip())
     except ValueError:
@@ -194,13 +194,13 @@ def _of_same_site(url: str, text: bytes) -> str:
 
 # -- errors ------------------------------------------------------------------------
 
-# What stores answer to a GET without a query, in lower case, by a pattern of the path
-# where other servers might say the same.
+# Responses of stores to a GET without a query, in lower case, with a pattern of the
+# path where other servers might respond similarly.
 _ANYWHERE: Final = re.compile("")
 _SAYINGS: Final = tuple(
     (path, re.compile(text, re.DOTALL))
     for path, text in (
-        # Fuseki; version 1 puts its version behind, and "Error 404" before.
+        # Fuseki; version 1 adds its version, and "Error 404" before.
         (
             _ANYWHERE,
             rb"\A\s*(?:error 404:\s*)?service description: /\S+\s*(?:fuseki\b.*)?\Z",
@@ -257,10 +257,10 @@ def _recognize_error(url: str, status: int, head: bytes) -> str:
 
 
 def _is_unknown(url: str, status: int, text: bytes) -> bool:
-    """Return whether an error is one of the SPARQL Protocol, of an unknown store.
+    """Return whether an error of an unknown store is one of the SPARQL Protocol.
 
-    Any search may say "The parameter query is missing": URL or message have to name
-    SPARQL as well.
+    Any search form may report "The parameter query is missing"; URL or message must
+    also name SPARQL.
     """
     if status in (406, 415):
         return bool(_says_types(text))

@@ -48,18 +48,18 @@ def iter_rows(
 
     Args:
         source: unpacked body of the response.
-        media_type: of the Content-Type, without parameters. The first bytes count
-            more: servers declare JSON as text, and error pages as tables.
-        log: takes the faults of single rows, and `TOO_MANY_ENTRIES`.
-        limits: bounds.
+        media_type: of the Content-Type, without parameters. The first bytes take
+            precedence: servers declare JSON as text, and error pages as tables.
+        log: receives the faults of single rows, and `TOO_MANY_ENTRIES`.
+        limits: limits of the table.
 
     Raises:
-        SourceFault: no table, cut short, or too large; earlier rows were yielded.
+        SourceFault: not a table, truncated, or too large; earlier rows were yielded.
     """
     source = ByteSource.of(source)
     kind = _table_kind(source.head(), media_type)
     if not kind:
-        raise SourceFault(Reason.BAD_ANSWER, f"no result table but {media_type!r}")
+        raise SourceFault(Reason.BAD_ANSWER, f"not a result table: {media_type!r}")
     with source.open() as file:
         bounded = io.BufferedReader(_Bounded(file, limits.body_bytes))
         rows = _READERS[kind](bounded, limits, log)
@@ -89,7 +89,7 @@ def _table_kind(head: bytes, media_type: str) -> str:
 
 
 class _Bounded(PulledStream):
-    """The first bytes of a file; reading beyond raises a fault."""
+    """The first bytes of a file; reading more raises a fault."""
 
     def __init__(self, file: BinaryIO, max_bytes: int) -> None:
         self._read, self._left = file.read, max_bytes
@@ -97,6 +97,6 @@ class _Bounded(PulledStream):
     def _pull(self, n_bytes: int) -> bytes:
         data = self._read(min(n_bytes, self._left + 1))
         if len(data) > self._left:
-            raise SourceFault(Reason.TOO_LARGE, "the answer")
+            raise SourceFault(Reason.TOO_LARGE, "the response")
         self._left -= len(data)
         return data

@@ -1,7 +1,7 @@
 """SPARQL 1.1 Query Results JSON, read one row at a time.
 
-The standard library's decoder cuts the rows out of the stream; the table is never in
-memory as a whole.
+The standard library's decoder decodes single rows from the stream, so that the table is
+never in memory completely.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _DECODER = json.JSONDecoder(strict=False)  # Virtuoso writes raw control charact
 def iter_json(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
     """Yield the rows of a table in UTF-8.
 
-    Each field that is no RDF term is a `BAD_TERM`, and its row is left out.
+    Each field that is not an RDF term is a `BAD_TERM`; its row is skipped.
 
     Raises:
-        SourceFault: not JSON, cut short, no table, or a row is too long; earlier rows
-            were yielded.
+        SourceFault: not JSON, truncated, not a table, or a row is too long; earlier
+            rows were yielded.
 
     Source: SPARQL 1.1 Query Results JSON Format, 3.
     """
@@ -76,7 +76,7 @@ class _Window:
         found = self.peek()
         if found != expected:
             what = repr(found) if found else "the end"
-            raise SourceFault(Reason.SYNTAX, f"JSON: {what} in place of {expected!r}")
+            raise SourceFault(Reason.SYNTAX, f"JSON: {what} instead of {expected!r}")
         self._at += 1
 
     def value(self) -> Any:
@@ -91,15 +91,15 @@ class _Window:
             except ValueError as error:
                 self._more_or_fault(more, error)
             else:
-                # A number at the edge of the window may go on.
+                # A number at the end of the window may be incomplete.
                 if end < len(self._text) or not self._refill(more):
                     self._at = end
                     return value
-            more *= 2  # so that a long value is not decoded over and over
+            more *= 2  # limits repeated decoding of long values
 
     def _more_or_fault(self, n_bytes: int, error: ValueError) -> None:
         if len(self._text) - self._at > self._max_chars:
-            raise SourceFault(Reason.TOO_LARGE, "a row of the answer") from error
+            raise SourceFault(Reason.TOO_LARGE, "a row of the response") from error
         if not self._refill(n_bytes):
             raise SourceFault(Reason.SYNTAX, f"JSON: {error}") from error
 

@@ -34,7 +34,7 @@ _LITERAL = re.compile(
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
-# A scheme that is more likely an IRI than a text with a colon in it.
+# Schemes that distinguish an IRI from a text with a colon.
 _IRI = re.compile(
     r"(?:[a-z][a-z0-9+.-]*://|urn:|mailto:|tel:)[^\s<>\"{}|\\^`]+\Z", re.IGNORECASE
 )
@@ -44,11 +44,11 @@ def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
     """Yield the rows of a tab-separated table in UTF-8.
 
     Without question marks in the head (Virtuoso) the kinds of terms are lost, and the
-    table is read like CSV. Each field that is no term is a `BAD_TERM`, and its row is
-    left out.
+    table is read like CSV. Each field that is not a term is a `BAD_TERM`; its row is
+    skipped.
 
     Raises:
-        SourceFault: a line is too long or cut off, its number of fields differs from
+        SourceFault: a line is too long or truncated, its number of fields differs from
             the head, or there are too many variables; earlier rows were yielded.
 
     Source: SPARQL 1.1 Query Results CSV and TSV Formats, 4.
@@ -75,13 +75,13 @@ def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
 
 
 def iter_csv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
-    """Yield the rows of a comma-separated table in UTF-8, which has no kinds of terms.
+    """Yield the rows of a comma-separated table in UTF-8, without kinds of terms.
 
-    `_:x` is a blank node, any other value of `s`, `p` or `g` an IRI. Elsewhere the kind
-    is guessed (`REPAIRED`): an absolute IRI, or else a plain literal.
+    `_:x` is a blank node, any other value of `s`, `p` or `g` an IRI. In other columns
+    the kind is guessed (`REPAIRED`): an absolute IRI, or a plain literal.
 
     Raises:
-        SourceFault: a row is too long or no CSV, its number of fields differs from the
+        SourceFault: a row is too long or not CSV, its number of fields differs from the
             head, or there are too many variables; earlier rows were yielded.
 
     Source: SPARQL 1.1 Query Results CSV and TSV Formats, 3.
@@ -97,15 +97,15 @@ def iter_csv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
 
 def _check_head(head: list[str], limits: ResultLimits) -> None:
     if len(head) > limits.variables:
-        raise SourceFault(Reason.TOO_LARGE, "variables of the answer")
+        raise SourceFault(Reason.TOO_LARGE, "variables of the response")
     if head and head[0].lstrip().startswith(("<", "{")):
-        raise SourceFault(Reason.BAD_ANSWER, "no table of values")
+        raise SourceFault(Reason.BAD_ANSWER, "not a table of values")
 
 
 def _check_row(names: list[str], fields: list[str]) -> None:
     """Check that a row has a field for each variable, or is a blank line.
 
-    Any other number means a cut, or an error message among the rows:
+    Any other number means truncation, or an error message among the rows:
     `## Query cancelled due to timeout during execution ##` (Fuseki).
 
     Raises:
@@ -118,14 +118,14 @@ def _check_row(names: list[str], fields: list[str]) -> None:
 
 def _iter_lines(file: BinaryIO, limits: ResultLimits) -> Iterator[str]:
     decoder = codecs.getreader("utf-8-sig")(file, "replace")
-    # `readline` of a codec breaks lines at U+2028 and others: those are no borders.
+    # `readline` of a codec also breaks lines at U+2028 and others.
     rest = ""
     while piece := decoder.read(64 * 1024):
-        *whole, rest = (rest + piece).split("\n")
-        for line in whole:
+        *lines, rest = (rest + piece).split("\n")
+        for line in lines:
             yield f"{line}\n"
         if len(rest) > limits.row_chars:
-            raise SourceFault(Reason.TOO_LARGE, "a row of the answer")
+            raise SourceFault(Reason.TOO_LARGE, "a row of the response")
     if rest:
         yield rest
 
@@ -152,7 +152,7 @@ def _guess(name: str, text: str, log: FaultLog) -> ResultTerm:
         return ResultTerm("blank", text)
     if name in ("s", "p", "g"):
         return ResultTerm("iri", text)
-    log.note(Reason.REPAIRED, "kinds of values that the answer does not tell")
+    log.note(Reason.REPAIRED, "guessed kinds of values")
     return ResultTerm("iri" if _IRI.match(text) else "literal", text)
 
 

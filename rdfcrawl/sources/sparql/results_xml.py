@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import ResultLimits
 
 _READ_BYTES = 64 * 1024
-# XML has no control characters, but Virtuoso writes references to them. They pass the
-# parser as the 32 noncharacters that XML has and Unicode never assigns.
+# XML has no control characters, but Virtuoso writes references to them. They are mapped
+# to the 32 noncharacters that XML allows and Unicode never assigns.
 _FIRST_STAND_IN = 0xFDD0
 _CONTROL = re.compile(
     rb"&#(?:x0*(1?[0-9a-f])|0*([12]?[0-9]|3[01]));|[\x00-\x08\x0b\x0c\x0e-\x1f]",
@@ -31,11 +31,11 @@ _TERMS = frozenset(("uri", "bnode", "literal", "triple"))
 def iter_xml(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
     """Yield the rows of a table in XML; namespaces are ignored.
 
-    Each field that is no RDF term is a `BAD_TERM`, and its row is left out.
+    Each field that is not an RDF term is a `BAD_TERM`; its row is skipped.
 
     Raises:
-        SourceFault: not well-formed, cut short, no table, entities are declared, or a
-            row is too long; earlier rows were yielded.
+        SourceFault: not well-formed, truncated, not a table, entities are declared, or
+            a row is too long; earlier rows were yielded.
 
     Source: SPARQL Query Results XML Format (Second Edition), 2.3.
     """
@@ -73,7 +73,7 @@ def _new_parser(handler: _Handler) -> expat.XMLParserType:
 
 
 def _stand_in(data: bytes, *, is_end: bool) -> tuple[bytes, bytes]:
-    """Return the input of the parser, and a rest that may be half a reference."""
+    """Return the input of the parser, and a rest that may be a partial reference."""
     at = data.rfind(b"&", max(0, len(data) - _REFERENCE_BYTES)) if not is_end else -1
     if at >= 0:
         return _CONTROL.sub(_stand_in_one, data[:at]), data[at:]
@@ -90,7 +90,7 @@ def _stand_in_one(found: re.Match[bytes]) -> bytes:
 
 
 def _refuse_entity(*_: object) -> NoReturn:
-    raise SourceFault(Reason.ENTITY_EXPANSION, "the answer declares entities")
+    raise SourceFault(Reason.ENTITY_EXPANSION, "the response declares entities")
 
 
 class _Handler:
@@ -115,7 +115,7 @@ class _Handler:
         name = tag.rpartition(":")[2]
         if self._is_in_term:
             self._n_inner += 1
-            self._is_bad = True  # no term of RDF 1.1 has elements
+            self._is_bad = True  # terms of RDF 1.1 have no elements
         elif name in _TERMS:
             self._is_in_term, self._attributes, self._text = True, attributes, []
         elif name == "binding":
@@ -130,7 +130,7 @@ class _Handler:
             return
         self._n_chars += len(text)
         if self._n_chars > self._max_chars:
-            raise SourceFault(Reason.TOO_LARGE, "a row of the answer")
+            raise SourceFault(Reason.TOO_LARGE, "a row of the response")
         self._text.append(text)
 
     def end(self, tag: str) -> None:

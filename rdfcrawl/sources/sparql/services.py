@@ -36,7 +36,7 @@ _find_services = re.compile(
     rb"/sparql-service-description#Service>)"
     % (_NODE, "|".join(_OF_SERVICES).encode(), _NODE)
 ).findall
-# What says that a service is elsewhere, or is a part of what another node describes.
+# Statements that a service is elsewhere, or is part of another description.
 _find_elsewhere = re.compile(
     rb"\n(?:(%s) <http://(?:www\.w3\.org/ns/dcat#endpointURL"
     rb"|rdfs\.org/ns/void#sparqlEndpoint)> "
@@ -50,7 +50,7 @@ _UPDATE: Final = f"<{SD}SPARQL11Update>"
 class _Service:
     endpoints: set[str] = field(default_factory=set)
     languages: set[str] = field(default_factory=set)
-    is_described: bool = False  # beside its type
+    is_described: bool = False  # apart from its type
 
     @property
     def takes_queries(self) -> bool:
@@ -65,7 +65,7 @@ class ServiceScan:
     _elsewhere: set[str] = field(default_factory=set)
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next statements: whole lines of canonical N-Quads."""
+        """Process the next complete lines of canonical N-Quads."""
         if _MARK not in chunk:
             return
         lines = b"\n" + chunk
@@ -89,14 +89,14 @@ class ServiceScan:
 
     @property
     def has_some(self) -> bool:
-        """Whether any service is described: most documents have none."""
+        """Whether any service is described."""
         return bool(self._services)
 
     def own_endpoint(self, document_url: str) -> str:
-        """Return the URL of the document if its own endpoint is described; else empty.
+        """Return the URL of the document if it describes its own endpoint; or "".
 
-        There has to be one service for queries that is not declared to be elsewhere;
-        and the URL must not be that of a file, or of an answer to a query. A host name
+        There must be exactly one service for queries that is not declared to be
+        elsewhere; and the URL must not be that of a file or of a query. A host name
         without a dot, or another scheme or port, counts as the document's URL.
         """
         url = document_url
@@ -111,7 +111,7 @@ class ServiceScan:
         return document_url if is_alone or is_document else ""
 
     def replaced(self, document_url: str) -> Iterator[str]:
-        """Yield endpoints for updates alone, and other names of `own_endpoint`."""
+        """Yield endpoints for updates only, and other names of `own_endpoint`."""
         own = self.own_endpoint(document_url)
         services = self._services.values()
         taken = {x for s in services if s.takes_queries for x in s.endpoints}
@@ -137,9 +137,9 @@ def _document_of(term: str) -> str:
 
 
 def _stands_for(named: str, url: str) -> bool:
-    """Return whether a named URL can only be the requested one.
+    """Return whether a named URL must be the requested one.
 
-    Stores behind a proxy know no other address: `http://localhost:8890/sparql`.
+    Stores behind a proxy name their local address: `http://localhost:8890/sparql`.
     """
     try:
         one, other = urlsplit(named), urlsplit(url)

@@ -51,13 +51,13 @@ SYSTEM_GRAPHS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultLimits:
-    """Bounds on one response; rows before a bound is reached are kept."""
+    """Limits of one response; rows before a limit are kept."""
 
     body_bytes: int = 2**30  # of the response
     rows: int = 10_000_000  # of the table
     row_chars: int = 4 * 2**20  # length of one row, and of any other single value
     variables: int = 1_000  # names in the head of a table
-    # of a service description; some servers answer a GET with their whole store
+    # of a service description; some servers return the entire store
     description_bytes: int = 4 * 2**20
 
 
@@ -65,30 +65,29 @@ class ResultLimits:
 class HarvestSettings:
     """Scope and limits of the harvest of an endpoint."""
 
-    # all triples, descriptions of datasets, or a query of the user's
+    # all triples, descriptions of datasets, or a user's query
     mode: Literal["all", "datasets", "query"] = "all"
     query: UserQuery | None = None  # for the mode `query`
-    # named graphs, all if empty; a `*` matches anything. Without any `*` the graphs of
+    # named graphs, all if empty; a `*` matches anything. Without a `*`, the graphs of
     # the endpoint are not listed.
     include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()  # named graphs that are skipped
-    # name under which the default graph is written; if empty, its statements have no
-    # graph
+    exclude: tuple[str, ...] = ()  # skipped named graphs
+    # name of the default graph in the output; if empty, its statements have no graph
     default_graph: str = ""
-    # which graphs are written under their own names; see `rdf.graphs`
+    # graphs that keep their names in the output; see `rdf.graphs`
     trust: Trust = "named"
     # `auto` skips the union of the named graphs
     take_default_graph: Literal["auto", "always", "never"] = "auto"
-    page_rows: int = 10_000  # of the first requests; a stock Virtuoso sorts no more
+    page_rows: int = 10_000  # of the first requests; default limit of Virtuoso
     min_rows: int = 10  # of the smallest requests
     pages_per_part: int = 100  # larger partitions are split, if possible
     sort_rows: int = 1_000_000  # larger partitions are not sorted
-    max_fails: int = 8  # tries in a row before something is given up
-    max_cuts: int = 16  # number of times that a subject cuts a partition in two
-    # blank nodes that are followed from a node, at an endpoint whose labels do not hold
-    # from one response to the next
+    max_fails: int = 8  # consecutive failures before giving up
+    max_cuts: int = 16  # how often a partition is cut in two
+    # steps from a node to blank nodes, at endpoints with labels valid in one response
+    # only
     depth: int = 4
-    n_roots: int = 50  # blank nodes in one request there
+    n_roots: int = 50  # blank nodes per request at such endpoints
     max_get_chars: int = MAX_GET_CHARS  # longer requests are sent by POST
     limits: ResultLimits = field(default_factory=ResultLimits)  # of one response
 
@@ -102,7 +101,7 @@ class HarvestSettings:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """The graphs in the scope, if all of their names are known; else empty."""
+        """The graphs in the scope, if all names are known; otherwise empty."""
         if any("*" in name for name in self.include):
             return ()
         return tuple(name for name in self.include if self.takes(name))
@@ -114,7 +113,7 @@ class HarvestSettings:
 
     @property
     def is_construct(self) -> bool:
-        """Whether the user's query has a graph as its result, and no table."""
+        """Whether the result of the user's query is a graph, not a table."""
         return self.query is not None and self.query.form == "construct"
 
 

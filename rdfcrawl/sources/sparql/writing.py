@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 
-_MAX_KNOWN = 4096  # names remembered
+_MAX_KNOWN = 4096  # names in memory
 
 
 class EndpointGraph(NamedTuple):
     """The N-Quads term of a graph, empty for a default graph without a name.
 
-    `is_foreign`: the endpoint may not write its name, so that it has another one.
+    `is_foreign`: the endpoint may not write this graph, so the term differs.
     """
 
     term: str
@@ -35,7 +35,7 @@ class EndpointGraph(NamedTuple):
 class GraphTerms:
     """The names of an endpoint's graphs in one response.
 
-    A foreign graph (`FOREIGN_GRAPH`) is written under a name made of both URLs:
+    A foreign graph (`FOREIGN_GRAPH`) has a name with both URLs:
 
         <http://example.org/sparql#graph=http%3A%2F%2Fother.example%2Fdocument>
     """
@@ -73,8 +73,8 @@ class GraphTerms:
 class RowWriter:
     """Writes the rows of one response.
 
-    Where an endpoint's labels hold from one response to the next, equal labels become
-    equal nodes in all responses; elsewhere in this response only (`n_local` of them).
+    If an endpoint's labels are stable, equal labels become equal nodes in all
+    responses; otherwise in this response only (`n_local` of them).
     """
 
     def __init__(self, endpoint: str, task: SparqlTask, graphs: GraphTerms) -> None:
@@ -106,8 +106,8 @@ class RowWriter:
         return terms.statement(subject, predicate, obj, graph.term)
 
     def name_blank(self, label: str) -> str:
-        """Return the label under which a blank node is written."""
-        if label.startswith("nodeID://"):  # Virtuoso's hold in all answers
+        """Return the label of a blank node in the output."""
+        if label.startswith("nodeID://"):  # of Virtuoso; stable
             return f"{self._endpoint_scope}n{label[9:]}"
         self.n_local += self._is_local
         return f"{self._scope}n{label.removeprefix('_:')}"

@@ -1,5 +1,5 @@
-"""What has changed since a run or a time: two states of a log, compared.
+"""Changes since a run or a time: compares two states of a log.
 
-`start` finds the earlier state, `comparing` compares it with what the log stands for
-now, `report` and `patch` write the result.
+`start` finds the earlier state, `comparing` compares it with the current state of the
+log, `report` and `patch` write the result.
 """

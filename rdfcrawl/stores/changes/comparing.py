@@ -1,8 +1,8 @@
-"""Compare an earlier state of a log with what the log stands for now.
+"""Compare an earlier state of a log with its current state.
 
-As in `stores.log.latest`, the logs are read twice, and in between each version is a
-record in one of 256 scratch files. Memory holds one byte for each version, and one
-file.
+As in `stores.log.latest`, the logs are read twice, and the first pass writes a record
+for each version to one of 256 scratch files. Memory holds one byte for each version,
+and one file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _RECORD: Final = struct.Struct(">16sQ16sQ??II")
 _FILES: Final = 256
 _HELD_BYTES: Final = 64 * 1024
-_KIND: Final = 7  # bits of a mark that say the kind
+_KIND: Final = 7  # bits of a mark for the kind
 _IS_FORMER: Final = 8  # the earlier state has this version
 _LACKS_FORMER: Final = 16  # the statements of the earlier version were dropped
 
@@ -51,12 +51,12 @@ _KINDS: Final = tuple(ChangeKind)
 
 
 class DocumentChange(NamedTuple):
-    """A document, and how it differs.
+    """A document and its change.
 
     Attributes:
         document: its latest version; or one of the earlier state, see `is_former`.
-        kind: of the difference.
-        is_former: for its statements, which are not there any more.
+        kind: of the change.
+        is_former: the document is a version whose statements no longer count.
         lacks_former: its earlier statements were dropped by a compaction.
     """
 
@@ -78,11 +78,11 @@ class _Version(NamedTuple):
 
 @dataclass(slots=True)
 class LogComparison:
-    """Two states of a log; a context, in which no segment is removed.
+    """Two states of a log; within its context, no segment is removed.
 
     Args:
         log: whose latest versions are compared.
-        start: with what.
+        start: the earlier state.
         scratch: folder of scratch files; by default that of the system.
 
     Attributes:
@@ -120,16 +120,16 @@ class LogComparison:
     def changes(self) -> Iterator[DocumentChange]:
         """Yield each document of either state once, in the order of the log.
 
-        Of one that is in neither, or without statements in both, there is nothing.
+        Documents without statements in both states are left out.
 
         Raises:
-            ConfigError: `fresh=1` has moved the log aside meanwhile.
+            ConfigError: `fresh=1` has moved the log aside while it was read.
             OSError: the disk cannot be read.
         """
         return (each for each in self.statements() if not each.is_former)
 
     def statements(self) -> Iterator[DocumentChange]:
-        """Yield all that `changes` does, and the former versions of changed documents.
+        """Yield all `changes`, and the former versions of changed documents.
 
         Raises:
             OSError: the disk cannot be read.
@@ -148,7 +148,7 @@ class LogComparison:
                 )
 
     def _versions(self) -> Iterator[tuple[LogDocument | DroppedVersion, int, int]]:
-        """Yield all versions with number of segment, and number in it."""
+        """Yield all versions with their segment, and their number in it."""
         for segment, (log, path) in enumerate(self._segments):
             number = 0
             for batch in log.read(log.begin(), has_provenance=False, segments=[path]):
@@ -226,7 +226,7 @@ class LogComparison:
             else:
                 self._set(before, _IS_FORMER)
         last = now or before
-        # A later version that was here when this one was dropped is lost: by damage.
+        # If `last` was dropped, the later version that replaced it is lost by damage.
         if last is not None and not last.is_dropped:
             self._set(last, mark)
 
@@ -237,7 +237,7 @@ class LogComparison:
 
 
 def _note(versions: dict[bytes, _Version], key: bytes, found: _Version) -> None:
-    """Keep the latest version; of two equal ones, one whose statements are there."""
+    """Keep the latest version; of two equal ones, one that was not dropped."""
     known = versions.get(key)
     if known is None or _order(found) > _order(known):
         versions[key] = found

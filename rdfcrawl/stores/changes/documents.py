@@ -1,4 +1,4 @@
-"""What two versions of one document say differently."""
+"""Compare the statements of two versions of one document."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 class StatementDifference:
     """The difference of two versions of a document, in N-Quads.
 
-    Blank nodes have their labels of the log, as in patches: a statement with one that
-    has another label counts as another one.
+    Blank nodes have their labels of the log, as in patches: statements that differ only
+    in these labels count as different.
 
     Attributes:
-        added: statements that the later one has alone; the first of them.
-        n_added: how many there are.
-        removed: statements that the earlier one had alone; the first of them.
-        n_removed: how many there are.
+        added: the first statements that only the later version has.
+        n_added: number of all of them.
+        removed: the first statements that only the earlier version has.
+        n_removed: number of all of them.
         n_kept: statements that both have.
-        is_cut: one of them is too long; the rest of it was not compared.
+        is_cut: a version was too long, and was compared only in part.
     """
 
     added: tuple[str, ...]
@@ -39,27 +39,27 @@ class StatementDifference:
 def compare_versions(
     former: LogDocument, now: LogDocument, *, most_bytes: int, most_listed: int
 ) -> StatementDifference:
-    """Return what two versions say differently.
+    """Return how the statements of two versions differ.
 
     Args:
         former: the earlier version.
         now: the later version.
-        most_bytes: of the statements of each that are compared.
-        most_listed: statements that are told of each kind.
+        most_bytes: compare at most so many bytes of each version.
+        most_listed: return at most so many statements of each kind.
 
     Raises:
-        OSError: a segment is gone, or cannot be read.
+        OSError: a segment is gone or cannot be read.
         TornMember: a segment has been damaged.
     """
-    said, had = (dict.fromkeys(_lines(x, most_bytes)) for x in (now, former))
-    added = [line for line in said if line not in had]
-    removed = [line for line in had if line not in said]
+    current, earlier = (dict.fromkeys(_lines(x, most_bytes)) for x in (now, former))
+    added = [line for line in current if line not in earlier]
+    removed = [line for line in earlier if line not in current]
     return StatementDifference(
         added=tuple(_texts(added, most_listed)),
         n_added=len(added),
         removed=tuple(_texts(removed, most_listed)),
         n_removed=len(removed),
-        n_kept=len(said) - len(added),
+        n_kept=len(current) - len(added),
         is_cut=max(former.n_bytes, now.n_bytes) > most_bytes,
     )
 

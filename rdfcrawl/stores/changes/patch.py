@@ -1,13 +1,13 @@
 """Write the difference of two states as an RDF Patch.
 
-https://afs.github.io/rdf-delta/rdf-patch.html; a line for each statement that comes or
-goes, in its graph. Blank nodes have their labels of the log, in the form of an IRI,
-`<_:label>`: that is the form by which Jena finds them again. What one document does not
-say any more stays if another one says it in the same graph.
+https://afs.github.io/rdf-delta/rdf-patch.html; a line for each added or deleted
+statement, in its graph. Blank nodes have their labels of the log, in the form of an
+IRI, `<_:label>`, which Jena reads as the same node. A statement that one document no
+longer has stays if another document has it in the same graph.
 
 The statements are spread over 256 scratch files, and one of them is in memory at a
-time. Those of documents that stay as they are get there only if a statement that goes
-has the same bits in a Bloom filter.
+time. Statements of unchanged documents are written there only if a Bloom filter may
+contain them, because a deleted statement has the same bits.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _FILES: Final = 256
 _FILTER_BITS: Final = 1 << 27  # 16 MiB
 _GOES, _COMES, _STAYS = b"-+="
 _FORMER, _NOW = 1, 2
-# A blank node; strings and IRIs are passed over.
+# A blank node; strings and IRIs match first.
 _LABEL: Final = re.compile(rb'("(?:[^"\\]|\\.)*+"|\\.|<[^<> ]*+>)|_:(\S+)')
 
 
 class _GoneStatements:
-    """A Bloom filter of the statements that may go."""
+    """A Bloom filter of deleted statements."""
 
     def __init__(self) -> None:
         self._bits = bytearray(_FILTER_BITS // 8)
@@ -57,10 +57,10 @@ def _bits(digest: bytes) -> Iterator[int]:
 def write_patch(
     comparison: LogComparison, file: TextIO, *, scratch: Path | None = None
 ) -> None:
-    """Write what makes the later state of the earlier one.
+    """Write the patch that turns the earlier state into the later one.
 
     Args:
-        comparison: none of whose documents lacks its earlier statements.
+        comparison: no document may lack its earlier statements.
         file: for the patch.
         scratch: folder of scratch files; by default that of the system.
 
@@ -123,7 +123,7 @@ def _write_part(part: IO[bytes], file: TextIO) -> None:
 
 
 def _with_labels(line: bytes) -> bytes:
-    r"""Return a statement whose blank nodes are told by label.
+    r"""Return a statement with its blank nodes in the form `<_:label>`.
 
     >>> _with_labels(b"_:a <x:p> _:b-2 <x:g> .\n")
     b'<_:a> <x:p> <_:b-2> <x:g> .\n'

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.stores.changes.comparing import DocumentChange, LogComparison
 
-_MAX_HOSTS: Final = 1_000_000  # are counted apart
+_MAX_HOSTS: Final = 1_000_000  # counted separately
 _OTHERS: Final = "(other hosts)"
 _SHOWN_HOSTS: Final = 50
 _NAMES: Final = tuple(kind.value for kind in ChangeKind)
@@ -40,25 +40,25 @@ class ChangeCounts:
 
     @property
     def total(self) -> Counter[str]:
-        """Of all hosts."""
+        """Sums over all hosts."""
         return sum(self.hosts.values(), Counter())
 
 
 def write_table(
     comparison: LogComparison, file: TextIO, *, has_documents: bool
 ) -> None:
-    """Write a line for each host, those with most changes first.
+    """Write a line for each host, most changes first.
 
     Args:
-        comparison: what is shown.
+        comparison: the two states.
         file: for the table.
-        has_documents: a line for each document that is not unchanged comes before.
+        has_documents: first write a line for each document that is not unchanged.
     """
     counts = ChangeCounts()
     for change in comparison.changes():
         counts.add(change)
         if has_documents and change.kind is not ChangeKind.UNCHANGED:
-            # Names from the web are not to be trusted on a terminal.
+            # A name from the web may contain control characters of the terminal.
             lost = "  (earlier statements dropped)" if change.lacks_former else ""
             graph = ascii(change.document.graph)[1:-1]
             file.write(f"{change.kind:<8}  {graph}{lost}\n")
@@ -76,8 +76,8 @@ def write_table(
     _write_line(file, width, "all", _numbers(counts.total))
     if comparison.n_lacking:
         file.write(
-            f"\nOf {comparison.n_lacking:,} of them, what they said before was dropped"
-            " by a compaction.\n"
+            f"\nThe earlier statements of {counted(comparison.n_lacking, 'document')}"
+            " were dropped by a compaction.\n"
         )
 
 
@@ -96,12 +96,12 @@ def _write_line(file: TextIO, width: int, name: str, cells: Sequence[str]) -> No
 
 
 def write_json(comparison: LogComparison, file: TextIO, *, has_documents: bool) -> None:
-    """Write one object of JSON; documents as they come, so that none is held.
+    """Write one object of JSON; documents are streamed.
 
     Args:
-        comparison: what is shown.
+        comparison: the two states.
         file: for the object.
-        has_documents: those that are not unchanged are in it, too.
+        has_documents: include the documents that are not unchanged.
     """
     counts = ChangeCounts()
     file.write(f'{{"since": {json.dumps(comparison.start.name)}')

@@ -1,4 +1,4 @@
-"""The state of a log with which that of now is compared."""
+"""Find the earlier state of a comparison."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class EarlierState:
     """An earlier state of a log.
 
     Attributes:
-        name: as it is told.
+        name: for people.
         since_ms: versions fetched up to then count, Unix time in ms.
-        log: all that is in another log counts instead: what `fresh=1` moved aside.
-        run: what workers of this run and of those before it have written counts
-            instead, as far as the log knows whose that is. Numbered from 0.
-        workers: by name, the run that they have written in.
+        log: if set, the state is this log, which `fresh=1` moved aside.
+        run: if set, everything that workers of this run and earlier ones wrote counts,
+            as far as the run of a worker is known. Numbered from 0.
+        workers: the run of each worker, by name.
     """
 
     name: str
@@ -39,7 +39,7 @@ class EarlierState:
     workers: Mapping[str, int] = field(default_factory=dict)
 
     def has_segment(self, name: str) -> bool | None:
-        """Return whether the versions in a segment count; None: go by their times."""
+        """Return whether the versions in a segment count; None: decide by time."""
         found = SEGMENT_NAME.fullmatch(name)
         run = self.workers.get(found["worker"]) if found else None
         return None if self.run is None or run is None else run <= self.run
@@ -50,9 +50,9 @@ def find_start(root: Path, text: str | None) -> EarlierState:
 
     Args:
         root: folder of the crawl.
-        text: the number of a run, whose end is meant; a folder `before-…`; or a time.
-            None: the end of the run before the last, else the last such folder, else
-            the time before all.
+        text: the number of a run, for its end; a folder `before-…`; or a time. None:
+            the end of the run before the last, else the last such folder, else the
+            empty log.
 
     Raises:
         ConfigError: there is no such run, folder or time.
@@ -73,7 +73,7 @@ def find_start(root: Path, text: str | None) -> EarlierState:
             known = "no runs"
             if numbers:
                 known = f"runs {numbers[0] + 1} to {numbers[-1] + 1}"
-            raise ConfigError(f"--since {text}: {known} of this crawl have ended")
+            raise ConfigError(f"--since {text}: this crawl has ended {known}")
         return _end_of(runs, int(text) - 1)
     try:
         since_ms = parse_since(text)
@@ -84,7 +84,7 @@ def find_start(root: Path, text: str | None) -> EarlierState:
 
 
 def _folders(root: Path) -> list[str]:
-    """Return what `fresh=1` has moved aside, in order: clocks may have been set."""
+    """Return the folders that `fresh=1` moved aside, by generation, not by clock."""
     found = []
     for path in root.glob("before-*/quads"):
         identity = read_identity(path)
@@ -96,7 +96,7 @@ def _folders(root: Path) -> list[str]:
 def _end_of(runs: CrawlRuns, number: int) -> EarlierState:
     ended_ms = runs.ended[number]
     return EarlierState(
-        f"run {number + 1}, which ended {shown_time(ended_ms)}",
+        f"run {number + 1}, which ended at {shown_time(ended_ms)}",
         ended_ms,
         run=number,
         workers=runs.workers,
@@ -104,7 +104,7 @@ def _end_of(runs: CrawlRuns, number: int) -> EarlierState:
 
 
 def shown_time(ms: int) -> str:
-    """Return a time for people and programs.
+    """Return a time in ISO 8601.
 
     >>> shown_time(1790000000000)
     '2026-09-21T14:13:20Z'

@@ -1,7 +1,7 @@
 """Convert canonical N-Quads to batches of rows with `pyarrow`, and back.
 
-All lines of a batch are converted together by kernels of Arrow; only literals with
-escapes are looked at one by one.
+Kernels of Arrow convert all lines of a batch together; only literals with escapes are
+processed one by one.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def iter_batches(
     """Yield the statements of documents as batches of rows, in their order.
 
     Args:
-        documents: of each, IRI, version, and canonical N-Quads in pieces of whole
+        documents: IRI, version, and canonical N-Quads of each, in pieces of complete
             lines, each statement in a graph.
 
     Raises:
-        ValueError: a line is no such statement.
+        ValueError: a line is not such a statement.
     """
     gathered = _GatheredLines()
     for document, version_ms, pieces in documents:
@@ -119,11 +119,11 @@ def _statement_columns(lines: bytes) -> dict[str, Any]:
     """Return the columns of a statement, without those of its document.
 
     Raises:
-        ValueError: a line is no canonical statement in a graph.
+        ValueError: a line is not a canonical statement in a graph.
     """
     try:
         statements = pc.split_pattern(_text(lines[:-1]), "\n").values
-        # No term has a space, but for objects.
+        # Only objects contain spaces.
         begin = pc.split_pattern(statements, " ", max_splits=2)
         rest = pc.list_element(begin, 2)
         end = pc.split_pattern(rest, " ", max_splits=2, reverse=True)
@@ -143,10 +143,10 @@ def _statement_columns(lines: bytes) -> dict[str, Any]:
 
 
 def _text(lines: bytes) -> pa.StringArray:
-    """Return an array of one text, without a copy.
+    """Return an array of one text, without copying.
 
     Raises:
-        ArrowInvalid: the text is no UTF-8.
+        ArrowInvalid: the text is not UTF-8.
     """
     ends = pa.py_buffer(struct.pack("ii", 0, len(lines)))
     text = pa.StringArray.from_buffers(1, ends, pa.py_buffer(lines))
@@ -155,7 +155,7 @@ def _text(lines: bytes) -> pa.StringArray:
 
 
 def _resources(terms: Any) -> Any:
-    """Return IRIs without their brackets, and blank nodes as they are."""
+    """Return IRIs without brackets, and blank nodes unchanged."""
     return pc.if_else(pc.starts_with(terms, "<"), _sliced(terms), terms)
 
 
@@ -195,7 +195,7 @@ def _literal_parts(terms: Any) -> dict[str, Any]:
     """Return the parts of literals that have a language or a datatype.
 
     Raises:
-        ValueError: one is no literal.
+        ValueError: a term is not a literal.
     """
     # IRIs have no quotation mark: the last one ends the string.
     halves = pc.split_pattern(terms, '"', max_splits=1, reverse=True)
@@ -216,10 +216,10 @@ def _literal_parts(terms: Any) -> dict[str, Any]:
 
 
 def _annotation(end: str) -> tuple[str, str | None, str | None]:
-    """Return datatype, language and direction from what follows a string.
+    """Return datatype, language and direction from the end of a literal.
 
     Raises:
-        ValueError: it is nothing of the kind.
+        ValueError: the end is none of these.
 
     >>> _annotation("@ar--rtl")[1:]
     ('ar', 'rtl')
@@ -239,7 +239,7 @@ def _unescaped(values: Any, is_literal: Any) -> Any:
     if not pc.any(has_escapes).as_py():
         return values
     escaped = values.filter(has_escapes)
-    # Where no backslash is escaped, each of them begins an escape of a letter.
+    # If no backslash is escaped, each one begins an escape of a letter.
     is_hard = pc.match_substring_regex(escaped, r"\\[\\uU]")
     hard = [_unescape(text) for text in escaped.filter(is_hard).to_pylist()]
     for letter, text in _SHORT.items():

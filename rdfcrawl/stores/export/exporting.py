@@ -1,4 +1,4 @@
-"""Export what a crawl has stored, to a file, a folder or standard output."""
+"""Export a crawl to a file, a folder or standard output."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ MANIFEST: Final = "manifest.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport:
-    """What was exported.
+    """Result of an export.
 
     Attributes:
-        files: that were written.
-        n_documents: with a statement among those.
-        n_left_out: statements that the format cannot say.
+        files: written files.
+        n_documents: with at least one exported statement.
+        n_left_out: statements that the format cannot express.
     """
 
     files: tuple[FileReport, ...]
@@ -54,21 +54,21 @@ class ExportReport:
 
 
 def export(
-    log: CrawlLog, plan: ExportPlan, tell: Callable[[int], None] = lambda _: None
+    log: CrawlLog, plan: ExportPlan, on_document: Callable[[int], None] = lambda _: None
 ) -> ExportReport:
-    """Export what is in a log now.
+    """Export the current content of a log.
 
     Args:
-        log: that may still be written.
-        plan: of what is wanted.
-        tell: called with the number of documents up to now.
+        log: workers may write to it at the same time.
+        plan: options of the export.
+        on_document: called with the number of documents so far.
 
     Raises:
         ConfigError: a library is missing, or there are too many hosts.
         OSError: a disk is full, or standard output was closed.
         TornMember: the log is damaged.
     """
-    source = _Source(log, plan, tell)
+    source = _Source(log, plan, on_document)
     if plan.target is None:
         file = standard_output()
         report = _write_file(file, "-", source, plan)
@@ -81,17 +81,17 @@ def export(
 
 
 class _Source:
-    """The documents of an export, counted as they pass."""
+    """The documents of an export, and their number."""
 
     def __init__(
-        self, log: CrawlLog, plan: ExportPlan, tell: Callable[[int], None]
+        self, log: CrawlLog, plan: ExportPlan, on_document: Callable[[int], None]
     ) -> None:
-        self._log, self._plan, self._tell = log, plan, tell
+        self._log, self._plan, self._on_document = log, plan, on_document
         self.base = f"urn:rdfcrawl:log:{log.identity.log}"
         self.n_documents = 0
 
     def documents(self) -> Iterator[tuple[LogDocument, Iterator[bytes]]]:
-        """Yield the chosen documents, with their statements in pieces."""
+        """Yield the selected documents, with their statements in pieces."""
         selection = self._plan.selection
         for document in selection.iter_documents(self._log, self._plan.scratch):
             pieces = selection.pieces(document)
@@ -99,7 +99,7 @@ class _Source:
             if first is not None:
                 self.n_documents += 1
                 yield document, _chained(first, pieces)
-                self._tell(self.n_documents)
+                self._on_document(self.n_documents)
 
     def pieces(self) -> Iterator[DocumentPiece]:
         """Yield all statements."""
@@ -151,7 +151,7 @@ def _write_folder(
 
 
 def _write_manifest(path: Path, report: ExportReport, plan: ExportPlan) -> None:
-    """Write what is in the files of a folder."""
+    """Write the manifest of a folder."""
     names = {"n_bytes": "bytes", "n_quads": "quads"}
     content = {
         "format": plan.format.name,

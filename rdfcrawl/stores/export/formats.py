@@ -1,4 +1,4 @@
-"""The formats of exports, by the names of their files."""
+"""The formats of exports, by file name."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class FileFormat(NamedTuple):
         """Return the format that an operator names, e.g. `nq.gz`.
 
         Raises:
-            ConfigError: there is none of this name.
+            ConfigError: the name is unknown.
         """
         name, _, packing = text.lower().removeprefix(".").partition(".")
         if name not in FORMATS or packing not in ("", *PACKINGS):
             raise ConfigError(f"{where}: must be {_ALL}")
         if packing and name not in SERIALIZATIONS:
-            raise ConfigError(f"{where}: .{name} is compressed in itself")
+            raise ConfigError(f"{where}: .{name} is already compressed")
         return cls(name, packing)
 
     @classmethod
@@ -47,21 +47,21 @@ class FileFormat(NamedTuple):
         """Return the format of a file by its name.
 
         Raises:
-            ConfigError: the name does not tell.
+            ConfigError: the name has no known ending.
         """
         suffixes = path.suffixes[-2:]
         if suffixes and suffixes[-1].lower()[1:] not in PACKINGS:
             suffixes = suffixes[-1:]
         if not suffixes:
             raise ConfigError(
-                f"{where}: does not say the format: end it in .nq.gz or the like,"
-                " in / for a folder, or name it with --format"
+                f"{where}: gives no format: end it in .nq.gz or the like, in / for a"
+                " folder, or add --format"
             )
         return cls.parse("".join(suffixes), where)
 
     @property
     def is_text(self) -> bool:
-        """Whether statements can be appended piece by piece."""
+        """Whether statements can be appended."""
         return self.name in SERIALIZATIONS
 
     @property

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.export.formats import FileFormat
 
 GRAPH: Final = "urn:rdfcrawl:export"
-"""Graph of what a format says without graphs, where a loader wants one."""
+"""Graph for triples, where a loader requires one."""
 
 _OF_NEPTUNE: Final = {"nq": "nquads", "nt": "ntriples", "ttl": "turtle"}
 _MOST_NAMES: Final = 20
 
 
 class LoaderCommand(NamedTuple):
-    """How to load files into a store.
+    """Command that loads files into a store.
 
     Attributes:
         store: its name.
@@ -37,7 +37,7 @@ def loader_commands(
     """Yield the command of each bulk loader for all of the files.
 
     Args:
-        folder: that has the files.
+        folder: of the files.
         names: of the files, all of one format.
         file_format: of the files.
     """
@@ -80,7 +80,7 @@ def _quoted_sql(text: str) -> str:
 
 
 def _virtuoso(folder: Path, names: Sequence[str], file_format: FileFormat) -> str:
-    # The last part of the pattern is one of SQL's LIKE.
+    # The second argument is a pattern of SQL's LIKE.
     pattern = names[0] if len(names) == 1 else f"%{file_format.suffix}"
     where = ", ".join(map(_quoted_sql, (str(folder), pattern, GRAPH)))
     statements = f"ld_dir({where}); rdf_loader_run(); checkpoint;"
@@ -97,7 +97,7 @@ def _qlever(paths: str, file_format: FileFormat) -> str:
 
 
 def _neptune(folder: Path, names: Sequence[str], name: str) -> str:
-    """Return the request of Neptune's loader, which reads from S3 alone."""
+    """Return the request of Neptune's loader, which reads only from S3."""
     what = names[0] if len(names) == 1 else folder.name + "/"
     source = f"s3://BUCKET/{what}"
     local = str(folder / names[0]) if len(names) == 1 else str(folder)

@@ -1,4 +1,4 @@
-"""Write the same statements once, as what the first document in the log says."""
+"""Export identical statements once, for the first document in the log."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def iter_once(
     documents: Iterable[LogDocument], scratch: Path | None
 ) -> Iterator[LogDocument]:
-    """Yield documents; one that says what another one has said is a link to that.
+    """Yield documents; those with the same statements as an earlier one become links.
 
     Args:
-        documents: each of them once.
+        documents: each once.
         scratch: folder of a temporary file; by default that of the system.
 
     Raises:
@@ -41,11 +41,11 @@ def iter_once(
 
 @contextmanager
 def _table(scratch: Path | None) -> Iterator[sqlite3.Connection]:
-    """Make a table of contents for the time of the context."""
+    """Create a table of contents for the duration of the context."""
     with TemporaryDirectory(dir=scratch, prefix="export-") as name:
         table = sqlite3.connect(Path(name) / "contents.sqlite", isolation_level=None)
         try:
-            table.execute("PRAGMA journal_mode = OFF")  # nobody reads it after a crash
+            table.execute("PRAGMA journal_mode = OFF")  # not used after a crash
             table.execute("PRAGMA synchronous = OFF")
             table.execute(
                 "CREATE TABLE contents (content BLOB PRIMARY KEY, document TEXT)"
@@ -59,7 +59,7 @@ def _table(scratch: Path | None) -> Iterator[sqlite3.Connection]:
 
 
 def _first(table: sqlite3.Connection, content: bytes, graph: str) -> str:
-    """Return the first document that says something; the given one if none did."""
+    """Return the first document with this content, which may be the given one."""
     table.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", [content, graph])
     found = table.execute("SELECT document FROM contents WHERE content = ?", [content])
     return str(found.fetchone()[0])

@@ -1,4 +1,4 @@
-"""Files that appear under their names only once they are whole."""
+"""Files that appear under their names only when they are complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOCK: Final = ".lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReport:
-    """What was written into a file.
+    """Name, size and checksum of a file.
 
     Attributes:
         name: of the file, without its folder.
@@ -42,10 +42,10 @@ class FileReport:
 
 
 class ExportFile(io.RawIOBase):
-    """A file that is counted and hashed while it is written.
+    """A file whose bytes are counted and hashed.
 
     Args:
-        place: path of the file, which is appended to; or an open descriptor.
+        place: path of a file to append to, or an open descriptor.
     """
 
     def __init__(self, place: Path | int) -> None:
@@ -64,7 +64,7 @@ class ExportFile(io.RawIOBase):
 
     def write(self, content: Any) -> int:
         """Write all of the bytes."""
-        if self.closed:  # a serializer that is dropped writes what it has left
+        if self.closed:  # the destructor of a serializer writes its rest
             raise ValueError("the file is closed")
         left = memoryview(content).cast("B")
         n_bytes = len(left)
@@ -87,7 +87,7 @@ class ExportFile(io.RawIOBase):
             self._fd = -1
 
     def finish(self) -> None:
-        """Bring all to the disk."""
+        """Make the file durable on disk."""
         self.write(b"")  # opens the file
         if not isinstance(self._place, int):
             os.fsync(self._fd)
@@ -99,7 +99,7 @@ class ExportFile(io.RawIOBase):
         super().close()
 
     def report(self, name: str, n_quads: int) -> FileReport:
-        """Return what was written so far."""
+        """Return the report of the file so far."""
         return FileReport(
             name=name,
             n_bytes=self.n_bytes,
@@ -109,7 +109,7 @@ class ExportFile(io.RawIOBase):
 
 
 class _TerminalFile(ExportFile):
-    """A terminal, which gets control characters escaped."""
+    """A terminal; control characters are escaped."""
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
@@ -122,13 +122,13 @@ class _TerminalFile(ExportFile):
 
 @contextmanager
 def draft_file(path: Path) -> Iterator[ExportFile]:
-    """Yield a file beside `path` that is renamed to it at the end, unless it fails.
+    """Yield a draft that is renamed to `path` at the end, unless the context raises.
 
-    What a killed process has left there is written anew.
+    A draft of a killed process is overwritten.
 
     Raises:
         ConfigError: another process is writing it.
-        OSError: the disk is full, or refuses it.
+        OSError: the disk is full, or cannot be written.
     """
     draft = path.with_name(path.name + _DRAFT)
     with _exclusive(draft) as lock:
@@ -145,7 +145,7 @@ def draft_file(path: Path) -> Iterator[ExportFile]:
 
 @contextmanager
 def draft_folder(path: Path) -> Iterator[Path]:
-    """Yield a folder beside `path` that is renamed to it at the end, unless it fails.
+    """Yield a draft that is renamed to `path` at the end, unless the context raises.
 
     Raises:
         ConfigError: another process is writing it.
@@ -170,7 +170,7 @@ def draft_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[int]:
-    """Hold the lock of a file, which is made if it is missing, and goes on failure."""
+    """Hold the lock of a file, which is created if missing, and deleted on failure."""
     fd, is_held = -1, False
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -178,7 +178,7 @@ def _exclusive(path: Path) -> Iterator[int]:
         is_held = True
         yield fd
     except BaseException:
-        # The process may have been told to end behind any of the three lines.
+        # The signal to end may have come after any of the three lines above.
         with suppress(ConfigError, OSError):
             if fd < 0:
                 fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -228,5 +228,5 @@ def standard_output() -> ExportFile:
 
 
 def as_binary(file: ExportFile) -> BinaryIO:
-    """Return a file as other writers want it."""
+    """Return a file in the type that other writers accept."""
     return cast("BinaryIO", file)

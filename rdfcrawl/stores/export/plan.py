@@ -1,4 +1,4 @@
-"""Check what the operator wants to have exported, and where to."""
+"""Check the options of an export."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _size = re.compile(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", re.IGNORECASE).fullmatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardRule:
-    """How documents are spread over the files of a folder.
+    """How documents are distributed over the files of a folder.
 
     Attributes:
-        n_bytes: a new file begins once one has so many.
-        n_files: so many files, of about the same size; 0: as many as it takes.
-        is_by_host: each host has a file of its own.
+        n_bytes: a new file begins when the last one has this size.
+        n_files: number of files, of about the same size; 0: unlimited.
+        is_by_host: one file for each host.
     """
 
     n_bytes: int = SHARD_BYTES
@@ -40,15 +40,15 @@ class ShardRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """What is exported, and where to.
+    """Checked options of an export.
 
     Attributes:
         target: file or folder; None is standard output.
-        shards: of a folder; None: the target is a file.
+        shards: of a folder; None if the target is a file.
         format: of all files.
         selection: of documents.
         memory_bytes: for sorting HDT.
-        scratch: folder of temporary files; None is that of the system.
+        scratch: folder of temporary files; None for that of the system.
     """
 
     target: Path | None
@@ -69,10 +69,10 @@ class ExportPlan:
         memory_bytes: int = MEMORY_BYTES,
         scratch: str | None = None,
     ) -> ExportPlan:
-        """Return the plan for a target, whose name may tell the format.
+        """Return the plan for a target, whose name may give the format.
 
         Raises:
-            ConfigError: the parts do not go together, or a folder is missing.
+            ConfigError: options contradict each other, or a folder is missing.
         """
         where = f"--to {target}"
         given = None
@@ -81,10 +81,10 @@ class ExportPlan:
         path = None if target == "-" else Path(target).expanduser().absolute()
         is_folder = path is not None and (target.endswith(os.sep) or path.is_dir())
         if path is None and given is None:
-            raise ConfigError(f"{where}: say the format with --format")
+            raise ConfigError(f"{where}: needs --format")
         if shard_rule is not None and not is_folder:
             raise ConfigError(
-                f"{where}: several files need a folder: end its name in {os.sep}"
+                f"{where}: several files need a folder: end its name with {os.sep}"
             )
         if is_folder:
             shard_rule = shard_rule or ShardRule()
@@ -111,36 +111,36 @@ def _checked_folder(path: Path | None, where: str) -> Path | None:
     if path.exists() and not (path.is_dir() or path.is_file()):
         raise ConfigError(f"{where}: is neither a file nor a folder")
     if not path.parent.is_dir():
-        raise ConfigError(f"{where}: there is no folder {path.parent}")
+        raise ConfigError(f"{where}: the folder {path.parent} does not exist")
     if path.is_dir() and any(path.iterdir()):
         raise ConfigError(f"{where}: the folder is not empty")
     if not os.access(path.parent, os.W_OK):
-        raise ConfigError(f"{where}: {path.parent} cannot be written to")
+        raise ConfigError(f"{where}: the folder {path.parent} is not writable")
     return path.parent
 
 
 def _checked_scratch(given: str) -> Path:
     path = Path(given).expanduser().absolute()
     if not path.is_dir() or not os.access(path, os.W_OK):
-        raise ConfigError(f"--scratch {given}: must be a folder that can be written to")
+        raise ConfigError(f"--scratch {given}: must be a writable folder")
     return path
 
 
 def parse_bytes(text: str, where: str) -> int:
-    """Return a size that an operator names: bytes, or with a unit as in 256M.
+    """Return a size in bytes; the text may have a unit, such as 256M.
 
     Raises:
-        ConfigError: the text is no size.
+        ConfigError: the text is not a size.
 
     >>> parse_bytes("1.5G", "--memory")
     Traceback (most recent call last):
-    rdfcrawl.core.errors.ConfigError: --memory 1.5G: must be 1 or more, as 64M or 2G
+    rdfcrawl.core.errors.ConfigError: --memory 1.5G: must be a size such as 64M or 2G
     >>> parse_bytes("2k", "--memory")
     2048
     """
     found = _size(text.strip())
     if found is None or not int(found[1]):
-        raise ConfigError(f"{where} {text}: must be 1 or more, as 64M or 2G")
+        raise ConfigError(f"{where} {text}: must be a size such as 64M or 2G")
     return int(found[1]) * _UNITS[found[2].upper()]
 
 
@@ -153,7 +153,7 @@ def parse_shards(
         ConfigError: there are several of them, or one is out of range.
     """
     if (size is not None) + (number is not None) + by_host > 1:
-        raise ConfigError("give one of --shard-size, --shards and --by-host")
+        raise ConfigError("give only one of --shard-size, --shards and --by-host")
     if size is not None:
         return ShardRule(n_bytes=parse_bytes(size, "--shard-size"))
     if number is not None:

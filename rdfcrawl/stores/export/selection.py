@@ -1,4 +1,4 @@
-"""Which documents, and which of their statements, are exported."""
+"""Select the documents and statements of an export."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _MAX_MS: Final = 253_402_300_799_000  # end of the year 9999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSelection:
-    """A choice of documents, and of graphs.
+    """A selection of documents and graphs.
 
     Attributes:
-        hosts: of the documents; none: of all hosts.
-        graphs: names of graphs, with `*` for any characters; none: all graphs.
-        since_ms: versions that were fetched before are left out; Unix time in ms.
-        has_all_versions: not the latest version of each document alone.
-        is_once: what several of the documents say is written once, unless all versions
-            or some graphs only are wanted.
+        hosts: of the documents; empty for all hosts.
+        graphs: names of graphs, with `*` for any characters; empty for all graphs.
+        since_ms: leave out versions fetched earlier; Unix time in ms.
+        has_all_versions: not only the latest version of each document.
+        is_once: write the statements that several documents share once; ignored with
+            `has_all_versions` or `graphs`.
     """
 
     hosts: HostNames = NO_HOSTS
@@ -49,10 +49,10 @@ class DocumentSelection:
     def iter_documents(
         self, log: CrawlLog, scratch: Path | None
     ) -> Iterator[LogDocument]:
-        """Yield the chosen documents that have statements, in the order of the log.
+        """Yield the selected documents with statements, in the order of the log.
 
         Raises:
-            ConfigError: `fresh=1` has moved the log aside meanwhile.
+            ConfigError: `fresh=1` has moved the log aside while it was read.
             OSError: a disk cannot be read, or the scratch folder is full.
         """
         chosen = self._chosen(log, scratch)
@@ -73,10 +73,10 @@ class DocumentSelection:
         return _all_versions(log)
 
     def pieces(self, document: LogDocument) -> Iterator[bytes]:
-        """Yield the chosen statements of a document, in whole lines."""
+        """Yield the selected statements of a document, in complete lines."""
         pieces: Iterable[bytes] = document.pieces()
         if self.has_all_versions:
-            # The labels of one version say nothing about those of another.
+            # Equal labels in two versions are different nodes.
             name = f"{document.graph} {document.version_ms} {document.digest.hex()}"
             relabel = BlankNodes(name).relabel
             pieces = map(relabel, pieces)
@@ -86,10 +86,10 @@ class DocumentSelection:
 
 
 def _all_versions(log: CrawlLog) -> Iterator[LogDocument]:
-    """Yield all versions that are in a log.
+    """Yield all versions in a log.
 
     Raises:
-        ConfigError: `fresh=1` has moved the log aside meanwhile.
+        ConfigError: `fresh=1` has moved the log aside while it was read.
     """
     for batch in log.read(log.begin(), has_provenance=False):
         yield from batch.documents
@@ -97,7 +97,7 @@ def _all_versions(log: CrawlLog) -> Iterator[LogDocument]:
 
 
 class _GraphFilter:
-    """Chooser of the statements in some graphs."""
+    """Filter for the statements in some graphs."""
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
         parts = (".*".join(map(re.escape, each.split("*"))) for each in patterns)
@@ -118,7 +118,7 @@ class _GraphFilter:
         return found
 
 
-@lru_cache(maxsize=1)  # an export has one
+@lru_cache(maxsize=1)  # one per export
 def _graph_filter(patterns: tuple[str, ...]) -> _GraphFilter:
     return _GraphFilter(patterns)
 
@@ -127,7 +127,7 @@ def parse_hosts(entries: Iterable[str]) -> HostNames:
     """Return the hosts of `--hosts`.
 
     Raises:
-        ConfigError: an entry is no host.
+        ConfigError: an entry is not a host.
     """
     names = [name.strip() for each in entries for name in each.split(",")]
     wanted = [name for name in names if name]
@@ -143,7 +143,7 @@ def parse_since(text: str) -> int:
     """Return the time of `--since` as Unix time in ms: in UTC unless it has a zone.
 
     Raises:
-        ConfigError: the text is no date, and no time.
+        ConfigError: the text is neither a date nor a time.
 
     >>> parse_since("2026-09-21T14:13:20")
     1790000000000
@@ -152,7 +152,7 @@ def parse_since(text: str) -> int:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise ConfigError(
-            f"--since {text}: must be a date or a time, as 2026-09-21 or"
+            f"--since {text}: must be a date or a time, such as 2026-09-21 or"
             " 2026-09-21T12:26:40Z"
         ) from error
     if moment.tzinfo is None:

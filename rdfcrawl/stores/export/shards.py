@@ -1,7 +1,7 @@
-"""Spread documents over the files of a folder; a document is never cut.
+"""Distribute documents over the files of a folder.
 
-The labels of blank nodes mean something in their file alone, so all statements of a
-document are in one.
+All statements of a document are in one file, since a label of a blank node is valid
+only within its file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _is_plain_name = re.compile(r"[a-z0-9_][a-z0-9._-]{0,200}").fullmatch
 
 
 class _Shard:
-    """One file of the folder, or its statements until it can be written."""
+    """One file of the folder, or its spooled statements until it can be written."""
 
     def __init__(self, path: Path, plan: ExportPlan, base: str) -> None:
         self.path, self._plan, self._base = path, plan, base
@@ -47,7 +47,7 @@ class _Shard:
         self.n_taken = 0
 
     def add(self, graph: str, version_ms: int, pieces: Iterable[bytes]) -> None:
-        """Take a document."""
+        """Add a document."""
         if not self._is_text:
             self.writer.add(document_mark(graph, version_ms))
         for piece in pieces:
@@ -56,11 +56,11 @@ class _Shard:
 
     @property
     def n_bytes(self) -> int:
-        """Length of the file up to now."""
+        """Length of the file so far."""
         return self.writer.file.n_bytes
 
     def end(self) -> tuple[FileReport, int]:
-        """Finish the file; return what is in it, and what the format cannot say."""
+        """Finish the file; return its report, and the number of lost statements."""
         self.writer.end()
         file = self.writer.file
         n_quads, n_left_out = self.writer.n_quads, self.writer.n_left_out
@@ -89,14 +89,14 @@ class ShardWriter:
     """Writer of documents into the files of a folder.
 
     Args:
-        folder: that is empty.
+        folder: an empty folder.
         plan: of the export.
         rule: of the plan.
         base: IRI of the dataset.
 
     Attributes:
-        reports: of the files that are whole.
-        n_left_out: statements that the format cannot say.
+        reports: of the finished files.
+        n_left_out: statements that the format cannot express.
     """
 
     def __init__(
@@ -104,15 +104,15 @@ class ShardWriter:
     ) -> None:
         self._folder, self._plan, self._rule, self._base = folder, plan, rule, base
         self._open: dict[str, _Shard] = {}
-        self._n_pending = 0  # bytes that wait in all of them
+        self._n_pending = 0  # unwritten bytes of all shards
         self.reports: list[FileReport] = []
         self.n_left_out = 0
 
     def add(self, graph: str, version_ms: int, pieces: Iterable[bytes]) -> None:
-        """Write a document into the file where it belongs.
+        """Write a document into its file.
 
         Raises:
-            ConfigError: there are too many hosts for a file each.
+            ConfigError: there are too many hosts for one file each.
             OSError: the disk is full.
         """
         name = self._name_for(graph)
@@ -143,7 +143,7 @@ class ShardWriter:
     def _begin(self, name: str, graph: str) -> _Shard:
         if len(self._open) >= _MOST_HOSTS:
             raise ConfigError(
-                f"--by-host: there are more than {_MOST_HOSTS} hosts: choose some"
+                f"--by-host: there are more than {_MOST_HOSTS} hosts: select some"
                 " with --hosts, or give --shards"
             )
         base = self._base
@@ -153,7 +153,7 @@ class ShardWriter:
         return _Shard(path, self._plan, base)
 
     def _end_if_full(self, name: str, shard: _Shard) -> None:
-        # What waits to be packed does not count: that is some MB at most.
+        # Bytes that are not compressed yet do not count: some MB at most.
         if shard.n_bytes >= self._rule.n_bytes:
             self._end(name)
 
@@ -165,7 +165,7 @@ class ShardWriter:
         self.n_left_out += n_left_out
 
     def end(self) -> None:
-        """Finish all files; there is at least one.
+        """Finish all files; at least one is written.
 
         Raises:
             OSError: the disk is full.

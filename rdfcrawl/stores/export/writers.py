@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.export.plan import ExportPlan
 
 PIECE_BYTES: Final = 4 * 2**20
-"""Statements that are written, and compressed, together."""
+"""Statements that are written and compressed together."""
 
-_GROUP_ROWS: Final = 128 * 1024  # read at once by those who want a column
+_GROUP_ROWS: Final = 128 * 1024  # smallest unit that readers of a column read
 
 
 class DocumentPiece(NamedTuple):
@@ -30,7 +30,7 @@ class DocumentPiece(NamedTuple):
     Attributes:
         graph: of the document.
         version_ms: of the document.
-        quads: whole lines.
+        quads: complete lines.
     """
 
     graph: str
@@ -39,15 +39,15 @@ class DocumentPiece(NamedTuple):
 
 
 class TextWriter:
-    """Writer of a format that is appended to, piece by piece.
+    """Writer of a format to which statements can be appended.
 
     Args:
-        file: that is written.
+        file: to write to.
         file_format: of the file.
 
     Attributes:
-        n_pending: bytes that wait to be written.
-        n_quads: statements that were taken.
+        n_pending: bytes that are not written yet.
+        n_quads: statements in the file.
     """
 
     def __init__(self, file: ExportFile, file_format: FileFormat) -> None:
@@ -58,7 +58,7 @@ class TextWriter:
         self.n_pending = self._n_taken = 0
 
     def add(self, quads: bytes) -> None:
-        """Take whole lines of N-Quads, and write them once they are enough."""
+        """Add complete lines of N-Quads; write when enough are pending."""
         self._pending.append(quads)
         self.n_pending += len(quads)
         self._n_taken += quads.count(b"\n")
@@ -66,7 +66,7 @@ class TextWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was taken."""
+        """Write the pending lines."""
         if self._pending:
             content = self._serializer.write(b"".join(self._pending))
             self._pending.clear()
@@ -84,28 +84,28 @@ class TextWriter:
 
     @property
     def n_quads(self) -> int:
-        """Statements in the file, once all are written."""
+        """Statements in the file, when all are written."""
         return self._n_taken - self._serializer.n_left_out
 
     @property
     def n_left_out(self) -> int:
-        """Statements that the format cannot say."""
+        """Statements that the format cannot express."""
         return self._serializer.n_left_out
 
 
 def write_packed(
     pieces: Iterable[DocumentPiece], file: ExportFile, plan: ExportPlan, *, base: str
 ) -> tuple[int, int]:
-    """Write a format that is written as a whole.
+    """Write a format to which statements cannot be appended.
 
     Args:
         pieces: of documents.
-        file: that is written.
+        file: to write to.
         plan: with the format.
         base: IRI of the dataset.
 
     Returns:
-        The statements in the file, and those that the format cannot say.
+        The statements in the file, and those that the format cannot express.
 
     Raises:
         ConfigError: a library is missing.

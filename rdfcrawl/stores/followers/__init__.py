@@ -1,5 +1,5 @@
-"""Followers: stores that are kept equal to what a crawl has in its log.
+"""Followers: stores that mirror the log of a crawl.
 
-`protocol` says what a follower is, `following` drives one along a log, `ledger` keeps
-what a store on this machine has taken, and `oxigraph` is the first of them.
+`protocol` specifies a follower, `following` drives one along a log, `ledger` keeps
+what a store on this machine contains, and `oxigraph` is the simplest follower.
 """

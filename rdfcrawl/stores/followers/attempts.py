@@ -1,4 +1,4 @@
-"""Attempts at what a store or the disk of a log may refuse for a while."""
+"""Retry operations that a store or the disk of a log may refuse for a while."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MAX_WAIT_SECS: Final = 60.0
 
 
 class StoreAttempts:
-    """Attempts at one thing, between which the waits get longer.
+    """Attempts at one operation, with growing pauses.
 
     Args:
-        patience_secs: how long it is tried once `is_over` is true.
-        is_over: whether it is not to be tried forever.
-        ends_if_unusable: whether an `UnusableStore` is not tried again at all.
-        report: is told of each failure.
+        patience_secs: how long to retry when `is_over` is true.
+        is_over: whether to stop retrying after `patience_secs`.
+        ends_if_unusable: whether to stop at once on an `UnusableStore`.
+        report: called with each failure.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class StoreAttempts:
         self._wait_secs = _FIRST_WAIT_SECS
 
     def wait(self, fault: StoreFault, error: Exception) -> None:
-        """Tell of a failure, and wait before the next attempt.
+        """Report a failure, and wait before the next attempt.
 
         Raises:
-            StoreFault: there is to be none: it has failed for too long, or will
-                always fail.
+            StoreFault: no attempt follows: it has failed for too long, or will always
+                fail.
         """
         has_waited = time.monotonic() - self._began >= self._patience_secs
         is_unusable = isinstance(fault, UnusableStore)
@@ -63,7 +63,7 @@ class StoreAttempts:
 
 
 def log_fault(root: Path, error: OSError) -> StoreFault:
-    """Return why a log cannot be read: the disk may pass, else the operator acts."""
+    """Return the fault of an unreadable log; it may pass if the disk's error may."""
     what = f"the log cannot be read: {error.filename or root}"
     what += f": {error.strerror or error}"
     if passing_fault(error):
@@ -72,10 +72,10 @@ def log_fault(root: Path, error: OSError) -> StoreFault:
 
 
 def as_fault(error: Exception) -> StoreFault:
-    """Return an exception as a fault of the store; a user's may raise any.
+    """Return an exception as a fault of the store; a user's class may raise any.
 
     Raises:
-        RdfcrawlError: the exception, if it is for the operator.
+        RdfcrawlError: the exception is one for the operator.
     """
     if isinstance(error, StoreFault):
         return error

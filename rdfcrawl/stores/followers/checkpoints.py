@@ -1,4 +1,4 @@
-"""Checkpoints in a database of SQLite, in one transaction with what they are about."""
+"""Checkpoints in a SQLite database, in one transaction with other changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS offsets (
     log TEXT, segment TEXT, offset INTEGER NOT NULL, PRIMARY KEY (log, segment)
 ) WITHOUT ROWID;
 """
-"""The tables, which the other functions need."""
+"""Tables for the functions below."""
 
 
 def read_checkpoint(db: sqlite3.Connection, log: str) -> Checkpoint | None:
@@ -30,7 +30,7 @@ def read_checkpoint(db: sqlite3.Connection, log: str) -> Checkpoint | None:
 
 
 def read_checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
-    """Return the checkpoints of the last commits, of each log one."""
+    """Return the checkpoint of the last commit for each log."""
     names = [log for (log,) in db.execute("SELECT log FROM logs").fetchall()]
     return [found for name in names if (found := read_checkpoint(db, name))]
 
@@ -47,7 +47,7 @@ def write_checkpoint(db: sqlite3.Connection, checkpoint: Checkpoint) -> None:
         "DELETE FROM offsets WHERE log = ? AND segment = ?",
         [(log, segment) for segment in known.keys() - offsets.keys()],
     )
-    # A long crawl has very many segments, of which few are written to.
+    # A long crawl has very many segments, and writes to few of them.
     changed = dict(offsets.items() - known.items())
     db.executemany(
         "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)",

@@ -1,9 +1,9 @@
-"""A folder that changes as a whole: a symbolic link to one of its versions.
+"""A folder that changes atomically: a symbolic link to one of its versions.
 
-`PATH` is a link into `.NAME.rdfcrawl/versions/` beside it. A version is a folder that
-is not changed any more once the link points to it; what has not changed is in the next
-version as another link to the same file. So whoever lists the folder finds the files
-of one version, and no file ever has other content than when it was listed.
+`PATH` links into `.NAME.rdfcrawl/versions/` in the same folder. A version is not
+modified once the link points to it; the next version has hard links to its unchanged
+files. So a reader that lists the folder finds the files of one version, with the same
+content until they are deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rdfcrawl.stores.followers.local_disk import sync
 if TYPE_CHECKING:
     from pathlib import Path
 
-_KEPT: Final = 2  # versions: the present one, and the one before for its readers
+_KEPT: Final = 2  # versions: the current one, and the previous one for its readers
 
 
 class DatasetVersions:
@@ -28,7 +28,7 @@ class DatasetVersions:
         path: of the folder.
 
     Attributes:
-        state: folder of all that is not for readers.
+        state: folder of everything that is not for readers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,11 +37,11 @@ class DatasetVersions:
         self._versions = self.state / "versions"
 
     def prepare(self) -> None:
-        """Make the folder of the versions.
+        """Create the folder of the versions.
 
         Raises:
             ConfigError: something else is at the path.
-            OSError: the disk refuses it.
+            OSError: the disk cannot be written.
         """
         self._check()
         self._versions.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ class DatasetVersions:
         else:
             is_ours = not path.exists() or (path.is_dir() and not any(path.iterdir()))
         if not is_ours:
-            raise ConfigError(f"{path}: is there, and was not made by rdfcrawl")
+            raise ConfigError(f"{path}: exists, and was not created by rdfcrawl")
 
     def folder(self, number: int) -> Path:
         """Return the folder of a version."""
@@ -63,7 +63,7 @@ class DatasetVersions:
         """Return the empty folder of the next version.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk cannot be written.
         """
         folder = self.folder(number)
         self.discard(number)
@@ -71,29 +71,29 @@ class DatasetVersions:
         return folder
 
     def discard(self, number: int) -> None:
-        """Remove what there is of a version that nobody has seen."""
+        """Remove an unpublished version."""
         shutil.rmtree(self.folder(number), ignore_errors=True)
 
     def finish(self, number: int) -> None:
-        """Bring the folders of a version to the disk; its files are there.
+        """Make the folders of a version durable on disk; its files already are.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk cannot be written.
         """
         for folder, _, _ in os.walk(self.folder(number)):
             sync(self._versions / folder)
         sync(self._versions)
 
     def show(self, number: int) -> None:
-        """Let readers find a version from now on, and remove old ones.
+        """Publish a version, and remove old ones.
 
         Raises:
-            OSError: the disk refuses it.
-            StoreFault: the version is not there any more.
+            OSError: the disk cannot be written.
+            StoreFault: the version is gone.
         """
         if not self.folder(number).is_dir():
             raise StoreFault(
-                f"{self.state}: files are missing; delete it, and it is filled anew"
+                f"{self.state}: files are missing; delete it to fill the store again"
             )
         target = self.folder(number).relative_to(self._path.parent)
         if not self._path.is_symlink() or self._path.readlink() != target:

@@ -1,9 +1,9 @@
-"""Table of the latest version of each document, with statements: a file of SQLite.
+"""Table of the latest version of each document, with statements: a SQLite file.
 
-Stores that show documents to readers in files of another form keep here what they
-have taken from logs, in one transaction with the checkpoint, and which documents are
-not shown yet as they are: the *changed* ones. Documents are in *parts*, each of which
-is shown in files of its own.
+For stores that publish documents in other files. The table has the documents taken from
+logs, in one transaction with the checkpoint, and marks documents that differ from the
+published ones: the *changed* ones. Documents are in *parts*; each part is published in
+separate files.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
-# version, log, generation: of what was read last; said_ms: of what was read first of
-# those with the same statements. file: a number that the store gives to what it shows.
+# version, log, generation: of the version read last. since_ms: the first version with
+# the same statements. file: number of a published file.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS layout (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (
     key BLOB PRIMARY KEY, iri TEXT NOT NULL, part TEXT NOT NULL,
-    version INTEGER NOT NULL, digest BLOB NOT NULL, said_ms INTEGER NOT NULL,
+    version INTEGER NOT NULL, digest BLOB NOT NULL, since_ms INTEGER NOT NULL,
     n_statements INTEGER NOT NULL, log TEXT, generation INTEGER,
     is_changed INTEGER NOT NULL, file INTEGER
 ) WITHOUT ROWID;
@@ -52,10 +52,12 @@ CREATE TABLE IF NOT EXISTS pieces (
 """
 _PUT: Final = """
 INSERT INTO documents VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?6, ?7, ?8, 1, NULL)
-ON CONFLICT (key) DO UPDATE SET part = ?3, version = ?4, digest = ?5, said_ms = ?4,
+ON CONFLICT (key) DO UPDATE SET part = ?3, version = ?4, digest = ?5, since_ms = ?4,
     n_statements = ?6, log = ?7, generation = ?8, is_changed = 1
 """
-_SEEN: Final = "UPDATE documents SET version = ?, log = ?, generation = ? WHERE key = ?"
+_TOUCH: Final = (
+    "UPDATE documents SET version = ?, log = ?, generation = ? WHERE key = ?"
+)
 _READ_PIECES: Final = 4  # some 256 KiB each
 _CACHE_KIB: Final = 32 * 1024
 _HELD_BYTES: Final = 1024 * 1024  # of a document whose repeated lines are dropped
@@ -70,19 +72,19 @@ _STATEMENTS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class SaidDocument:
-    """A document as a store is to show it.
+class StoredDocument:
+    """A document to publish.
 
     Attributes:
         key: of its IRI.
         iri: of the document.
-        said_ms: version of what it says.
-        n_statements: in it; 0: it is not to be shown.
+        since_ms: first version with its statements.
+        n_statements: in it; 0: not published.
     """
 
     key: bytes
     iri: str
-    said_ms: int
+    since_ms: int
     n_statements: int
 
 
@@ -91,14 +93,14 @@ class DocumentTable:
 
     Args:
         path: of the file.
-        part_of: the part of a document, by IRI and version.
-        layout: how the documents are shown; may not change.
+        part_of: returns the part of a document, by IRI and version.
+        layout: how the documents are published; fixed when the store is created.
 
     Attributes:
-        db: its database, which a store may keep tables of its own in.
+        db: the database; a store may add its own tables.
 
     Raises:
-        ConfigError: the file is of another layout.
+        ConfigError: the file has another layout.
         OSError, sqlite3.DatabaseError: the file cannot be used.
     """
 
@@ -122,14 +124,14 @@ class DocumentTable:
         for name, value in found.items():
             if layout.get(name) != value:
                 raise ConfigError(
-                    f"{path.parent}: was made with {name}={value}; delete the store,"
-                    " and it is filled anew"
+                    f"{path.parent}: was created with {name}={value}; delete the"
+                    " store to fill it with the new value"
                 )
         rows = layout.items()
         self.db.executemany("INSERT OR REPLACE INTO layout VALUES (?, ?)", rows)
 
     def close(self) -> None:
-        """Close the file; what was not committed is lost."""
+        """Close the file; uncommitted changes are lost."""
         self.db.close()
 
     def checkpoint(self, log: str) -> Checkpoint | None:
@@ -137,30 +139,30 @@ class DocumentTable:
         return read_checkpoint(self.db, log)
 
     def checkpoints(self) -> list[Checkpoint]:
-        """Return the checkpoints of the last commits, of each log one."""
+        """Return the checkpoint of the last commit for each log."""
         return read_checkpoints(self.db)
 
     def begin(self) -> None:
-        """Begin a transaction, unless there is one."""
+        """Begin a transaction, unless one is open."""
         if not self.db.in_transaction:
             self.db.execute("BEGIN IMMEDIATE")
 
     def roll_back(self) -> None:
-        """Forget what was not committed."""
+        """Undo uncommitted changes."""
         if self.db.in_transaction:
             self.db.execute("ROLLBACK")
 
     def commit(self, checkpoint: Checkpoint) -> None:
-        """Bring what was put in, and the checkpoint, to the disk."""
+        """Make all changes durable on disk, with the checkpoint."""
         self.begin()
         write_checkpoint(self.db, checkpoint)
         self.db.execute("COMMIT")
 
     def put(self, documents: Iterable[LogDocument], log: LogIdentity) -> None:
-        """Replace documents by these versions, unless there are later ones.
+        """Replace documents with these versions, unless there are later ones.
 
         Raises:
-            DocumentRefused: one has lines that are no statements in a graph.
+            DocumentRefused: a document has lines that are not statements in a graph.
         """
         self.begin()
         try:
@@ -179,7 +181,7 @@ class DocumentTable:
             return
         if found is not None and document.digest == found[1]:
             row = [document.version_ms, log.log, log.generation, key]
-            self.db.execute(_SEEN, row)
+            self.db.execute(_TOUCH, row)
             return
         if found is not None:
             self.db.execute("DELETE FROM pieces WHERE document = ?", [key])
@@ -203,7 +205,7 @@ class DocumentTable:
         return n_statements
 
     def pieces(self, key: bytes) -> Iterator[bytes]:
-        """Yield the statements of a document in pieces of whole lines."""
+        """Yield the statements of a document in pieces of complete lines."""
         number, n_read = -1, _READ_PIECES
         while n_read == _READ_PIECES:
             rows = self.db.execute(
@@ -217,46 +219,46 @@ class DocumentTable:
 
     @property
     def has_changes(self) -> bool:
-        """Whether a document is not shown yet as it is."""
+        """Whether a document differs from its published version."""
         found = self.db.execute("SELECT 1 FROM documents WHERE is_changed LIMIT 1")
         return found.fetchone() is not None
 
-    def changed(self, part: str) -> Iterator[SaidDocument]:
-        """Yield the changed documents of a part by their IRIs."""
+    def changed(self, part: str) -> Iterator[StoredDocument]:
+        """Yield the changed documents of a part in the order of their IRIs."""
         rows = self.db.execute(
-            "SELECT key, iri, said_ms, n_statements FROM documents"
+            "SELECT key, iri, since_ms, n_statements FROM documents"
             " WHERE is_changed AND part = ? ORDER BY iri",
             [part],
         )
-        return (SaidDocument(*row) for row in rows)
+        return (StoredDocument(*row) for row in rows)
 
     def changed_parts(self, n_most: int) -> list[str]:
-        """Return some of the parts that have changed documents."""
+        """Return at most `n_most` parts with changed documents."""
         rows = self.db.execute(
             "SELECT DISTINCT part FROM documents WHERE is_changed LIMIT ?",
             [n_most],
         )
         return [part for (part,) in rows]
 
-    def documents(self, part: str) -> Iterator[SaidDocument]:
-        """Yield all documents of a part by their IRIs."""
+    def documents(self, part: str) -> Iterator[StoredDocument]:
+        """Yield all documents of a part in the order of their IRIs."""
         rows = self.db.execute(
-            "SELECT key, iri, said_ms, n_statements FROM documents"
+            "SELECT key, iri, since_ms, n_statements FROM documents"
             " WHERE part = ? ORDER BY iri",
             [part],
         )
-        return (SaidDocument(*row) for row in rows)
+        return (StoredDocument(*row) for row in rows)
 
     def names(self) -> Iterator[tuple[str, str]]:
-        """Yield IRI and part of each document."""
+        """Yield the IRI and part of each document."""
         return self.db.execute("SELECT iri, part FROM documents")
 
     def settle(self, parts: Iterable[str], *, is_kept: bool) -> None:
-        """Note that parts are shown as they are.
+        """Note that parts are published.
 
         Args:
             parts: of documents.
-            is_kept: their statements are needed again.
+            is_kept: keep their statements for later.
         """
         rows = [[part] for part in parts]
         self.begin()
@@ -287,7 +289,7 @@ def _checked(document: str, piece: bytes) -> bytes:
     """Return lines of canonical N-Quads.
 
     Raises:
-        DocumentRefused: they are none.
+        DocumentRefused: the lines are not statements in a graph.
     """
     try:
         piece.decode()

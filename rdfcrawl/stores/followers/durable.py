@@ -1,4 +1,4 @@
-"""Tables of SQLite whose changes are durable, all of a transaction or none."""
+"""SQLite files with durable transactions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def open_durable(path: Path, schema: str) -> sqlite3.Connection:
-    """Open a file, in which missing tables are made.
+    """Open a file, and create missing tables.
 
     Args:
         path: of the file.
-        schema: statements that make the tables, unless they are there.
+        schema: statements that create the tables if they are missing.
 
     Raises:
-        sqlite3.DatabaseError: the file is damaged, or the disk refuses it.
+        sqlite3.DatabaseError: the file is damaged, or the disk cannot be used.
     """
     table = sqlite3.connect(path, isolation_level=None)
     try:
@@ -34,12 +34,12 @@ def open_durable(path: Path, schema: str) -> sqlite3.Connection:
 
 @contextmanager
 def in_transaction(table: sqlite3.Connection) -> Iterator[None]:
-    """Make all changes of the context durable together, or none."""
+    """Make all changes of the context durable, or none."""
     table.execute("BEGIN IMMEDIATE")
     try:
         yield
         table.execute("COMMIT")
     except BaseException:
-        if table.in_transaction:  # SQLite may have undone it itself
+        if table.in_transaction:  # SQLite may have rolled back already
             table.execute("ROLLBACK")
         raise

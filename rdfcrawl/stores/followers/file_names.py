@@ -1,4 +1,4 @@
-"""Names of files for hosts and documents: safe, bounded, and no two alike."""
+"""Names of files for hosts and documents: safe, bounded and unique."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def host_name(iri: str) -> str:
 
 
 def document_name(iri: str) -> str:
-    """Return the path of a document in a folder of all, without an extension.
+    """Return the path of a document in a common folder, without an extension.
 
-    The end of the IRI is there for people; its digest makes the name unique.
+    The name has the end of the IRI for readability, and a digest that makes it unique.
 
     >>> document_name("http://data.example/people/alice")
     'data.example/46/people-alice-46e06679e64c1449f0dbaa941031bd15'

@@ -1,4 +1,4 @@
-"""Drive a follower along a log: batch by batch, with retries and a checkpoint."""
+"""Drive a follower along a log, in batches, with retries and a checkpoint."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_DROPPED_AT_ONCE: Final = 1000  # documents
+_DROPPED_BATCH: Final = 1000  # documents
 _MAX_REFUSALS: Final = 3  # then a document is set aside
-_MAX_SET_ASIDE: Final = 10_000  # are named
+_MAX_SET_ASIDE: Final = 10_000  # documents listed in the status
 _USUAL_BYTES: Final = 300.0  # of a document in the log
 
 
@@ -48,7 +48,7 @@ class SetAside:
 
     Attributes:
         version_ms: start of its fetch, Unix time in ms.
-        reason: the store's.
+        reason: given by the store.
     """
 
     version_ms: int
@@ -57,16 +57,16 @@ class SetAside:
 
 @dataclass(slots=True)
 class FollowingCounts:
-    """What a follower has done since it began.
+    """Progress of a follower since it began.
 
     Attributes:
         n_documents: versions read from the log.
         n_faults: failures of the store, each followed by another attempt.
-        version_ms: the latest that was read.
-        n_bytes: of compressed documents that were read.
-        set_aside: documents that the store refused, by graph; those of earlier
-            processes, too. A later version that the store takes removes its document.
-        n_unnamed: further ones, which are too many to be named.
+        version_ms: the latest version read.
+        n_bytes: compressed length of the documents read.
+        set_aside: documents that the store refused, by graph, also in earlier
+            processes. A later version that the store takes removes its document.
+        n_unnamed: number of further ones, not listed.
     """
 
     n_documents: int = 0
@@ -87,18 +87,18 @@ class FollowingCounts:
 
 
 class LogFollowing:
-    """A follower on its way along one log.
+    """A follower and its position in one log.
 
     Args:
-        log: that is followed.
-        follower: not opened yet.
-        is_over: whether a store that fails is tried for `patience_secs` only; else it
-            is tried forever.
+        log: to follow.
+        follower: not open yet.
+        is_over: whether to give up a failing store after `patience_secs`; otherwise it
+            is retried forever.
         patience_secs: see `is_over`.
-        ends_if_unusable: whether an `UnusableStore` is not tried again at all.
-        report: is told what the follower does, after each batch and failure.
+        ends_if_unusable: whether to give up an `UnusableStore` immediately.
+        report: called with state and detail after each batch and failure.
         set_aside: of an earlier process.
-        once: has what several documents say stored once; None: all is stored.
+        once: stores identical statements once; None: store all statements.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class LogFollowing:
     ) -> None:
         self._log = log
         self._once = once
-        self._given: Sequence[LogDocument] = ()  # to the store, last
+        self._given: Sequence[LogDocument] = ()  # last passed to the store
         self._follower = follower
         self._is_over = is_over
         self._patience_secs = patience_secs
@@ -145,16 +145,16 @@ class LogFollowing:
             once, noted = self._once, found
             found = self._until_done(lambda: once.open(noted))
         elif found is not None and is_marked(found):
-            logger.info("what was stored once is stored for each document again")
+            logger.info("statements that were stored once are stored in full again")
             found = None
-        if found is None:  # the store is new: all is tried again
+        if found is None:  # the store is new: retry all documents
             self._refusals.clear()
             self.counts.set_aside.clear()
         self.checkpoint = found or self._log.begin()
         self._opened = identity
 
     def _check_alone(self) -> None:
-        """Check that nobody else replaces what represents documents of this log.
+        """Check that no other crawl writes to a store with duplicates removed.
 
         Raises:
             ConfigError: other crawls fill the store, too.
@@ -165,12 +165,13 @@ class LogFollowing:
         others = [x for x in follower.checkpoints() if x.log != log]
         if any(self._once is not None or is_marked(x) for x in others):
             raise ConfigError(
-                "SAME_STATEMENTS_ONCE: several crawls fill the store, so none of them"
-                " can store the same statements once; give each a store of its own"
+                "SAME_STATEMENTS_ONCE: several crawls fill this store, so it needs all"
+                " statements; give each crawl a separate store, or set"
+                " SAME_STATEMENTS_ONCE=False"
             )
 
     def once_totals(self) -> dict[str, int]:
-        """Return how much is stored once only; empty if all is stored.
+        """Return the size of duplicates that are stored once; empty without `once`.
 
         Raises:
             StoreFault: the store is not open.
@@ -193,10 +194,10 @@ class LogFollowing:
                 self._once.close()
 
     def catch_up(self, is_enough: Callable[[], bool] = lambda: False) -> int:
-        """Apply what is in the log now; return the number of versions read.
+        """Apply the current content of the log; return the number of versions read.
 
         Args:
-            is_enough: asked after each batch; then the rest is left for another time.
+            is_enough: called after each batch; if true, the rest is left for later.
 
         Raises:
             ConfigError: the log can no longer be read.
@@ -209,19 +210,19 @@ class LogFollowing:
         return self.counts.n_documents - n_documents
 
     def _is_caught_up(self, is_enough: Callable[[], bool]) -> bool:
-        """Apply what is in the log; return False if the store has to begin anew.
+        """Apply the content of the log; return False if the store has to be reopened.
 
         Raises:
             RdfcrawlError: as `catch_up`.
         """
         for batch in self._batches():
-            if self._opened != self._log.identity:  # the crawl was begun anew
+            if self._opened != self._log.identity:  # `fresh=1` has replaced the log
                 self._follower.close()
                 self.open()
             try:
                 self._until_done(lambda batch=batch: self._take_kept(batch))  # type: ignore[misc]
             except StoreForgot as fault:
-                logger.warning("%s; it is read again from where the store is", fault)
+                logger.warning("%s; reading again from the store's checkpoint", fault)
                 return False
             self._note(batch)
             self.renew(at_once=False)
@@ -231,15 +232,15 @@ class LogFollowing:
         if self._once is not None and self._once.has_pending:
             batch = LogBatch((), (), self.checkpoint)
             self._until_done(lambda: self._take_kept(batch))
-        self.renew(at_once=False)  # what waited may be due
+        self.renew(at_once=False)  # a delayed renewal may be due
         return True
 
     def _batches(self) -> Iterator[LogBatch]:
-        """Yield what is behind the checkpoint; wait for a log that cannot be read.
+        """Yield the batches behind the checkpoint; retry if the log cannot be read.
 
         Raises:
-            ConfigError: a later version of rdfcrawl writes the log now.
-            StoreFault: it could not be read for too long.
+            ConfigError: the log now has the format of a later version of rdfcrawl.
+            StoreFault: the log could not be read for too long.
         """
         has_provenance = isinstance(self._follower, ProvenanceFollower)
         attempts: StoreAttempts | None = None
@@ -256,14 +257,14 @@ class LogFollowing:
                 attempts.wait(log_fault(self._log.root, error), error)
             else:
                 break
-        if attempts is not None:  # it can be read again, and nothing is new
+        if attempts is not None:  # readable again, without new documents
             self._report("following", "")
 
     def _take_kept(self, batch: LogBatch) -> None:
-        """Apply a batch, unless a segment of it has gone or broken since it was read.
+        """Apply a batch, unless a segment of it was removed or damaged since.
 
         Raises:
-            StoreForgot: the batch is to be read again.
+            StoreForgot: read the batch again.
         """
         try:
             self._take(batch)
@@ -274,7 +275,7 @@ class LogFollowing:
             raise
 
     def renew(self, *, at_once: bool) -> None:
-        """Let readers of the store see what was committed, if that is for us to do.
+        """Publish committed documents to readers, if the store needs it.
 
         Raises:
             StoreFault: the store has failed for too long.
@@ -286,8 +287,8 @@ class LogFollowing:
     def end_generation(self) -> int:
         """Drop documents of earlier generations; return their number.
 
-        Call this when the crawl has ended and the store has caught up: what the crawl
-        has not found again is gone.
+        Call this when the crawl has ended and the store has caught up: documents that
+        the crawl has not found again no longer exist.
 
         Raises:
             StoreFault: the store has failed for too long.
@@ -298,7 +299,7 @@ class LogFollowing:
         try:
             return self._drop_earlier(follower, log)
         except StoreForgot as fault:
-            logger.warning("%s; it is filled again", fault)
+            logger.warning("%s; filling it again", fault)
             follower.close()
             self.open()
             self.catch_up()
@@ -307,10 +308,10 @@ class LogFollowing:
     def _drop_earlier(self, follower: GenerationFollower, log: LogIdentity) -> int:
         n_dropped = 0
         found = follower.earlier_documents(log)
-        if self._once is not None:  # with those that came into the place of others
+        if self._once is not None:  # also documents that replaced a representative
             found = chain(found, self._once.earlier())
         earlier = _with_faults(found)
-        while some := list(islice(earlier, _DROPPED_AT_ONCE)):
+        while some := list(islice(earlier, _DROPPED_BATCH)):
             gone = tuple(tombstone(graph, version) for graph, version in some)
             batch = LogBatch(gone, (), self.checkpoint)
             self._until_done(lambda batch=batch: self._take(batch, is_last=True))  # type: ignore[misc]
@@ -321,8 +322,8 @@ class LogFollowing:
         """Apply and commit a batch.
 
         Args:
-            batch: that is applied.
-            is_last: it drops documents of earlier generations.
+            batch: to apply.
+            is_last: whether it drops documents of earlier generations.
         """
         checkpoint = batch.checkpoint
         if self._once is None:
@@ -372,23 +373,23 @@ class LogFollowing:
     def _note_refusal(
         self, refusal: DocumentRefused, documents: Sequence[LogDocument]
     ) -> None:
-        """Count a refusal; the last version of the document is to blame."""
+        """Count a refusal of the last version of a document."""
         versions = [x.version_ms for x in documents if x.graph == refusal.graph]
         version_ms = max(versions, default=0)
         self._refusals[refusal.graph, version_ms] += 1
         if self._refusals[refusal.graph, version_ms] < _MAX_REFUSALS:
             return
-        logger.error("set aside, the store refuses it: %s", refusal)
+        logger.error("set aside, since the store refuses it: %s", refusal)
         counts = self.counts
         if refusal.graph in counts.set_aside or len(counts.set_aside) < _MAX_SET_ASIDE:
             counts.set_aside[refusal.graph] = SetAside(version_ms, refusal.detail)
         else:
             counts.n_unnamed += 1
-        # Before the checkpoint moves behind it, so that it is never forgotten.
+        # Before the checkpoint moves behind the document.
         self._report("following", "")
 
     def _note_taken(self, documents: Sequence[LogDocument]) -> None:
-        """Forget what was set aside of documents whose later version was taken."""
+        """Remove documents from `set_aside` whose later version was taken."""
         set_aside = self.counts.set_aside
         for document in documents if set_aside else ():
             refused = set_aside.get(document.graph)
@@ -396,7 +397,7 @@ class LogFollowing:
                 del set_aside[document.graph]
 
     def _until_done(self, call: Callable[[], T]) -> T:
-        """Call until it succeeds, with longer and longer waits.
+        """Call until it succeeds, with growing pauses.
 
         Raises:
             StoreFault: it has failed for too long, or will always fail.
@@ -421,7 +422,7 @@ class LogFollowing:
 
 
 def _with_faults(items: Iterator[T]) -> Iterator[T]:
-    """Yield what a store yields; whatever it raises is a `StoreFault`."""
+    """Yield the items of a store; turn its exceptions into a `StoreFault`."""
     try:
         yield from items
     except Exception as error:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def graph_of(line: bytes) -> str:
-    r"""Return the graph of a line of a log, where each statement has one.
+    r"""Return the graph of a line of a log, in which all statements have one.
 
     >>> graph_of(b'<http://e/s> <http://e/p> "a b" <http://e/g> .\n')
     'http://e/g'
@@ -23,7 +23,7 @@ def graph_of(line: bytes) -> str:
 
 
 def iter_foreign_graphs(document: LogDocument) -> Iterator[str]:
-    """Yield the graphs that a document writes beside its own; some of them again."""
+    """Yield the graphs that a document writes other than its own, with repetitions."""
     own = _tail(document.graph)
     for piece in document.pieces():
         if not _is_of_one(piece, own):
@@ -32,10 +32,10 @@ def iter_foreign_graphs(document: LogDocument) -> Iterator[str]:
 
 
 def split_lines(piece: bytes, graph: str, wanted: Collection[bytes]) -> bytes:
-    """Return the lines of a piece that are in some graphs.
+    """Return the lines of a piece in some graphs.
 
     Args:
-        piece: of a document, whole lines.
+        piece: of a document, complete lines.
         graph: of the document.
         wanted: keys of the graphs.
     """
@@ -50,12 +50,12 @@ def _tail(graph: str) -> bytes:
 
 
 def _is_of_one(piece: bytes, tail: bytes) -> bool:
-    # A literal has no line feed in it, so each tail ends a line.
+    # A literal contains no line feed, so each tail ends a line.
     return piece.count(tail) == piece.count(b"\n")
 
 
 class _PiecesFile(io.RawIOBase):
-    """Pieces of bytes as a file to read from."""
+    """File that reads from pieces of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -76,5 +76,5 @@ class _PiecesFile(io.RawIOBase):
 
 
 def file_of(pieces: Iterator[bytes]) -> IO[bytes]:
-    """Return pieces of bytes as a file to read from."""
+    """Return a file that reads from pieces of bytes."""
     return cast("IO[bytes]", _PiecesFile(pieces))

@@ -1,10 +1,10 @@
-"""Tell whether two graphs differ in the labels of blank nodes at most, in bounded time.
+"""Test whether graphs are equal up to blank node labels, in bounded time.
 
-Each blank node gets a colour: a hash of the statements that it is in, with the colours
-of others in them, round after round (Weisfeiler and Leman, 1968). Graphs whose colours
-differ are different. Equal colours prove that graphs are the same if in each group of
-linked blank nodes all colours differ, or the links are a tree, as they are nearly
-always. What is left is made canonical, which may take exponential time, if it is small.
+Each blank node gets a colour: a hash of its statements and the colours of its
+neighbours, refined in rounds (Weisfeiler and Leman, 1968). Graphs with different
+colours are different. Equal colours prove equality if all colours in each group of
+linked blank nodes differ, or if the links form a tree, which is nearly always the case.
+The rest is canonicalized if it is small, since that may take exponential time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pyoxigraph as ox
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MAX_TIED: Final = 8  # blank nodes that are made canonical
+MAX_TIED: Final = 8  # largest number of blank nodes to canonicalize
 _MAX_STEPS: Final = 5_000_000  # of colouring; some seconds
 _MIN_ROUNDS: Final = 16
 
 
 def is_same(one: set[ox.Quad], other: set[ox.Quad]) -> bool | None:
-    """Return whether two graphs are the same; None if that would take too long."""
+    """Return whether two graphs are equal; None if that would take too long."""
     if one == other:
         return True
     if len(one) != len(other):
@@ -44,11 +44,11 @@ def _canonical(quads: set[ox.Quad]) -> set[ox.Quad]:
 
 
 class _ColouredGraph:
-    """A graph whose blank nodes have colours.
+    """A graph with coloured blank nodes.
 
     Attributes:
         ground: statements without blank nodes.
-        is_deep: blank nodes are in triple terms, too.
+        is_deep: triple terms contain blank nodes.
     """
 
     def __init__(self, quads: Iterable[ox.Quad]) -> None:
@@ -80,7 +80,7 @@ class _ColouredGraph:
     def refine_with(self, other: _ColouredGraph) -> bool | None:
         """Colour both graphs; return whether they have the same colours.
 
-        None: they have so far, and would take too many rounds.
+        None: equal so far, and further rounds would take too long.
         """
         n_colours = 0
         n_ends = sum(map(len, self._about.values()))
@@ -118,7 +118,7 @@ class _ColouredGraph:
 
     @property
     def tied(self) -> int:
-        """Number of blank nodes whose colours do not prove that graphs are the same."""
+        """Number of blank nodes for which equal colours are no proof."""
         n_tied, left = 0, set(self._colours)
         while left:
             group = self._group(left.pop())

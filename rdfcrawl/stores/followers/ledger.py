@@ -1,14 +1,14 @@
 """The ledger of a store: which version of each document it has, and in which graphs.
 
-A document mostly writes into its own graph alone, and that graph is replaced as a
-whole. A document may name other graphs, and several may write into one; such a graph
-is *shared*. Of a shared graph, the ledger has what each document says in it, so that a
-statement leaves the graph with the last document that says it.
+Most documents write only into their own graph, which is then replaced as a unit. A
+document may name other graphs, and several may write into one; such a graph is
+*shared*. For a shared graph, the ledger has the statements of each document, so that a
+statement leaves the graph with the last document that contains it.
 
-Store and ledger cannot be written in one transaction. So what a document is going to
-write is noted before the store is touched, beside what it wrote before, and the latter
-is forgotten by `commit`, once the store has the former. Whatever happens in between,
-the ledger names all graphs and statements that may be in the store.
+Store and ledger cannot be written in one transaction. So the planned writes of a
+document are noted before the store is changed, in addition to its earlier writes.
+`commit` deletes the earlier ones, when the store has the new ones. At any time, the
+ledger names all graphs and statements that may be in the store.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
-# is_settled, is_new: see the module. A graph or document is named by its key; the one
-# of a document is that of its own graph.
+# is_settled, is_new: see the module. A graph or document is identified by its key; that
+# of a document is the key of its own graph.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS documents (
     key BLOB PRIMARY KEY, iri TEXT NOT NULL, version INTEGER NOT NULL,
@@ -88,11 +88,11 @@ def key_of(text: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class WrittenGraphs:
-    """The graphs that a document writes, or wrote before.
+    """The graphs that a document writes, or has written.
 
     Attributes:
-        former: that may have statements of an earlier version; names.
-        shared: that other documents write, too; keys.
+        former: names of graphs that may have statements of an earlier version.
+        shared: keys of graphs that other documents write, too.
     """
 
     former: tuple[str, ...]
@@ -108,7 +108,7 @@ class DocumentLedger:
 
     def __init__(self, path: Path) -> None:
         self._db = open_durable(path, CHECKPOINT_TABLES + _SCHEMA)
-        self._has_foreign = True  # whether documents write graphs beside their own
+        self._has_foreign = True  # whether documents write graphs other than their own
 
     def close(self) -> None:
         """Close the file."""
@@ -116,22 +116,22 @@ class DocumentLedger:
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
-        """Make all changes of the context durable together, or none."""
+        """Make all changes of the context durable, or none."""
         with in_transaction(self._db):
             yield self
 
     @property
-    def has_more(self) -> bool:
-        """Whether the store had statements before it began to follow."""
+    def had_statements(self) -> bool:
+        """Whether the store had statements before its first document."""
         return bool(self._db.execute("PRAGMA user_version").fetchone()[0])
 
-    @has_more.setter
-    def has_more(self, value: bool) -> None:
+    @had_statements.setter
+    def had_statements(self, value: bool) -> None:
         self._db.execute(f"PRAGMA user_version = {int(value)}")
 
     @property
     def is_empty(self) -> bool:
-        """Whether no document was ever noted."""
+        """Whether the ledger has never had a document."""
         return self._db.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None
 
     def checkpoint(self, log: str) -> Checkpoint | None:
@@ -139,11 +139,11 @@ class DocumentLedger:
         return read_checkpoint(self._db, log)
 
     def checkpoints(self) -> list[Checkpoint]:
-        """Return the checkpoints of the last commits, of each log one."""
+        """Return the checkpoint of the last commit for each log."""
         return read_checkpoints(self._db)
 
     def commit(self, checkpoint: Checkpoint) -> None:
-        """Note that the store has all that was noted before, for good."""
+        """Note that the store has committed everything noted before."""
         with self.transaction():
             self._db.execute(
                 "DELETE FROM writes WHERE NOT is_new AND document IN applied"
@@ -158,7 +158,7 @@ class DocumentLedger:
     ) -> list[LogDocument]:
         """Return the latest versions among `documents` that the store lacks.
 
-        Of a version that says what the store has, only the time is noted.
+        If the statements are unchanged, only the time of the version is updated.
         """
         self._db.execute("DELETE FROM fresh")
         found = self._db.execute("SELECT 1 FROM writes LIMIT 1").fetchone()
@@ -183,16 +183,16 @@ class DocumentLedger:
         return wanted
 
     def _version(self, key: bytes) -> tuple[int, bytes, bool]:
-        """Return version and digest of a document, and whether the store has them."""
+        """Return version and digest of a document, and whether the store has it."""
         row = self._db.execute(
             "SELECT version, digest, is_settled FROM documents WHERE key = ?", [key]
         ).fetchone()
         return row or (-1, b"", True)
 
-    def intend(
+    def note_planned(
         self, document: LogDocument, graphs: Iterable[str], log: LogIdentity
     ) -> None:
-        """Note a version before the store gets it, and the other graphs it writes."""
+        """Note a version and its graphs before the store is changed."""
         key = key_of(document.graph.encode())
         self._db.execute(
             "INSERT OR IGNORE INTO fresh SELECT ?1, ?1"
@@ -233,14 +233,14 @@ class DocumentLedger:
             last = rows[-1][0]
 
     def note_applied(self, documents: Iterable[LogDocument]) -> None:
-        """Note that the store has these; the next `commit` is about them."""
+        """Note that the store has these documents; `commit` settles them."""
         self._db.executemany(
             "INSERT OR IGNORE INTO applied VALUES (?)",
             ([key_of(document.graph.encode())] for document in documents),
         )
 
     def graphs_of(self, document: LogDocument) -> WrittenGraphs:
-        """Return the graphs of a document that was noted by `intend`."""
+        """Return the graphs of a document noted by `note_planned`."""
         key = key_of(document.graph.encode())
         is_new = self._db.execute(
             "SELECT 1 FROM fresh WHERE graph = ?1 AND document = ?1", [key]
@@ -258,10 +258,10 @@ class DocumentLedger:
         return WrittenGraphs((*own, *names), frozenset(graph for (graph,) in shared))
 
     def share(self, graph: bytes) -> tuple[str, bytes | None] | None:
-        """Note that several documents write a graph; None if this was noted before.
+        """Note that several documents write a graph; None if this is known.
 
         Returns:
-            Its name, and the document that all statements in the store are of, if any.
+            Its name, and the only document that has written it so far, if any.
         """
         noted = self._db.execute("INSERT OR IGNORE INTO shared VALUES (?)", [graph])
         if not noted.rowcount:
@@ -275,7 +275,10 @@ class DocumentLedger:
         return name, first[0] if first else None
 
     def supersede(self, document: bytes) -> None:
-        """Note that what a document says in shared graphs is of an earlier version."""
+        """Mark the statements of a document in shared graphs as of an earlier version.
+
+        `release` removes them.
+        """
         self._db.execute("UPDATE parts SET is_new = 0 WHERE document = ?", [document])
 
     def claim(self, document: bytes, lines: bytes, *, is_new: bool) -> None:
@@ -292,7 +295,7 @@ class DocumentLedger:
         )
 
     def release(self, document: bytes) -> None:
-        """Withdraw what a document said in shared graphs, but for its new version."""
+        """Withdraw the former statements of a document in shared graphs."""
         kept = {
             key_of(line)
             for part in self._parts(document, is_new=True)
@@ -324,7 +327,7 @@ class DocumentLedger:
         return [zlib.decompress(lines) for (lines,) in rows]
 
     def orphans(self) -> list[bytes]:
-        """Return statements that are to leave shared graphs, as nobody says them."""
+        """Return statements of shared graphs that no document contains any longer."""
         rows = self._db.execute("SELECT line FROM orphans").fetchall()
         return [line for (line,) in rows if not self._is_claimed(line)]
 

@@ -1,4 +1,4 @@
-"""What stores on this machine have in common: a lock, and a disk that may be full."""
+"""Functions for stores on this machine: lock, faults of the disk, sync."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOCK_SECS: Final = 10.0
-"""What another process may need to finish."""
+"""Default wait for another process to finish."""
 
 
 def lock_store(path: Path, patience_secs: float = LOCK_SECS) -> int:
     """Return a descriptor that holds the lock of a store.
 
     Raises:
-        OSError: the disk refuses it.
+        OSError: the disk cannot be written.
         StoreFault: another process has held it for too long.
     """
     fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
@@ -54,27 +54,27 @@ def disk_faults(path: Path) -> Iterator[None]:
     except (OSError, sqlite3.OperationalError) as error:
         fault = passing_fault(error) or StoreFault(str(error), may_pass=True)
         raise fault from error
-    except (RuntimeError, sqlite3.DatabaseError) as error:  # the former of RocksDB
+    except (RuntimeError, sqlite3.DatabaseError) as error:  # RocksDB, SQLite
         raise opening_fault(path, error) from error
 
 
 def opening_fault(path: Path, error: Exception) -> StoreFault:
-    """Return why a store cannot be opened: its disk is full, or the store damaged."""
-    if isinstance(error, sqlite3.OperationalError):  # the disk, not what is on it
+    """Return the fault of a store that cannot be opened: full disk or damage."""
+    if isinstance(error, sqlite3.OperationalError):  # the disk, not its content
         return StoreFault(f"{path}: {error}", may_pass=True)
     what = f"{path}: {error}"
     if any(os.strerror(number) in what for number in PASSING):
         return StoreFault(what, may_pass=True)  # RocksDB's errors have no number
     return passing_fault(error) or StoreFault(
-        f"{what}; it can be deleted, and is filled anew"
+        f"{what}; delete it to fill the store again"
     )
 
 
 def sync(path: Path) -> None:
-    """Bring a file or folder to the disk.
+    """Make a file or folder durable on disk.
 
     Raises:
-        OSError: the disk refuses it.
+        OSError: the disk cannot be written.
     """
     fd = os.open(path, os.O_RDONLY)
     try:

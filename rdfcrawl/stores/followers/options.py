@@ -25,13 +25,13 @@ _METHODS: Final = {"open": 1, "apply": 1, "commit": 1, "close": 0}  # arguments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerPlan:
-    """What is needed to build a follower, also in another process.
+    """Description of a follower, which can be passed to another process.
 
     Attributes:
-        uri: of the store, as it was given.
+        uri: of the store, as given.
         class_path: dotted path of its class.
         options: of the store.
-        is_once: what several documents say is stored once.
+        is_once: whether identical statements of several documents are stored once.
     """
 
     uri: str
@@ -44,8 +44,8 @@ class FollowerPlan:
         """Return the plan of a store, with its options if `STORES` has it.
 
         Raises:
-            ConfigError: its class is missing, or is no follower; or the options
-                cannot be told to another process.
+            ConfigError: its class is missing, or not a follower; or the options are not
+                JSON.
         """
         options = mapping(settings, "STORES").get(uri) or {}
         found, where = class_of_uri(settings, "STORES", uri)
@@ -72,7 +72,7 @@ class FollowerPlan:
 
     @property
     def name(self) -> str:
-        """The URI as it is shown: without a login."""
+        """The URI without a login."""
         return shown_uri(self.uri)
 
     def build(self) -> Follower:
@@ -94,7 +94,7 @@ class FollowerPlan:
 
 
 def _wrong(uri: str, what: object) -> ConfigError:
-    """Return what is wrong with a store, or with an option of it, as one line."""
+    """Return a one-line error about a store or one of its options."""
     return ConfigError(f"STORES={shown_uri(uri)}: {' '.join(str(what).split())}")
 
 
@@ -109,10 +109,10 @@ def follower_plans(settings: BaseSettings) -> list[FollowerPlan]:
 
 
 def exposed_secrets(settings: BaseSettings, *typed: str) -> list[str]:
-    """Return a line for each password and token that stands on the command line.
+    """Return a line for each password and token on the command line.
 
     Args:
-        settings: with `STORES`, which is looked at if it is from the command line.
+        settings: with `STORES`, which is checked if it is from the command line.
         typed: URIs of stores that are arguments of the command.
     """
     from scrapy.settings import SETTINGS_PRIORITIES  # noqa: PLC0415 (a follower has none)

@@ -1,7 +1,7 @@
 """Follow a crawl with an Oxigraph store on this machine: `oxigraph:PATH`.
 
 `PATH` is an ordinary database of Oxigraph. The ledger is a file in the same folder, so
-that it goes when the database is deleted.
+deleting the database deletes it, too.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class OxigraphFollower:
     """Store of Oxigraph in a folder; see `protocol.Follower`.
 
     Args:
-        path: of the folder; made if it is missing.
-        lock_secs: another process that has the store open is waited for so long.
+        path: of the folder; created if it is missing.
+        lock_secs: longest wait for another process that has the store open.
     """
 
     def __init__(self, path: Path, *, lock_secs: float = LOCK_SECS) -> None:
@@ -81,7 +81,7 @@ class OxigraphFollower:
             self._lock = lock
             self.store = ox.Store(str(self._path))
             if self._ledger.is_empty:
-                self._ledger.has_more = next(iter(self.store), None) is not None
+                self._ledger.had_statements = next(iter(self.store), None) is not None
             self._remove_orphans()
             checkpoint = self._ledger.checkpoint(log.log)
         except BaseException as error:
@@ -93,14 +93,14 @@ class OxigraphFollower:
         return checkpoint
 
     def apply(self, documents: Sequence[LogDocument]) -> None:
-        """Replace documents by these versions, unless the store has later ones.
+        """Replace documents with these versions, unless the store has later ones.
 
         Raises:
-            DocumentRefused: a document is no N-Quads.
+            DocumentRefused: a document is not valid N-Quads.
             StoreFault: the disk is full.
         """
         with self._writing():
-            wanted, graphs = self._intend(documents)
+            wanted, graphs = self._note_planned(documents)
             self._replace(wanted, graphs)
             with self._ledger.transaction():
                 for document in wanted:
@@ -113,8 +113,8 @@ class OxigraphFollower:
     def _writing(self) -> Iterator[None]:
         """Turn errors of the disk into a `StoreFault`.
 
-        After an error RocksDB writes nothing more, whatever room there is then, until
-        it is opened anew.
+        After an error RocksDB refuses all writes until it is reopened, even if the disk
+        has room.
         """
         with disk_faults(self._path):
             if self._has_failed:
@@ -124,14 +124,14 @@ class OxigraphFollower:
             yield
             self._has_failed = False
 
-    def _intend(
+    def _note_planned(
         self, documents: Sequence[LogDocument]
     ) -> tuple[list[LogDocument], dict[str, WrittenGraphs]]:
-        """Note what is going to be written."""
+        """Write the planned changes to the ledger."""
         with self._ledger.transaction() as ledger:
             wanted = ledger.newer(documents, self._log)
             for document in wanted:
-                ledger.intend(document, iter_foreign_graphs(document), self._log)
+                ledger.note_planned(document, iter_foreign_graphs(document), self._log)
             graphs = {each.graph: ledger.graphs_of(each) for each in wanted}
             for document in wanted:
                 for graph in graphs[document.graph].shared:
@@ -141,7 +141,7 @@ class OxigraphFollower:
         return wanted, graphs
 
     def _share(self, graph: bytes) -> None:
-        """Note whose the statements of a graph are that several write from now on."""
+        """Record the documents of the statements in a graph that becomes shared."""
         noted = self._ledger.share(graph)
         if noted is None:
             return
@@ -149,7 +149,7 @@ class OxigraphFollower:
         if first is not None:
             lines = self.read_graph(name)
             self._ledger.claim(first, b"".join(lines), is_new=True)
-        elif self._ledger.has_more:
+        elif self._ledger.had_statements:
             self.store.remove_graph(ox.NamedNode(name))
 
     def _claim(self, document: LogDocument, shared: frozenset[bytes]) -> None:
@@ -165,12 +165,12 @@ class OxigraphFollower:
     def _replace(
         self, documents: Sequence[LogDocument], graphs: Mapping[str, WrittenGraphs]
     ) -> None:
-        """Write documents in place of what they said before."""
+        """Replace the statements of documents."""
         simple = []
         for document in documents:
             written = graphs[document.graph]
             names = written.former
-            if self._ledger.has_more:
+            if self._ledger.had_statements:
                 names = (*names, document.graph, *iter_foreign_graphs(document))
             for name in names:
                 if key_of(name.encode()) not in written.shared:
@@ -182,20 +182,20 @@ class OxigraphFollower:
         self._load(simple)
 
     def _extend(self, document: LogDocument) -> None:
-        """Add statements whose blank nodes keep their labels."""
+        """Add statements; blank nodes keep their labels."""
         with _refused(document):
             for piece in document.pieces():
                 self.store.extend(ox.parse(piece, format=_QUADS))
 
     def _load(self, documents: Sequence[LogDocument]) -> None:
-        """Add statements as fast as it goes."""
+        """Add statements in bulk."""
         if not documents:
             return
         pieces = (piece for document in documents for piece in document.pieces())
         try:
             self.store.bulk_load(file_of(pieces), format=_QUADS)
         except SyntaxError as error:
-            for document in documents:  # to find out whose it is
+            for document in documents:  # find the refused one
                 with _refused(document):
                     for piece in document.pieces():
                         for _ in ox.parse(piece, format=_QUADS):
@@ -208,7 +208,7 @@ class OxigraphFollower:
                 self.store.remove(quad)
 
     def add_provenance(self, quads: Iterable[bytes]) -> None:
-        """Add statements to those that are there.
+        """Add statements to the existing ones.
 
         Raises:
             StoreFault: the disk is full.
@@ -217,7 +217,7 @@ class OxigraphFollower:
             self.store.bulk_load(file_of(iter(quads)), format=_QUADS)
 
     def commit(self, checkpoint: Checkpoint) -> None:
-        """Bring the database to the disk, then the checkpoint.
+        """Make the database durable on disk, then the checkpoint.
 
         Raises:
             StoreFault: the disk is full.
@@ -240,7 +240,7 @@ class OxigraphFollower:
         return self._ledger.earlier(log)
 
     def checkpoints(self) -> Iterable[Checkpoint]:
-        """Return the checkpoints of all logs that the store was filled from."""
+        """Return the checkpoints of all logs in the store."""
         return self._ledger.checkpoints()
 
     def graphs(self) -> Iterator[str]:
@@ -271,7 +271,7 @@ def iter_graph(store: ox.Store, graph: str) -> Iterator[bytes]:
 
 
 def _normal(lines: bytes) -> bytes:
-    """Return statements as the store gives them back: numbers have other digits."""
+    """Return statements as the store returns them: it normalizes numbers."""
     if not lines:
         return b""
     store = ox.Store()

@@ -1,8 +1,7 @@
 """Follow a crawl with a dataset of Parquet: `parquet:PATH`.
 
-What was read from logs is kept in a table of documents until the dataset is renewed:
-the next version of the folder is written beside the present one, and takes its place
-as a whole. See `dataset_versions` for what readers see.
+Documents are kept in a table until the dataset is renewed: then the next version of the
+folder is written and replaces the current one atomically. See `dataset_versions`.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ class ParquetFollower(TableFollower):
 
     Args:
         path: of the folder.
-        partition: what its parts are: `host` or `day`.
-        renew_secs: the dataset is renewed so often at most.
-        lock_secs: another process that has the store open is waited for so long.
+        partition: unit of its parts: `host` or `day`.
+        renew_secs: least time between two renewals of the dataset.
+        lock_secs: longest wait for another process that has the store open.
     """
 
     def __init__(
@@ -89,11 +88,11 @@ class ParquetFollower(TableFollower):
         self._versions.show(number)
 
     def _version(self) -> int:
-        """Return the number of the version that readers are to see; 0: none."""
+        """Return the number of the published version; 0: none."""
         return int(self._table.db.execute("PRAGMA user_version").fetchone()[0])
 
     def _write_version(self, number: int) -> None:
-        """Write a version to the disk, and note that it is the present one."""
+        """Write a version to disk, and note it as the current one."""
         folder = self._versions.begin(number)
         self._table.begin()
         before = self._versions.folder(number - 1)
@@ -103,6 +102,6 @@ class ParquetFollower(TableFollower):
         self._table.db.execute("COMMIT")
 
     def statements(self) -> Iterator[bytes]:
-        """Yield all statements that readers see, as N-Quads."""
+        """Yield all published statements as N-Quads."""
         if number := self._version():
             yield from self._files.read_statements(self._versions.folder(number))

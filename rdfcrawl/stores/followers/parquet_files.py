@@ -1,4 +1,4 @@
-"""Write and rewrite the files of Parquet of one version of a dataset."""
+"""Write and rewrite the Parquet files of one version of a dataset."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.stores.followers.document_table import DocumentTable, SaidDocument
+    from rdfcrawl.stores.followers.document_table import DocumentTable, StoredDocument
 
 FULL_ROWS: Final = 1 << 20
-"""A file of so many rows is not made larger by other documents."""
+"""A file with so many rows is full: no other documents are added."""
 
 _GROUP_ROWS: Final = 1 << 17  # some 40 MB in memory
 _READ_ROWS: Final = 1 << 16
 _MOST_DOCUMENTS: Final = 100_000  # of a file
-_SMALLER: Final = 2  # a file is merged into one of at least half its rows
+_SMALLER: Final = 2  # merge a file into one of at least half its rows
 
 FILE_TABLES: Final = """
 CREATE TABLE IF NOT EXISTS files (
@@ -34,7 +34,7 @@ CREATE INDEX IF NOT EXISTS files_of_part ON files (part);
 CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER);
 CREATE TEMP TABLE placed (document BLOB PRIMARY KEY, file INTEGER) WITHOUT ROWID;
 """
-"""Tables beside those of `DocumentTable`, for all functions here."""
+"""Tables that the functions here use with those of `DocumentTable`."""
 
 _TOUCHED: Final = """
 SELECT part FROM documents WHERE is_changed
@@ -57,12 +57,12 @@ DELETE FROM pieces;
 
 
 class VersionWriter:
-    """Writer of one version; all it notes is in one transaction of the table.
+    """Writer of one version; everything it notes is in one transaction of the table.
 
     Args:
         table: of the documents.
-        before: folder of the version before.
-        folder: of this one, empty.
+        before: folder of the previous version.
+        folder: of this version, empty.
     """
 
     def __init__(self, table: DocumentTable, before: Path, folder: Path) -> None:
@@ -70,7 +70,7 @@ class VersionWriter:
         self._before, self._folder = before, folder
 
     def write(self) -> None:
-        """Write all files, and note where documents are.
+        """Write all files, and note the file of each document.
 
         Raises:
             OSError: the disk is full, or cannot be read.
@@ -92,7 +92,7 @@ class VersionWriter:
             self._db.execute(statement)
 
     def _write_part(self, part: str) -> None:
-        """Write the changed documents of a part, and what is left of its files."""
+        """Write the changed documents of a part, and the rest of its files."""
         (n_new,) = self._db.execute(
             "SELECT total(n_statements) FROM documents WHERE is_changed AND part = ?",
             [part],
@@ -102,7 +102,7 @@ class VersionWriter:
         for number in large:
             with _PartFile(self._db, self._folder, part) as file:
                 self._move(part, number, file)
-        changed = _Waiting(self._table.changed(part))
+        changed = _PendingDocuments(self._table.changed(part))
         first = True
         while first or changed:
             with _PartFile(self._db, self._folder, part) as file:
@@ -112,7 +112,7 @@ class VersionWriter:
             first = False
 
     def _move(self, part: str, number: int, file: _PartFile) -> None:
-        """Copy what is left of a file into another."""
+        """Copy the unchanged documents of a file into another."""
         gone = self._db.execute(
             "SELECT iri FROM documents WHERE file = ? AND is_changed", [number]
         )
@@ -124,10 +124,10 @@ class VersionWriter:
             file.write(batch)
         self._db.execute("INSERT INTO moved VALUES (?, ?)", [number, file.number])
 
-    def _add(self, documents: list[SaidDocument], file: _PartFile) -> None:
+    def _add(self, documents: list[StoredDocument], file: _PartFile) -> None:
         """Write changed documents to a file."""
-        said = ((x.iri, x.said_ms, self._table.pieces(x.key)) for x in documents)
-        for batch in iter_batches(said):
+        stated = ((x.iri, x.since_ms, self._table.pieces(x.key)) for x in documents)
+        for batch in iter_batches(stated):
             file.write(batch)
         self._db.executemany(
             "INSERT INTO placed VALUES (?, ?)",
@@ -135,22 +135,22 @@ class VersionWriter:
         )
 
 
-class _Waiting:
-    """Documents that wait to be written; those without statements are passed over."""
+class _PendingDocuments:
+    """Documents to write; those without statements are skipped."""
 
-    def __init__(self, documents: Iterator[SaidDocument]) -> None:
+    def __init__(self, documents: Iterator[StoredDocument]) -> None:
         self._left = (each for each in documents if each.n_statements)
         self._next = next(self._left, None)
 
     def __bool__(self) -> bool:
         return self._next is not None
 
-    def take(self, n_rows: int) -> list[SaidDocument]:
-        """Return the next documents that fit into a file which has some rows.
+    def take(self, n_rows: int) -> list[StoredDocument]:
+        """Return the next documents that fit into a file with `n_rows` rows.
 
-        One that fits into none gets a file of its own.
+        A document that is longer than a file gets a separate one.
         """
-        taken: list[SaidDocument] = []
+        taken: list[StoredDocument] = []
         n_free = FULL_ROWS - n_rows
         while self._next is not None and len(taken) < _MOST_DOCUMENTS:
             n_free -= self._next.n_statements
@@ -162,11 +162,11 @@ class _Waiting:
 
 
 class _PartFile:
-    """A new file of Parquet; there is none if nothing is written.
+    """A new Parquet file; not created if nothing is written.
 
     Attributes:
-        number: of the file, once something was written.
-        n_rows: in it.
+        number: of the file, after the first write.
+        n_rows: number of rows in it.
     """
 
     def __init__(self, db: sqlite3.Connection, folder: Path, part: str) -> None:
@@ -226,7 +226,7 @@ def read_batches(path: Path) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file.
 
     Raises:
-        OSError: the file is gone, or no Parquet.
+        OSError: the file is gone, or not Parquet.
     """
     with pq.ParquetFile(path) as file:
         yield from file.iter_batches(_READ_ROWS)
@@ -236,7 +236,7 @@ def read_statements(folder: Path) -> Iterator[bytes]:
     """Yield the statements of a version as lines of N-Quads.
 
     Raises:
-        OSError: a file is gone, or no Parquet.
+        OSError: a file is gone, or not Parquet.
     """
     for path in sorted(folder.rglob("*.parquet")):
         for batch in read_batches(path):
@@ -250,10 +250,10 @@ def _path(folder: Path, part: str, number: int) -> Path:
 def _chosen(
     files: list[tuple[int, int, int]], n_new: int
 ) -> tuple[list[int], list[int]]:
-    """Return which files are rewritten each for itself, and which are merged.
+    """Return the files to rewrite separately, and those to merge.
 
     Args:
-        files: number, rows, and whether a document in it has changed; the smallest
+        files: number, rows, and whether one of its documents has changed; the smallest
             first.
         n_new: rows of changed documents.
     """

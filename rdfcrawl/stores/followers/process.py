@@ -1,8 +1,8 @@
 """The process of one follower: `python -m rdfcrawl.stores.followers.process`.
 
-Its standard input has one line of JSON, what to follow, and ends when the crawl has
-ended, for whatever reason. The process ends once the store has caught up then, or has
-failed for too long. Its standard output has what the operator should see at once.
+Its standard input has one line of JSON with the plan, and ends with the crawl. Then the
+process ends when the store has caught up, or has failed for too long. Its standard
+output has lines for the operator.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _POLL_SECS: Final = 1.0
-_MAX_DAMAGES: Final = 100  # are named
+_MAX_DAMAGES: Final = 100  # listed in the status
 
 
 class ReportedFollowing:
-    """A follower on its way, with a file that says how far it is.
+    """A running follower, with a status file.
 
     Args:
         root: folder of the crawl.
         plan: of the follower.
-        is_over: whether a store that fails is tried no longer than a minute.
-        ends_if_unusable: whether one that is set up wrongly is not tried again at all.
-        tell: is called with each line that the operator should see at once.
+        is_over: whether to give up a store that fails for more than a minute.
+        ends_if_unusable: whether to give up a store with a wrong setup immediately.
+        notify: called with each line for the operator.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class ReportedFollowing:
         is_over: Callable[[], bool],
         *,
         ends_if_unusable: bool = False,
-        tell: Callable[[str], None] = lambda _line: None,
+        notify: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._root, self._plan = root, plan
-        self._tell, self._told = tell, ""
+        self._notify, self._last_notice = notify, ""
         self.log = CrawlLog(root)
-        self._n_unread = 0  # bytes, when they were counted last
-        self.summary = ""  # of a follower that tells one, after `close`
+        self._n_unread = 0  # bytes at the last count
+        self.summary = ""  # of the follower, after `close`
         self._counts: dict[str, int] = {}
         self.follower = plan.build()
         earlier = read_status(root, plan.name)
@@ -87,17 +87,17 @@ class ReportedFollowing:
         self.following.counts.n_unnamed = earlier.n_unnamed if earlier else 0
 
     def report(self, state: str = "following", detail: str = "") -> None:
-        """Write the status; tell what the operator should mend, once."""
+        """Write the status; notify the operator of a wrong setup, once."""
         if state == "following" and isinstance(self.follower, SummarizingFollower):
-            with suppress(StoreFault):  # a store that is not open
+            with suppress(StoreFault):  # the store is not open
                 detail = detail or self.follower.summary()
                 self._count()
-        if state == "unusable" and detail != self._told:
-            self._told = detail
-            self._tell(detail)
+        if state == "unusable" and detail != self._last_notice:
+            self._last_notice = detail
+            self._notify(detail)
         try:
             write_status(self._root, self.status(state, detail))
-        except OSError as error:  # the follower goes on
+        except OSError as error:  # not fatal
             logger.warning("status of %s: %s", self._plan.name, error)
 
     def _count(self) -> None:
@@ -105,9 +105,9 @@ class ReportedFollowing:
             self._counts = dict(self.follower.counts())
 
     def status(self, state: str = "following", detail: str = "") -> FollowerStatus:
-        """Return how far the follower is."""
+        """Return the status of the follower."""
         following, counts = self.following, self.following.counts
-        with suppress(OSError):  # of a log that cannot be read: `detail` says so
+        with suppress(OSError):  # `detail` already has the error
             self._n_unread = self.log.n_unread_bytes(following.checkpoint)
         n_bytes = self._n_unread
         per_document = counts.bytes_per_document
@@ -130,13 +130,13 @@ class ReportedFollowing:
 
     @property
     def damages(self) -> list[str]:
-        """What of the log could not be read, also by earlier processes."""
+        """Parts of the log that could not be read, also by earlier processes."""
         self._damages |= dict.fromkeys(map(str, self.log.damages))
         return list(self._damages)[:_MAX_DAMAGES]
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Keep the store open; at the end, the status says how that came.
+        """Keep the store open; at the end, write the final status.
 
         Raises:
             RdfcrawlError: the store cannot be used.
@@ -162,9 +162,9 @@ class ReportedFollowing:
         self.report()
 
     def end(self) -> None:
-        """Let readers see everything.
+        """Publish everything to readers.
 
-        What a crawl has not found again is dropped, if it has come to its end.
+        If the crawl has come to its end, drop documents that it has not found again.
         """
         if is_finished(self._root / "quads"):
             n_dropped = self.following.end_generation()
@@ -181,18 +181,18 @@ class ReportedFollowing:
                 self._count()
             self._once = self.following.once_totals()
             self.following.close()
-        except Exception as error:  # of a user's, whose `open` may have failed
+        except Exception as error:  # a user's class, whose `open` may have failed
             logger.warning("%s: close: %s", self._plan.name, error)
         self.report(state, detail)
 
 
 def main() -> int:
     """Follow a crawl until it has ended; return the exit code."""
-    # What others print goes to the log file, with standard error.
+    # Output of libraries goes to standard error, and so to the log file.
     operator = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def tell(line: str) -> None:
+    def notify(line: str) -> None:
         with suppress(OSError):  # the crawl's command may be gone
             operator.write(f"{line}\n")
             operator.flush()
@@ -205,7 +205,7 @@ def main() -> int:
         target=_wait_for_end, args=(sys.stdin.buffer, has_ended), daemon=True
     ).start()
     try:
-        return _follow(root, plan, has_ended, tell)
+        return _follow(root, plan, has_ended, notify)
     except (RdfcrawlError, OSError) as error:
         logger.critical("%s: %s", plan.name, error)
         return 2 if isinstance(error, ConfigError) else 1
@@ -220,12 +220,12 @@ def _follow(
     root: Path,
     plan: FollowerPlan,
     has_ended: threading.Event,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> int:
-    while read_identity(root / "quads") is None:  # nothing was stored yet
+    while read_identity(root / "quads") is None:  # nothing is stored yet
         if has_ended.wait(_POLL_SECS) and read_identity(root / "quads") is None:
             return 0
-    run = ReportedFollowing(root, plan, has_ended.is_set, tell=tell)
+    run = ReportedFollowing(root, plan, has_ended.is_set, notify=notify)
     with run.opened():
         while True:
             is_last = has_ended.is_set()
@@ -242,5 +242,5 @@ def _follow(
 if __name__ == "__main__":
     code = main()
     logging.shutdown()
-    # The thread that waits for standard input must not hold the process.
+    # The thread that reads standard input must not keep the process alive.
     os._exit(code)

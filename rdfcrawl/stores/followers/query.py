@@ -1,4 +1,4 @@
-"""Answer SPARQL queries from a store of Oxigraph that follows a crawl."""
+"""Run SPARQL queries on an Oxigraph store that follows a crawl."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _OF_ASK: Final = {
     "json": ox.QueryResultsFormat.JSON,
     "xml": ox.QueryResultsFormat.XML,
 }
-_TRIPLES_AT_ONCE: Final = 10_000
+_BATCH_TRIPLES: Final = 10_000
 
-# SPARQL 1.1, 19.8: what may hold the word FROM without meaning it.
+# SPARQL 1.1, 19.8: terms and comments, in which the word FROM has no meaning.
 _OPAQUE: Final = re.compile(
     r'<[^<>"{}|^`\\\s]*>|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*'
     r"\'\'\'|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\\.|#[^\n]*",
@@ -35,7 +35,7 @@ _FROM: Final = re.compile(
 
 
 def has_dataset(query: str) -> bool:
-    """Return whether a query says which graphs it is about (FROM, FROM NAMED).
+    """Return whether a query names its dataset (FROM, FROM NAMED).
 
     >>> has_dataset("SELECT * FROM <http://e/g> { ?s ?p ?from }")
     True
@@ -49,7 +49,7 @@ def _blanked(found: re.Match[str]) -> str:
     return "<>" if found[0].startswith("<") else " "
 
 
-def answer(
+def write_result(
     store: ox.Store,
     query: str,
     file: TextIO,
@@ -57,20 +57,20 @@ def answer(
     format_name: str | None = None,
     limit: int | None = None,
 ) -> None:
-    """Write the answer to a query.
+    """Write the result of a query.
 
     The default graph is the union of all graphs, unless the query has FROM.
 
     Args:
-        store: that is queried.
+        store: to query.
         query: SELECT, ASK, CONSTRUCT or DESCRIBE.
-        file: that is written to.
+        file: to write to.
         format_name: one of `FORMATS`; by default, a table or Turtle on a terminal,
             and JSON or N-Triples in any other file.
-        limit: most rows or triples.
+        limit: maximum number of rows or triples.
 
     Raises:
-        ConfigError: the query is wrong, or has no answer in this format.
+        ConfigError: the query is invalid, or has no result in this format.
     """
     try:
         result = store.query(
@@ -105,7 +105,7 @@ def _chosen(
     name = given or by_default[not file.isatty()]
     if name not in possible:
         raise ConfigError(
-            f"--format {name}: the answer to this query can be {', '.join(possible)}"
+            f"--format {name}: the result of this query can be {', '.join(possible)}"
         )
     return name
 
@@ -121,7 +121,7 @@ def _write_boolean(result: ox.QueryBoolean, name: str, file: TextIO) -> None:
 def _write_triples(triples: Iterable[ox.Triple], name: str, file: TextIO) -> None:
     kind = _OF_TRIPLES[name]
     iterator = iter(triples)
-    while some := list(islice(iterator, _TRIPLES_AT_ONCE)):
+    while some := list(islice(iterator, _BATCH_TRIPLES)):
         written = ox.serialize(some, format=kind, prefixes=_used(kind))
         file.write((written or b"").decode())
 

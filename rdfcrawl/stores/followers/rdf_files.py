@@ -1,8 +1,8 @@
 """Follow a crawl with files of RDF: `turtle:PATH`, `trig:PATH` and the like.
 
-The statements of each document are in a table, and each file is written anew from it
-when a document in it has changed: under another name, and then renamed. Whoever reads
-a file has what it was or what it is.
+The statements of each document are in a table. When a document changes, its file is
+written from the table under a temporary name and then renamed, so readers see either
+the old or the new file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SCHEMES: Final = {
 """Schemes of URIs, and the extension of each format."""
 
 _STATE: Final = ".rdfcrawl"
-_FILES_AT_ONCE: Final = 500  # for each of which the disk is waited for together
+_FILES_BATCH: Final = 500  # files per `os.sync`
 _PIECE_BYTES: Final = 1 << 18  # of N-Quads that are serialized together
 _OF_PART: Final = "CREATE INDEX IF NOT EXISTS of_part ON documents (part, iri)"
 
@@ -48,10 +48,10 @@ class FileFollower(TableFollower):
     Args:
         path: of the folder.
         extension: of the format, a value of `SCHEMES`.
-        per: what has a file: each `document`, each `host`, or `all` together.
+        per: unit of a file: `document`, `host` or `all`.
         compression: `gz`, `zst`, or None.
-        renew_secs: files are written anew so often at most.
-        lock_secs: another process that has the store open is waited for so long.
+        renew_secs: least time between two renewals of the files.
+        lock_secs: longest wait for another process that has the store open.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class FileFollower(TableFollower):
         path = self._path
         is_ours = self._state.is_dir() or not path.exists()
         if not is_ours and (not path.is_dir() or any(path.iterdir())):
-            raise ConfigError(f"{path}: is there, and was not made by rdfcrawl")
+            raise ConfigError(f"{path}: exists, and was not created by rdfcrawl")
         self._state.mkdir(parents=True, exist_ok=True)
 
     def _resume(self) -> None:
@@ -116,21 +116,21 @@ class FileFollower(TableFollower):
         return "all" if self._per == "all" else host_name(graph) or NO_HOST
 
     def _renew(self) -> None:
-        while parts := self._table.changed_parts(_FILES_AT_ONCE):
+        while parts := self._table.changed_parts(_FILES_BATCH):
             folders = set()
             for part in parts:
                 path = self._path / f"{part}{self._suffix}"
                 self._write_file(part, path)
                 folders |= {*self._folders(path)}
             if self._per == "document":
-                os.sync()  # faster than file by file, where they are small
+                os.sync()  # faster than syncing many small files
             for folder in folders:
                 with suppress(FileNotFoundError):
                     sync(folder)
             self._table.settle(parts, is_kept=self._per != "document")
 
     def _write_file(self, part: str, path: Path) -> None:
-        """Write a file anew, or remove it if there is nothing to be in it."""
+        """Write a file, or remove it if it would be empty."""
         draft = self._state / "draft"
         serializer = StatementSerializer(self._extension)
         has_any = False
@@ -145,7 +145,7 @@ class FileFollower(TableFollower):
                 os.fsync(file.fileno())
         if serializer.n_left_out:
             logger.warning(
-                "%s: %s left out, which %s cannot say",
+                "%s: %s left out that %s cannot express",
                 path,
                 counted(serializer.n_left_out, "statement"),
                 serializer.title,
@@ -156,7 +156,7 @@ class FileFollower(TableFollower):
             self._remove(path)
 
     def _pieces(self, part: str) -> Iterator[bytes]:
-        """Yield the statements of a part, by the IRIs of their documents."""
+        """Yield the statements of a part, in the order of the documents' IRIs."""
         held: list[bytes] = []
         n_bytes = 0
         table = self._table
@@ -172,12 +172,12 @@ class FileFollower(TableFollower):
             yield b"".join(held)
 
     def _put(self, draft: Path, path: Path) -> None:
-        """Give a file its name."""
+        """Rename a draft to its file."""
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.replace(path)
 
     def _remove(self, path: Path) -> None:
-        """Remove a file, and the folders that are empty then."""
+        """Remove a file, and the folders that become empty."""
         path.unlink(missing_ok=True)
         for folder in self._folders(path):
             if folder != self._path:
@@ -185,18 +185,18 @@ class FileFollower(TableFollower):
                     folder.rmdir()
 
     def _folders(self, path: Path) -> list[Path]:
-        """Return the folders that a file is in, ours only."""
+        """Return the parents of a file up to the folder of the store."""
         n_names = len(path.relative_to(self._path).parts)
         return list(path.parents)[:n_names]
 
 
 class ListedFileFollower(FileFollower):
-    """Files that show which graph each statement is in: they can be compared."""
+    """Files that show the graph of each statement, so that they can be compared."""
 
     def statements(self) -> Iterator[bytes]:
-        """Yield all statements that are in files, as N-Quads.
+        """Yield all statements of the files as N-Quads.
 
-        Those of a format without graphs are in the graph of their document.
+        In a format without graphs, they are in the graph of their document.
         """
         if StatementSerializer(self._extension).has_graphs:
             for path in self._path.rglob(f"*{self._suffix}"):

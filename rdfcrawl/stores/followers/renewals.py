@@ -1,4 +1,4 @@
-"""When what readers see is renewed, and the options that say so."""
+"""When to publish new statements to readers, and the options for it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 RENEW_SECS: Final = 30.0
-"""By default, readers see what is new after so many seconds."""
+"""Default time after which readers see new statements."""
 
 _SHARE: Final = 4  # renewing takes at most a fifth of the time
 
 
 class Renewals:
-    """Clock that says when to renew: never much of the time, however much is there.
+    """Clock for publishing: limits its share of the time, however long it takes.
 
     Args:
         renew_secs: least time between two renewals.
@@ -30,7 +30,7 @@ class Renewals:
         self._due = 0.0
 
     def begin(self) -> None:
-        """Begin to count."""
+        """Start the clock."""
         self._due = time.monotonic() + self._renew_secs
 
     @property
@@ -40,7 +40,7 @@ class Renewals:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Take the time of one renewal, and put off the next by a multiple of it."""
+        """Measure one renewal, and delay the next by a multiple of its duration."""
         began = time.monotonic()
         try:
             yield
@@ -68,11 +68,11 @@ def checked_options(
     """Return the options of a store that is renewed.
 
     Args:
-        options: as they were given.
-        choices: of each option beside `renew_secs`, its values.
+        options: as given.
+        choices: values of each option other than `renew_secs`.
 
     Raises:
-        ConfigError: there is no such option, or no such value.
+        ConfigError: an option or a value is unknown.
     """
     for name, value in options.items():
         if name == "renew_secs":

@@ -1,4 +1,4 @@
-"""Stores that keep documents in a table, and renew from it what readers see."""
+"""Stores that keep documents in a table, and publish them to readers from it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class TableFollower(ABC):
-    """Follower whose documents are in a table; see `protocol.RenewedFollower`.
+    """Follower with a table of documents; it is renewed.
 
     Args:
-        path: where readers look.
+        path: for readers.
         state: folder of the table and its lock.
-        layout: how documents are shown; may not change.
-        renew_secs: what readers see is renewed so often at most.
-        lock_secs: another process that has the store open is waited for so long.
+        layout: how documents are published; fixed when the store is created.
+        renew_secs: least time between two renewals.
+        lock_secs: longest wait for another process that has the store open.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class TableFollower(ABC):
         """Open the table of documents; return the checkpoint of the last commit.
 
         Raises:
-            ConfigError: something else is at the path, or the layout is another.
-            StoreFault: another process has it open, or it is damaged.
+            ConfigError: something else is at the path, or the layout differs.
+            StoreFault: another process has the store open, or it is damaged.
         """
         try:
             self._prepare()
@@ -93,11 +93,11 @@ class TableFollower(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Make the folder of the state; see that nothing else is at the path."""
+        """Create the folder of the state; check that nothing else is at the path."""
 
     @abstractmethod
     def _resume(self) -> None:
-        """Make tables beside that of the documents; end what was interrupted."""
+        """Create further tables; finish an interrupted renewal."""
 
     @abstractmethod
     def _part_of(self, graph: str, version_ms: int) -> str:
@@ -105,20 +105,20 @@ class TableFollower(ABC):
 
     @abstractmethod
     def _renew(self) -> None:
-        """Show readers the changed documents."""
+        """Publish the changed documents."""
 
     def apply(self, documents: Sequence[LogDocument]) -> None:
-        """Replace documents by these versions, unless the store has later ones.
+        """Replace documents with these versions, unless the store has later ones.
 
         Raises:
-            DocumentRefused: a document is no N-Quads.
+            DocumentRefused: a document is not valid N-Quads.
             StoreFault: the disk is full.
         """
         with disk_faults(self._path):
             self._table.put(documents, self._log)
 
     def commit(self, checkpoint: Checkpoint) -> None:
-        """Bring the documents and the checkpoint to the disk.
+        """Make the documents and the checkpoint durable on disk.
 
         Raises:
             StoreFault: the disk is full.
@@ -127,7 +127,7 @@ class TableFollower(ABC):
             self._table.commit(checkpoint)
 
     def renew(self, *, at_once: bool) -> None:
-        """Show readers what was committed, if that is due.
+        """Publish committed documents, if that is due.
 
         Raises:
             StoreFault: the disk is full.
@@ -152,5 +152,5 @@ class TableFollower(ABC):
         return self._table.earlier(log)
 
     def checkpoints(self) -> Iterable[Checkpoint]:
-        """Return the checkpoints of all logs that the store was filled from."""
+        """Return the checkpoints of all logs in the store."""
         return self._table.checkpoints()

@@ -1,9 +1,9 @@
-"""Table of what documents say in one store, and which documents represent others.
+"""Table of duplicates in one store, and of the documents that represent them.
 
-Of documents that say the same, one *represents* the others, its *duplicates*. The
-invariant, whenever a transaction ends: the representative of each duplicate says what
-the duplicate says, and is no duplicate itself. Whatever changes is noted as *pending*
-in the same transaction, until the store has it.
+Of documents with the same statements, one *represents* the others, its *duplicates*.
+The invariant at the end of each transaction: the representative of a duplicate has the
+same statements as the duplicate, and is not a duplicate itself. All changes are marked
+as *pending* in the same transaction, until the store has them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.stores.log.documents import LogDocument
 
-# A document is named by its key. content: hash of what it says, if that is compared.
+# A document is identified by its key. content: hash of its statements, if comparable.
 # turn: in which its representative was chosen.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -52,19 +52,19 @@ _ROW: Final = (
     ' segment, "offset", length, ordinal FROM documents'
 )
 MAX_DUPLICATES: Final = 1000
-"""Of one representative; when that goes, all of them are written again."""
+"""Limit of one representative: when it changes, all of them are rewritten."""
 
 
 class KnownDocument(NamedTuple):
-    """A document as the table knows the latest version.
+    """A document and its latest known version.
 
     Attributes:
         key: of its IRI.
         iri: of the document.
         version_ms: of its latest version.
-        digest: of that.
-        content: hash of what it says; None: not compared.
-        representative: key of the document that represents it; None: none does.
+        digest: of that version.
+        content: hash of its statements; None: not comparable.
+        representative: key of its representative; None: not a duplicate.
         turn: in which the representative was chosen.
         generation: of the log that has the version.
         place: of the version in that log.
@@ -92,12 +92,12 @@ class KnownDocument(NamedTuple):
 
 
 class DuplicateTotals(NamedTuple):
-    """How much was found several times, and is stored once.
+    """Size of the duplicates, which are stored once.
 
     Attributes:
         n_documents: duplicates.
-        n_statements: of these.
-        n_bytes: of their statements, as N-Quads.
+        n_statements: in them.
+        n_bytes: length of these statements, as N-Quads.
     """
 
     n_documents: int = 0
@@ -106,13 +106,13 @@ class DuplicateTotals(NamedTuple):
 
 
 class RepresentativeTable:
-    """The documents of one store, in a file of SQLite.
+    """The documents of one store, in a SQLite file.
 
     Args:
         path: of the file.
 
     Raises:
-        sqlite3.DatabaseError: it is damaged, or the disk refuses it.
+        sqlite3.DatabaseError: the file is damaged, or the disk cannot be used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -123,11 +123,11 @@ class RepresentativeTable:
         self._db.close()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Make all changes of the context durable together, or none."""
+        """Make all changes of the context durable, or none."""
         return in_transaction(self._db)
 
     def turns(self) -> tuple[int, int, int]:
-        """Return the table's number, and the turns prepared and settled; 0: none."""
+        """Return the table's number, and the turns prepared and settled; 0 if new."""
         row = self._db.execute("SELECT id, prepared, settled FROM turns").fetchone()
         return row or (0, 0, 0)
 
@@ -137,11 +137,6 @@ class RepresentativeTable:
         self._db.execute(
             "INSERT INTO turns VALUES (?, ?, ?)", [number, prepared, settled]
         )
-
-    def clear(self) -> None:
-        """Forget all documents."""
-        self._db.execute("DELETE FROM documents")
-        self._db.execute("DELETE FROM contents")
 
     def find(self, graph: str) -> KnownDocument | None:
         """Return a document by its IRI."""
@@ -157,7 +152,7 @@ class RepresentativeTable:
         return str(row.fetchone()[0])
 
     def pending(self) -> Iterator[list[KnownDocument]]:
-        """Yield the pending documents, at most 1,000 at a time, by their places."""
+        """Yield the pending documents, at most 1,000 at a time, in order of place."""
         last = b""
         while rows := self._db.execute(
             f"{_ROW} WHERE is_pending AND key > ? ORDER BY key LIMIT 1000", [last]
@@ -167,13 +162,13 @@ class RepresentativeTable:
             yield sorted(found, key=lambda each: (each.generation, each.place))
 
     def settle(self, keys: Collection[bytes]) -> None:
-        """Note that the store has some documents as chosen."""
+        """Note that the store has these documents."""
         self._db.executemany(
             "UPDATE documents SET is_pending = 0 WHERE key = ?", ([x] for x in keys)
         )
 
     def earlier(self, generation: int) -> Iterator[tuple[str, int]]:
-        """Yield documents of earlier generations that say something."""
+        """Yield documents of earlier generations that have statements."""
         last = b""
         while rows := self._db.execute(
             "SELECT key, iri, version FROM documents WHERE key > ? AND generation < ?"
@@ -184,30 +179,22 @@ class RepresentativeTable:
             last = rows[-1][0]
 
     def totals(self) -> DuplicateTotals:
-        """Return how much the duplicates are."""
+        """Return the size of all duplicates."""
         found = self._db.execute(
             "SELECT count(*), coalesce(sum(n_statements), 0), coalesce(sum(n_bytes), 0)"
             " FROM documents WHERE representative IS NOT NULL"
         )
         return DuplicateTotals(*found.fetchone())
 
-    def duplicates(self) -> Iterator[tuple[str, str]]:
-        """Yield each duplicate and its representative, by their IRIs."""
-        return self._db.execute(
-            "SELECT one.iri, other.iri FROM documents AS one"
-            " JOIN documents AS other ON other.key = one.representative"
-        )
-
 
 class RepresentativeChoice:
-    """What is chosen in one turn, within a transaction.
+    """The choice of representatives in one turn, within a transaction.
 
     Args:
-        table: that is changed.
+        table: to change.
         turn: its number.
         generation: of the log.
-        refused: documents that the store does not take, with the times of their
-            versions.
+        refused: documents that the store refuses, with the times of their versions.
         is_last: earlier generations are being dropped, and represent nothing.
     """
 
@@ -224,15 +211,15 @@ class RepresentativeChoice:
         self._turn, self._generation = turn, generation
         self._refused, self._is_last = refused, is_last
 
-    def leave_refused(self) -> None:
-        """Let nothing be represented by what the store does not take."""
+    def exclude_refused(self) -> None:
+        """Exclude documents that the store refuses from comparison."""
         for graph, version_ms in self._refused:
             known = self._table.find(graph)
             if known is not None and known.version_ms == version_ms:
-                self._part(known)
+                self._exclude(known)
 
     def add(self, document: LogDocument) -> bool:
-        """Note a version of a document; return False if a later one is known."""
+        """Note a version of a document; return False if it is outdated."""
         known = self._table.find(document.graph)
         if known is not None:
             if document.version < known.version:
@@ -240,29 +227,31 @@ class RepresentativeChoice:
             if document.version == known.version:
                 self._move(known, document)
                 return True
-        said = self._said_in(document)
+        content = self._hash(document)
         representative, turn = None, self._turn
-        if known is not None and known.content and known.content == said.digest:
+        if known is not None and known.content and known.content == content.digest:
             representative, turn = known.representative, known.turn
         else:
             if known is not None:
-                self._leave(known)
-            representative = self._join(said.digest, key_of(document.graph.encode()))
+                self._leave_group(known)
+            key = key_of(document.graph.encode())
+            representative = self._join_group(content.digest, key)
         row = [key_of(document.graph.encode()), document.graph, *document.version]
-        row += [said.digest, said.n_statements, document.n_bytes, representative, turn]
-        # What is dropped now does not come again, as it is in no log.
+        row += [content.digest, content.n_statements, document.n_bytes]
+        row += [representative, turn]
+        # A dropped document is in no log, so it is not read again.
         row += [self._is_last, self._generation, *document.place]
         self._db.execute(_PUT, row)
         return True
 
-    def _said_in(self, document: LogDocument) -> StatementHash:
+    def _hash(self, document: LogDocument) -> StatementHash:
         is_refused = (document.graph, document.version_ms) in self._refused
         if document.is_tombstone or is_refused or not may_be_hidden(document):
             return StatementHash(None, 0)
         return hash_statements(document)
 
     def _move(self, known: KnownDocument, document: LogDocument) -> None:
-        """Note where a known version stands now: its segment was written anew."""
+        """Note the new position of a known version, whose segment was rewritten."""
         if (known.generation, known.place) != (self._generation, document.place):
             self._db.execute(
                 'UPDATE documents SET generation = ?, segment = ?, "offset" = ?,'
@@ -270,16 +259,16 @@ class RepresentativeChoice:
                 [self._generation, *document.place, known.key],
             )
 
-    def _part(self, known: KnownDocument) -> None:
-        """Let a document be compared with others no more."""
-        self._leave(known)
+    def _exclude(self, known: KnownDocument) -> None:
+        """Stop comparing a document with others."""
+        self._leave_group(known)
         self._db.execute(
             "UPDATE documents SET content = NULL, representative = NULL WHERE key = ?",
             [known.key],
         )
 
-    def _join(self, content: bytes | None, key: bytes) -> bytes | None:
-        """Return what represents a document; None: the document represents itself."""
+    def _join_group(self, content: bytes | None, key: bytes) -> bytes | None:
+        """Return the representative of a document; None if there is no other."""
         if content is None:
             return None
         row = self._db.execute(
@@ -297,8 +286,8 @@ class RepresentativeChoice:
         )
         return None
 
-    def _leave(self, known: KnownDocument) -> None:
-        """Take a document from what says the same; let another represent the others."""
+    def _leave_group(self, known: KnownDocument) -> None:
+        """Remove a document from its group; replace it if it is the representative."""
         if known.content is None:
             return
         if known.representative is not None:
@@ -308,17 +297,17 @@ class RepresentativeChoice:
                 [known.content, known.representative],
             )
             return
-        left = self._duplicates_of(known.key)
-        able = [each for each in left if self._may_represent(each)]
-        if not able:
+        duplicates = self._duplicates_of(known.key)
+        candidates = [each for each in duplicates if self._may_represent(each)]
+        if not candidates:
             self._db.execute(
                 "DELETE FROM contents WHERE content = ? AND representative = ?",
                 [known.content, known.key],
             )
-            self._release(known.key)
+            self._dissolve(known.key)
             return
-        best = min(able, key=lambda each: rank_of(each.iri))
-        self._replace(known, best.key, len(left) - 1)
+        best = min(candidates, key=lambda each: rank_of(each.iri))
+        self._replace(known, best.key, len(duplicates) - 1)
 
     def _duplicates_of(self, key: bytes) -> list[KnownDocument]:
         rows = self._db.execute(f"{_ROW} WHERE representative = ?", [key])
@@ -329,8 +318,8 @@ class RepresentativeChoice:
             return False
         return not self._is_last or known.generation == self._generation
 
-    def _release(self, key: bytes) -> None:
-        """Have all duplicates stored: none can represent others."""
+    def _dissolve(self, key: bytes) -> None:
+        """Store all duplicates with their statements: none can represent others."""
         self._db.execute(
             "UPDATE documents SET content = NULL, representative = NULL, is_pending = ?"
             " WHERE representative = ?",
@@ -338,7 +327,7 @@ class RepresentativeChoice:
         )
 
     def _replace(self, former: KnownDocument, key: bytes, n_duplicates: int) -> None:
-        """Let another document represent those that a former one did."""
+        """Replace a representative by another document."""
         self._db.execute(
             "UPDATE documents SET representative = NULL, is_pending = 1 WHERE key = ?",
             [key],
@@ -356,7 +345,7 @@ class RepresentativeChoice:
 
 
 def rank_of(graph: str) -> tuple[int, str]:
-    """Return the order of representatives, the best first: shortest, then by bytes."""
+    """Return the rank of a representative: the shortest first, then by bytes."""
     return len(graph), graph
 
 
@@ -364,18 +353,18 @@ _HIDDEN: Final = bytes(4)
 
 
 def may_be_hidden(document: LogDocument) -> bool:
-    """Return whether the digest of a version is after all `hidden_digest`."""
+    """Return whether the version sorts behind each `hidden_digest`."""
     return not document.digest.startswith(_HIDDEN)
 
 
 def hidden_digest(turn: int, link: bytes) -> bytes:
     """Return the digest of a duplicate's version, without its statements.
 
-    In the order of versions, it is before the same version with its statements, and
-    after what was chosen in earlier turns.
+    It sorts before the same version with its statements, and behind choices of earlier
+    turns.
 
     Args:
         turn: in which the representative was chosen.
-        link: what is stored instead.
+        link: the stored statement.
     """
     return _HIDDEN + turn.to_bytes(6, "big") + key_of(link)[:6]

@@ -1,4 +1,4 @@
-"""Hash what a document says, so that documents which say the same are found."""
+"""Hash the statements of documents, to find duplicates."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.log.documents import LogDocument
 
 HASH_BYTES: Final = 16
-_OWN: Final = b" *\n"  # no graph of another document ends like that
+_OWN: Final = b" *\n"  # no other graph name ends like this
 _lacks_object: Final = re.compile(rb"[^ \n]++ [^ \n]++ \*\n").fullmatch
 
 
 class StatementHash(NamedTuple):
-    """What a document says, in short.
+    """Hash of the statements of a document.
 
     Attributes:
-        digest: equal for documents that say the same; None: not to be compared.
+        digest: equal for documents with the same statements; None: cannot be compared.
         n_statements: lines of the document.
     """
 
@@ -34,17 +34,16 @@ class StatementHash(NamedTuple):
 def hash_statements(document: LogDocument) -> StatementHash:
     """Return the hash of a document's statements.
 
-    Those of two documents are equal only if the same triples are in the graphs of both,
-    whatever the labels of blank nodes, and the same statements in other graphs: whoever
-    has one has all that the other one says. Nothing but the name of its own graph is
-    left out of a document, so what it says of its own URL is its own. Of at most 1 MiB
-    the order of the lines makes no difference, of more it does.
+    Two hashes are equal only if both documents have the same triples in the graph of
+    their own URL, up to the labels of blank nodes, and the same statements in other
+    graphs. Only the name of its own graph is removed from a document, so statements
+    about its own URL make it unique. The order of the lines is ignored up to 1 MiB.
 
-    Documents with less than two statements in their own graph are not compared, as a
-    duplicate is told by one there; nor are those with a line that is none.
+    Documents with less than two statements in their own graph have no digest, since a
+    link to a representative is one statement; nor have those with an invalid line.
 
     Raises:
-        OSError: the segment is gone, or cannot be read.
+        OSError: the segment is gone or cannot be read.
         TornMember: the segment has been damaged since it was read.
     """
     lines = _lines(document)
@@ -63,10 +62,10 @@ def hash_statements(document: LogDocument) -> StatementHash:
 
 
 def _lines(document: LogDocument) -> Iterator[list[bytes]]:
-    """Yield statements with common labels, and without the name of the own graph."""
+    """Yield statements with common labels, and without the name of their own graph."""
     labels, tail = BlankNodes(""), b" <%s> .\n" % document.graph.encode()
     for piece in document.pieces():
-        # A literal has no line feed in it, so each tail ends a line.
+        # A literal contains no line feed, so each tail ends a line.
         lines = labels.relabel(piece).replace(tail, _OWN)
         yield lines.splitlines(keepends=True)
 

@@ -1,4 +1,4 @@
-"""How far each follower of a crawl is: a small file that its process renews."""
+"""The status of each follower of a crawl: a small file, which its process updates."""
 
 from __future__ import annotations
 
@@ -20,29 +20,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FOLDER: Final = "followers"
-_USUAL_BYTES: Final = 300.0  # of a document in the log, if none was read
+_USUAL_BYTES: Final = 300.0  # of a document in the log, before the first is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerStatus:
-    """How far a follower is.
+    """Status of a follower.
 
     Attributes:
         name: URI of the store, without a login.
-        state: what it does, in a word: following, waiting, unusable (it waits for its
-            operator), ended, failed.
-        detail: why it waits, or has failed.
+        state: following, waiting, unusable (waits for the operator), ended or failed.
+        detail: why it waits or has failed.
         n_documents: versions that it has read since it began.
-        n_behind: versions in the log that it has not read; estimated from their bytes.
-        secs_behind: age of what was fetched last of all that is in the store.
+        n_behind: unread versions in the log; estimated from their bytes.
+        secs_behind: age of the last fetch that the store has.
         set_aside: documents that the store refused, by graph, also before it began.
-        n_unnamed: further ones.
-        damages: of the log, which were passed over.
+        n_unnamed: number of further ones.
+        damages: parts of the log that were skipped.
         checkpoint: of the last commit, as JSON.
-        bytes_per_document: of those read, in the log.
-        counts: its own statistics, by name.
-        once: documents that were stored as others when it ended, with their statements
-            and bytes; empty if all are stored.
+        bytes_per_document: mean length in the log.
+        counts: statistics of the follower, by name.
+        once: documents stored as links to others, with their statements and bytes, when
+            it last ended; empty if all statements are stored.
     """
 
     name: str
@@ -60,7 +59,7 @@ class FollowerStatus:
     once: Mapping[str, int] = field(default_factory=dict)
 
     def summary(self) -> str:
-        """Return what the progress shows of the follower."""
+        """Return the line for the progress of the crawl."""
         parts = [self.name]
         if self.n_behind:
             secs = f", {self.secs_behind:,.0f} s" if self.secs_behind else ""
@@ -78,8 +77,8 @@ class FollowerStatus:
         return ", ".join(parts)
 
     def details(self) -> list[str]:
-        """Return what was set aside, lost with the log, or is stored once."""
-        # Names from the web are not to be trusted on a terminal.
+        """Return lines for documents set aside, duplicates, and damage of the log."""
+        # Names from the web may contain control characters of the terminal.
         lines = [
             f"set aside: {graph!a}: {each.reason!a}"
             for graph, each in self.set_aside.items()
@@ -87,8 +86,8 @@ class FollowerStatus:
         if self.once:
             lines.append(
                 f"stored once: {counted(self.once['documents'], 'document')} stored as"
-                f" others, {counted(self.once['statements'], 'statement')} and"
-                f" {counted(self.once['bytes'], 'byte')} less"
+                f" links, saving {counted(self.once['statements'], 'statement')} and"
+                f" {counted(self.once['bytes'], 'byte')}"
             )
         return lines + list(self.damages)
 
@@ -100,26 +99,26 @@ def status_path(root: Path, name: str) -> Path:
 
 
 def once_path(root: Path, name: str) -> Path:
-    """Return the table of what a follower stores once."""
+    """Return the path of a follower's table of duplicates."""
     return status_path(root, name).with_suffix(".once")
 
 
 def write_status(root: Path, status: FollowerStatus) -> None:
-    """Renew the file of a follower.
+    """Write the status of a follower.
 
     Raises:
-        OSError: the disk refuses it.
+        OSError: the disk cannot be written.
     """
     path = status_path(root, status.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # What else is in it comes again from the store and its log.
+    # The other fields can be derived again from the store and its log.
     is_lasting = bool(status.set_aside or status.n_unnamed or status.damages)
     with replacing_file(path, is_lasting=is_lasting) as file:
         file.write(json.dumps(asdict(status)))
 
 
 def read_statuses(root: Path) -> list[FollowerStatus]:
-    """Return the followers of a crawl, as they are now."""
+    """Return the current status of all followers of a crawl."""
     found = []
     for path in sorted((root / _FOLDER).glob("*.json")):
         try:
@@ -133,7 +132,7 @@ def read_statuses(root: Path) -> list[FollowerStatus]:
 
 
 def read_status(root: Path, name: str) -> FollowerStatus | None:
-    """Return what a follower has written last, if anything."""
+    """Return the last status that a follower has written, if any."""
     try:
         return _read(status_path(root, name))
     except (OSError, ValueError, TypeError):
@@ -150,7 +149,7 @@ def _read(path: Path) -> FollowerStatus:
 
 
 def _updated(root: Path, status: FollowerStatus) -> FollowerStatus:
-    """Return a status with what has come into the log since it was written."""
+    """Return a status, updated with the current length of the log."""
     checkpoint = Checkpoint(**status.checkpoint)  # type: ignore[arg-type]
     n_bytes = CrawlLog(root).n_unread_bytes(checkpoint)
     n_behind = -(-n_bytes // max(1, int(status.bytes_per_document)))
@@ -159,5 +158,5 @@ def _updated(root: Path, status: FollowerStatus) -> FollowerStatus:
 
 
 def summaries(root: Path) -> list[str]:
-    """Return what the progress shows of each follower."""
+    """Return a line for the progress of each follower."""
     return [f"store {status.summary()}" for status in read_statuses(root)]

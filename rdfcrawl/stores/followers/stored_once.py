@@ -1,20 +1,21 @@
-"""Store what several documents say once, as one document says the statements.
+"""Store identical statements of several documents once.
 
-Between a log and a store, a document whose statements the store has already, as those
-of another one, is replaced by one statement, which names that: its *representative*.
-The log has all of it, so nothing is decided for good. When the representative says
-something else, or nothing any more, another of its duplicates comes into its place.
+Between a log and a store, a document with the same statements as a stored one is
+replaced by one statement, which names the other document: its *representative*. The
+log keeps all statements, so the choice is not final. When the representative changes or
+is deleted, another of its duplicates replaces it.
 
-What makes this safe whenever it is interrupted:
+Interruptions are safe because:
 
-* The version of a duplicate, without statements, is before the same version with them.
-  A store takes the latest version, so it never loses statements that it has but to a
-  later fetch, whatever is lost, repeated or restored from a backup.
-* The table of duplicates is written before the store. Its turn stands in the checkpoint
-  of the store; if both do not match, the table is dropped and the log read again.
-* What the table has changed without a new version in the log is pending until the
-  store has it. Versions that a compaction has moved come by again, as it has followers
-  read its segments from the beginning.
+* The version of a duplicate without statements sorts before the same version with them.
+  A store takes the latest version, so only a later fetch removes its statements, even
+  if changes are lost, repeated or restored from a backup.
+* The table of duplicates is written before the store. The checkpoint of the store has
+  the turn of the table; if they do not match, the table is dropped and the log is read
+  from its beginning.
+* Changes of the table without a new version in the log are pending until the store has
+  them. Versions that a compaction has moved are read again, since followers read its
+  new segments from the beginning.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MARK: Final = "once/"
-_MAX_BYTES: Final = 4 * 1024 * 1024  # of documents that are stored again at once
+_MAX_BYTES: Final = 4 * 1024 * 1024  # of documents that are restored together
 _FILES: Final = ("", "-wal", "-shm")
 
 
@@ -64,7 +65,7 @@ def is_marked(checkpoint: Checkpoint) -> bool:
 
 
 def link_to(graph: str, representative: str) -> bytes:
-    r"""Return what a store has of a duplicate.
+    r"""Return the statement that replaces those of a duplicate.
 
     >>> link_to("http://e/2", "http://e/1")
     b'<http://e/2> <urn:rdfcrawl:vocab#storedAs> <http://e/1> <http://e/2> .\n'
@@ -87,27 +88,27 @@ def linked_from(line: bytes, graph: str) -> str | None:
 def linked_document(
     graph: str, version_ms: int, representative: str, turn: int
 ) -> LogDocument:
-    """Return what a store gets of a duplicate.
+    """Return a duplicate as the store receives it.
 
     Args:
         graph: IRI of the duplicate.
         version_ms: of its latest version.
         representative: IRI of the document that has its statements.
-        turn: in which that was chosen.
+        turn: in which the representative was chosen.
     """
     link = link_to(graph, representative)
     return made_document(graph, (version_ms, hidden_digest(turn, link)), link)
 
 
 class StoredOnce:
-    """The documents of one store, each content of which is stored once.
+    """The documents of one store, without duplicates.
 
     Args:
         path: of the table.
         log: that the store follows.
 
     Attributes:
-        has_pending: an earlier process has left something that the store may not have.
+        has_pending: an earlier process has left changes that the store may lack.
     """
 
     def __init__(self, path: Path, log: CrawlLog) -> None:
@@ -117,16 +118,16 @@ class StoredOnce:
         self.has_pending = False
         self._number = self._n_missing = 0
         self._prepared = self._settled = 0  # turns
-        self._given: set[bytes] = set()  # keys of what the store gets in this turn
+        self._given: set[bytes] = set()  # keys of the documents of this turn
 
     def open(self, found: Checkpoint | None) -> Checkpoint | None:
-        """Open the table; return where to go on, or None: at the beginning.
+        """Open the table; return where to continue, or None for the beginning.
 
         Args:
             found: checkpoint of the last commit of the store.
 
         Raises:
-            StoreFault: the disk refuses it, or another process has the table open.
+            StoreFault: the disk cannot be used, or another process has the table open.
         """
         self.close()
         with disk_faults(self._path):
@@ -155,15 +156,15 @@ class StoredOnce:
     def _opened(self) -> RepresentativeTable:
         try:
             return RepresentativeTable(self._path)
-        except sqlite3.OperationalError:  # the disk, not what is on it
+        except sqlite3.OperationalError:  # the disk, not its content
             raise
         except sqlite3.DatabaseError as error:
-            logger.warning("%s: damaged (%s), and made anew", self._path, error)
+            logger.warning("%s: damaged (%s), and rebuilt", self._path, error)
             self.remove()
             return RepresentativeTable(self._path)
 
     def _begin(self) -> None:
-        """Begin with an empty table, and turns that are later than all before."""
+        """Begin with an empty table, and with turns later than all before."""
         self._table.close()
         self.remove()
         self._opened_table = RepresentativeTable(self._path)
@@ -173,10 +174,10 @@ class StoredOnce:
         self.has_pending = False
 
     def remove(self) -> None:
-        """Remove the table, which is not open.
+        """Remove the closed table.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk cannot be written.
         """
         for suffix in _FILES:
             with suppress(FileNotFoundError):
@@ -198,20 +199,19 @@ class StoredOnce:
         *,
         is_last: bool = False,
     ) -> Iterator[list[LogDocument]]:
-        """Yield what the store is to get, in parts that are applied one by one.
+        """Yield the documents for the store, in parts to apply one by one.
 
-        Documents that come into the place of others are first, so that what these have
-        said never leaves the store. After all parts comes the commit of `marked`, and
-        `settle`; else the next call yields them again.
+        Documents that replace a representative come first, so that its statements never
+        leave the store. After all parts, commit `marked` and call `settle`; otherwise
+        the next call yields them again.
 
         Args:
-            documents: from the log; or absences that are in none.
-            refused: documents that the store does not take, with the times of their
-                versions.
+            documents: from the log, or tombstones made for dropped documents.
+            refused: documents that the store refuses, with the times of their versions.
             is_last: documents of earlier generations are being dropped.
 
         Raises:
-            StoreFault: the disk refuses something.
+            StoreFault: the disk cannot be used.
         """
         latest: dict[str, LogDocument] = {}
         for document in documents:
@@ -232,7 +232,7 @@ class StoredOnce:
         *,
         is_last: bool,
     ) -> list[LogDocument]:
-        """Write down what is chosen; return the documents that were not known later."""
+        """Write the choice; return the documents without a later known version."""
         turn, generation = self._prepared + 1, self._log.identity.generation
         table = self._table
         choice = RepresentativeChoice(
@@ -240,8 +240,8 @@ class StoredOnce:
         )
         with table.transaction():
             table.note_turns(self._number, turn, self._settled)
-            choice.leave_refused()
-            # The best of those that come together represents them.
+            choice.exclude_refused()
+            # The first of equal documents becomes their representative.
             ranked = sorted(latest.values(), key=lambda each: rank_of(each.graph))
             noted = [document for document in ranked if choice.add(document)]
         self._prepared = turn
@@ -252,14 +252,14 @@ class StoredOnce:
         return (known and self._linked(known)) or document
 
     def _linked(self, known: KnownDocument) -> LogDocument | None:
-        """Return what the store gets of a duplicate; None: the document is none."""
+        """Return the link of a duplicate; None if the document is not a duplicate."""
         if known.representative is None:
             return None
         name = self._table.name_of(known.representative)
         return linked_document(known.iri, known.version_ms, name, known.turn)
 
     def _pending(self) -> Iterator[list[LogDocument]]:
-        """Yield what was chosen of documents that have no new version."""
+        """Yield chosen documents without a new version."""
         part: list[LogDocument] = []
         n_bytes = n_missing = 0
         given = set(self._given)
@@ -279,9 +279,9 @@ class StoredOnce:
                 yield part
                 part, n_bytes = [], 0
         if n_missing and n_missing != self._n_missing:
-            # Mostly a compaction has moved them, and they come again in the log.
+            # A compaction may have moved them; then they are read from the log again.
             logger.warning(
-                "%s of changed documents missing at the former place in the log",
+                "%s of changed documents missing at their former position in the log",
                 counted(n_missing, "duplicate"),
             )
         self._n_missing = n_missing
@@ -289,13 +289,13 @@ class StoredOnce:
     def _read(
         self, pending: Sequence[KnownDocument]
     ) -> Iterator[tuple[KnownDocument, LogDocument | None]]:
-        """Yield what is to be stored of each document; None: its place is empty."""
+        """Yield the version to store of each document; None if it has moved."""
         for generation, some in groupby(pending, lambda each: each.generation):
             moved = {}
             for known in some:
                 if link := self._linked(known):
                     yield known, link
-                elif not known.place.segment:  # it was dropped, and is in no log
+                elif not known.place.segment:  # dropped, and in no log
                     yield known, made_document(known.iri, known.version, b"")
                 else:
                     moved[known.place] = known
@@ -308,15 +308,15 @@ class StoredOnce:
                 yield known, None
 
     def marked(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Return a checkpoint that tells which turn of the table the store has."""
+        """Return a checkpoint with the current turn of the table."""
         offsets = {**checkpoint.offsets, self._mark: self._prepared}
         return replace(checkpoint, offsets=offsets)
 
     def settle(self) -> None:
-        """Note that the store has all that was yielded last, for good.
+        """Note that the store has committed all documents yielded last.
 
         Raises:
-            StoreFault: the disk refuses it.
+            StoreFault: the disk cannot be used.
         """
         table = self._table
         with disk_faults(self._path), table.transaction():
@@ -330,10 +330,10 @@ class StoredOnce:
         return self._table.earlier(self._log.identity.generation)
 
     def totals(self) -> DuplicateTotals:
-        """Return how much is stored once only.
+        """Return the number of duplicates and of the statements they save.
 
         Raises:
-            StoreFault: the table is not open, or the disk refuses it.
+            StoreFault: the table is not open, or the disk cannot be used.
         """
         with disk_faults(self._path):
             return self._table.totals()

@@ -1,8 +1,7 @@
-"""Run the followers of a crawl beside its workers, each in a process of its own."""
+"""Run each follower of a crawl in a separate process."""
 
 from __future__ import annotations
 
-import json
 import logging
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pprint import pformat
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.json_logs import json_lines
+from rdfcrawl.core.processes import close_input, start_module
 from rdfcrawl.stores.followers.options import follower_plans
 from rdfcrawl.stores.followers.status import read_statuses, status_path
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MODULE: Final = "rdfcrawl.stores.followers.process"
 _RESTART_SECS: Final = 1.0
 _MAX_RESTARTS: Final = 1000
 _USAGE: Final = 2  # exit code
@@ -36,7 +37,7 @@ class FollowerProcesses:
     Args:
         root: folder of the crawl.
         plans: of the followers.
-        dumps: whether their statistics are logged at the end.
+        dumps: whether to log their statistics at the end.
 
     Attributes:
         counts: their statistics by name, after `finish`.
@@ -63,21 +64,23 @@ class FollowerProcesses:
         return processes
 
     def finish(self) -> bool:
-        """Wait until all have caught up with a crawl that has ended.
+        """Wait until all have caught up with a finished crawl.
+
+        Writes the summary of each to standard error.
 
         Returns:
-            Whether all have. What each is like is written to standard error.
+            Whether all have caught up.
         """
         for each in self._watched:
-            each.tell_end()
+            each.end_input()
         codes = [each.wait() for each in self._watched]
         statuses = {status.name: status for status in read_statuses(self._root)}
         for each, code in zip(self._watched, codes, strict=True):
             name = each.plan.name
-            told = statuses[name].summary() if name in statuses else f"{name}, empty"
-            hint = f"; {each.log_file} says why" if code else ""
-            with suppress(OSError):  # who read it may be gone
-                sys.stderr.write(f"store         {told}{hint}\n")
+            line = statuses[name].summary() if name in statuses else f"{name}, empty"
+            hint = f"; for details see {each.log_file}" if code else ""
+            with suppress(OSError):  # standard error may be closed
+                sys.stderr.write(f"store         {line}{hint}\n")
             if name in statuses:
                 self.counts |= statuses[name].counts
         if self.counts and self._dumps:
@@ -86,7 +89,7 @@ class FollowerProcesses:
 
 
 class _WatchedProcess:
-    """One process, started again when it was killed."""
+    """One process, restarted after it was killed or has failed."""
 
     def __init__(self, root: Path, plan: FollowerPlan) -> None:
         self._root, self.plan = root, plan
@@ -102,7 +105,7 @@ class _WatchedProcess:
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         self._thread.start()
 
-    def tell_end(self) -> None:
+    def end_input(self) -> None:
         with self._lock:
             self._has_ended.set()
             self._close_input()
@@ -116,25 +119,25 @@ class _WatchedProcess:
         for _ in range(_MAX_RESTARTS):
             try:
                 process = self._begin()
-                self._tell(process)
+                self._log_notices(process)
                 self._code = process.wait()
             except OSError as error:
                 logger.warning("follower %s cannot start: %s", self.plan.name, error)
                 self._code = 1
-            if self._code in {0, _USAGE}:  # after the latter, no start would help
+            if self._code in {0, _USAGE}:  # a usage error would repeat
                 return
             is_killed = self._code < 0
             if self._has_ended.is_set() and not is_killed:
                 return
             logger.warning(
-                "follower %s ended (%d), starting it again", self.plan.name, self._code
+                "follower %s ended (%d), restarting it", self.plan.name, self._code
             )
             self._has_ended.wait(wait_secs)
             wait_secs = _RESTART_SECS if is_killed else min(60.0, wait_secs * 2)
 
     @staticmethod
-    def _tell(process: subprocess.Popen[bytes]) -> None:
-        """Log what the operator should see at once, until the process ends."""
+    def _log_notices(process: subprocess.Popen[bytes]) -> None:
+        """Log the lines for the operator, until the process ends."""
         if process.stdout is not None:
             with process.stdout as lines:
                 for line in lines:
@@ -142,31 +145,20 @@ class _WatchedProcess:
 
     def _begin(self) -> subprocess.Popen[bytes]:
         with self.log_file.open("ab") as file, self._lock:
-            # In a session of its own: Ctrl-C is for the crawl, then it catches up.
-            process = subprocess.Popen(
-                [sys.executable, "-m", "rdfcrawl.stores.followers.process"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                start_new_session=True,
-            )
-            self._process = process
-            given = {
+            job = {
                 "root": str(self._root),
                 "plan": self.plan.to_json(),
                 "log_file": str(self.log_file),
                 "is_json": bool(json_lines()),
             }
-            if process.stdin is not None:
-                with suppress(BrokenPipeError):  # its exit code says more
-                    process.stdin.write(json.dumps(given).encode() + b"\n")
-                    process.stdin.flush()
+            process = start_module(
+                _MODULE, job=job, stdout=subprocess.PIPE, stderr=file
+            )
+            self._process = process
             if self._has_ended.is_set():
                 self._close_input()
         return process
 
     def _close_input(self) -> None:
-        process = self._process
-        if process is not None and process.stdin is not None:
-            with suppress(BrokenPipeError):
-                process.stdin.close()
+        if self._process is not None:
+            close_input(self._process)

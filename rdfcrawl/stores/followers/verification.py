@@ -1,4 +1,4 @@
-"""Compare what a store has with what a log stands for, graph by graph."""
+"""Compare the graphs of a store with those of a log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PROVENANCE: Final = "urn:rdfcrawl:provenance"
 _PREFIX: Final = "verify-"  # of folders
 _NAMED: Final = 20  # of each kind
 MAX_HELD: Final = 100_000  # statements of a graph; longer ones are compared on disk
-_LINES_AT_ONCE: Final = 10_000
+_BATCH_LINES: Final = 10_000
 
 GraphKind: TypeAlias = Literal["equal", "missing", "stale", "not_compared"]
 
@@ -52,15 +52,15 @@ class DifferentGraphs:
 
 @dataclass(slots=True)
 class StoreComparison:
-    """How a store differs from a log.
+    """Differences between a store and a log.
 
     Attributes:
-        n_graphs: that the log has.
-        missing: the log has them, the store has not.
-        stale: they say something else in the store.
-        surplus: the store has them, the log has not.
-        not_compared: both have them, and to compare them takes too much: blank nodes
-            in a long graph, or many that are linked alike.
+        n_graphs: number of graphs in the log.
+        missing: graphs of the log that the store lacks.
+        stale: graphs with other statements in the store.
+        surplus: graphs of the store that the log lacks.
+        not_compared: graphs that take too long to compare: long ones with blank nodes,
+            or those with many similar blank nodes.
     """
 
     n_graphs: int = 0
@@ -71,7 +71,7 @@ class StoreComparison:
 
     @property
     def is_equal(self) -> bool:
-        """Whether the store has what the log stands for, and nothing else."""
+        """Whether the store has exactly the graphs of the log."""
         return not any(
             each.n_graphs
             for each in (self.missing, self.stale, self.surplus, self.not_compared)
@@ -96,21 +96,21 @@ def compare(
     *,
     is_once: bool = False,
 ) -> StoreComparison:
-    """Return how a store, which is open, differs from a log.
+    """Return the differences between an open store and a log.
 
-    What the log stands for is written to a store in a folder in `scratch`; so is what
-    is in a store that cannot be asked for a graph, and each graph that is too long for
+    The expected statements are written to a store in a folder in `scratch`; so are
+    those of a store that cannot be read by graph, and graphs that are too long for
     memory. Provenance is not compared.
 
     Args:
         log: that the store follows.
-        store: that is read.
-        scratch: folder for all that is written.
-        is_once: what several documents say may be stored as one of them says it, which
-            is then compared in their place.
+        store: to compare.
+        scratch: folder of temporary stores.
+        is_once: identical statements of several documents may be stored once; links are
+            replaced by the statements they lead to.
 
     Raises:
-        ConfigError: the log cannot be read, or `fresh=1` has moved it aside meanwhile.
+        ConfigError: the log cannot be read, or `fresh=1` has moved it aside.
         StoreFault: a store cannot be read, or the disk is full.
     """
     with _scratch_folder(scratch) as folder:
@@ -119,7 +119,7 @@ def compare(
 
 @contextmanager
 def _scratch_folder(parent: Path) -> Iterator[Path]:
-    """Make a folder for the time of the context; remove those of killed processes."""
+    """Create a temporary folder; remove those of killed processes."""
     for left in parent.glob(f"{_PREFIX}*"):
         with _locked(left) as is_locked:
             if is_locked:
@@ -130,7 +130,7 @@ def _scratch_folder(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Lock a folder; yield False if another process has it locked, or removed."""
+    """Lock a folder; yield False if another process has locked or removed it."""
     try:
         fd = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -138,7 +138,7 @@ def _locked(folder: Path) -> Iterator[bool]:
         return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # also that of a file system without locks
+    except OSError:  # also of a file system without locks
         yield False
     else:
         yield True
@@ -153,12 +153,12 @@ def _compared(
     *,
     is_once: bool,
 ) -> StoreComparison:
-    """Return the same; at the end, no database in the folder is open any more."""
+    """Return the differences; all databases in the folder are closed at the end."""
     found, identity = StoreComparison(), log.identity
-    there = (
+    actual = (
         store
         if isinstance(store, ReadableFollower)
-        else _StatementStore(store.statements(), folder / "there")
+        else _StatementStore(store.statements(), folder / "actual")
     )
     expected = OxigraphFollower(folder / "expected")
     following = LogFollowing(log, expected, patience_secs=0, ends_if_unusable=True)
@@ -168,11 +168,11 @@ def _compared(
         log.check_kept(identity)
         for graph in expected.graphs():
             if graph != _PROVENANCE:
-                there_is = there.read_graph(graph)
+                lines = actual.read_graph(graph)
                 if is_once:
-                    there_is = _represented(there, graph, there_is)
-                found.add(graph, _GraphPair(expected, there_is, graph, folder))
-        for graph in there.graphs():
+                    lines = _resolved(actual, graph, lines)
+                found.add(graph, _GraphPair(expected, lines, graph, folder))
+        for graph in actual.graphs():
             if graph != _PROVENANCE and not expected.has_graph(graph):
                 found.surplus.add(graph)
     finally:
@@ -180,10 +180,10 @@ def _compared(
     return found
 
 
-def _represented(
+def _resolved(
     store: ReadableFollower | _StatementStore, graph: str, lines: Iterable[bytes]
 ) -> Iterator[bytes]:
-    """Yield what a graph says; in place of a link, what that leads to."""
+    """Yield the statements of a graph; a link is replaced by those it leads to."""
     tail = b" <%s> .\n" % graph.encode()
     for line in lines:
         other = linked_from(line, graph)
@@ -191,19 +191,19 @@ def _represented(
             yield line
             continue
         other_tail = b" <%s> .\n" % other.encode()
-        for said in store.read_graph(other):
-            yield said.removesuffix(other_tail) + tail
+        for other_line in store.read_graph(other):
+            yield other_line.removesuffix(other_tail) + tail
 
 
 class _StatementStore:
-    """Store of statements on the disk, by graph."""
+    """Store on disk, which groups statements by graph."""
 
     def __init__(self, statements: Iterable[bytes], path: Path) -> None:
         self.store = ox.Store(str(path))
         try:
             for piece in statements:  # blank nodes keep their labels
                 self.store.extend(ox.parse(piece, format=ox.RdfFormat.N_QUADS))
-        except Exception as error:  # each library has its own for what is damaged
+        except Exception as error:  # each library has its own for damaged files
             what = f"{type(error).__qualname__}: {error}"
             raise StoreFault(f"the store cannot be read: {what}") from error
 
@@ -217,48 +217,48 @@ class _StatementStore:
 
 
 class _GraphPair:
-    """What a graph says in the log, and in the store."""
+    """A graph of the log, and the same graph of the store."""
 
     def __init__(
         self,
         expected: OxigraphFollower,
-        there: Iterable[bytes],
+        actual: Iterable[bytes],
         graph: str,
         folder: Path,
     ) -> None:
-        self._expected, self._there = expected.store, iter(there)
+        self._expected, self._actual = expected.store, iter(actual)
         self._name, self._folder = ox.NamedNode(graph), folder
 
     def kind(self) -> GraphKind:
-        """Return how both differ.
+        """Return the kind of difference.
 
         Raises:
             StoreFault: the store cannot be read.
         """
-        first = list(islice(self._there, MAX_HELD + 1))
+        first = list(islice(self._actual, MAX_HELD + 1))
         if not first:
             return "missing"
         expected = self._expected.quads_for_pattern(None, None, None, self._name)
         held = set(islice(expected, MAX_HELD + 1))
         if max(len(first), len(held)) > MAX_HELD:
             with TemporaryDirectory(dir=self._folder) as name:
-                return self._kind_of_long(chain(first, self._there), Path(name))
+                return self._kind_of_long(chain(first, self._actual), Path(name))
         same = is_same(held, quads_of(first))
         return "not_compared" if same is None else "equal" if same else "stale"
 
     def _kind_of_long(self, lines: Iterable[bytes], folder: Path) -> GraphKind:
-        """Compare statements without blank nodes, and how many there are with some."""
-        there = _StatementStore(_batched(lines), folder).store
+        """Compare statements without blank nodes, and count those with some."""
+        actual = _StatementStore(_batched(lines), folder).store
         n_nodes = n_ground = 0
         for quad in self._expected.quads_for_pattern(None, None, None, self._name):
             if _has_nodes(quad):
                 n_nodes += 1
-            elif quad in there:
+            elif quad in actual:
                 n_ground += 1
             else:
                 return "stale"
-        n_there = sum(map(_has_nodes, there))
-        if n_there != n_nodes or len(there) - n_there != n_ground:
+        n_actual = sum(map(_has_nodes, actual))
+        if n_actual != n_nodes or len(actual) - n_actual != n_ground:
             return "stale"
         return "not_compared" if n_nodes else "equal"
 
@@ -271,21 +271,21 @@ def _has_nodes(quad: ox.Quad) -> bool:
 
 def _batched(lines: Iterable[bytes]) -> Iterator[bytes]:
     iterator = iter(lines)
-    while some := list(islice(iterator, _LINES_AT_ONCE)):
+    while some := list(islice(iterator, _BATCH_LINES)):
         yield b"".join(some)
 
 
 def is_isomorphic(one: Iterable[bytes], other: Iterable[bytes]) -> bool | None:
-    """Return whether two graphs differ in the labels of blank nodes at most.
+    """Return whether two graphs are equal up to blank node labels.
 
-    Numbers and times are compared by value, as Oxigraph has them. None: it would take
-    too long to say.
+    Numbers and times are compared by value, as in Oxigraph. None: it would take too
+    long.
     """
     return is_same(quads_of(one), quads_of(other))
 
 
 def quads_of(lines: Iterable[bytes]) -> set[ox.Quad]:
-    """Return lines of N-Quads as Oxigraph has them."""
+    """Return lines of N-Quads as Oxigraph stores them."""
     store = ox.Store()
     store.extend(ox.parse(b"".join(lines), format=ox.RdfFormat.N_QUADS))
     return set(store)

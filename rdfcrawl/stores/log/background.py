@@ -1,8 +1,7 @@
 """Compact the log of a crawl while its workers run.
 
-`python -m rdfcrawl.stores.log.background` does it.
-
-Standard input of the process has one line of JSON, and ends with the crawl.
+`BackgroundCompaction` starts `python -m rdfcrawl.stores.log.background`, and writes one
+line of JSON to its standard input. The process ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import json
 import logging
 import select
 import signal
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -20,24 +18,27 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.json_logs import json_lines, log_to
 from rdfcrawl.core.options.values import number
+from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.stores.identity import read_identity
 from rdfcrawl.stores.log.compaction import compact
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:
+    import subprocess
     from types import FrameType
 
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
+_MODULE: Final = "rdfcrawl.stores.log.background"
 _LEAST_SHARE: Final = 0.5  # of a segment, so that each byte is rarely copied
-_GROWTH: Final = 1.25  # of the log since the last time
+_GROWTH: Final = 1.25  # of the log since the last compaction
 _PATIENCE_SECS: Final = 10.0  # at the end of the crawl
 
 
 class BackgroundCompaction:
-    """The process that compacts the log of a crawl, if `COMPACTION_SECS` wants one."""
+    """The process that compacts the log of a crawl, if `COMPACTION_SECS` is set."""
 
     def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
         self._process = process
@@ -55,36 +56,17 @@ class BackgroundCompaction:
         log_file = root / "logs" / "compaction.log"
         log_file.parent.mkdir(parents=True, exist_ok=True)
         with log_file.open("ab") as file:
-            # In a session of its own: Ctrl-C is for the crawl, which ends it.
-            process = subprocess.Popen(
-                [sys.executable, "-m", "rdfcrawl.stores.log.background"],
-                stdin=subprocess.PIPE,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-        if process.stdin is not None:
-            given = {"root": str(root), "secs": secs, "is_json": bool(json_lines())}
-            with suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(given).encode() + b"\n")
-                process.stdin.flush()
-        return cls(process)
+            job = {"root": str(root), "secs": secs, "is_json": bool(json_lines())}
+            return cls(start_module(_MODULE, job=job, stdout=file, stderr=file))
 
     def finish(self) -> None:
-        """End the process; a compaction that takes longer is given up."""
+        """End the process; terminate a compaction that takes too long."""
         if self._process is not None:
-            if self._process.stdin is not None:
-                with suppress(BrokenPipeError):
-                    self._process.stdin.close()
-            try:
-                self._process.wait(_PATIENCE_SECS)
-            except subprocess.TimeoutExpired:
-                self._process.terminate()
-                self._process.wait()
+            finish(self._process, patience_secs=_PATIENCE_SECS)
 
 
 def main() -> None:
-    """Compact a log again and again, as it grows, until standard input ends."""
+    """Compact the log each time it has grown, until standard input ends."""
     given = json.loads(sys.stdin.buffer.readline())
     root, secs = Path(given["root"]), given["secs"]
     log_to(None, is_json=given["is_json"])
@@ -95,7 +77,7 @@ def main() -> None:
         if n_bytes < n_last * _GROWTH:
             continue
         try:
-            if read_identity(root / "quads") is None:  # nothing was stored yet
+            if read_identity(root / "quads") is None:  # nothing is stored yet
                 continue
             report = compact(CrawlLog(root), least_share=_LEAST_SHARE, scratch=root)
         except (RdfcrawlError, OSError) as error:
@@ -109,13 +91,13 @@ def _n_bytes(folder: Path) -> int:
     """Return the length of all segments in a folder."""
     n_bytes = 0
     for path in folder.glob("*.nq.gz"):
-        with suppress(FileNotFoundError):  # there was nothing in it
+        with suppress(FileNotFoundError):  # it was empty
             n_bytes += path.stat().st_size
     return n_bytes
 
 
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave by an exception, which removes the draft that is being written."""
+    """Exit by an exception, so that `compact` removes its draft."""
     sys.exit(1)
 
 

@@ -1,17 +1,16 @@
-"""Drop versions of documents that were replaced from the finished segments of a log.
+"""Drop replaced versions of documents from the finished segments of a log.
 
-A segment is written anew beside the old one, under the name of its next revision, and
-replaces it by a rename; the old file goes once nobody reads. A reader has never seen
-the new name, so it reads the new segment from its beginning: versions may come twice,
-none is passed over. A crash at any point leaves a draft that nobody reads, or an old
-segment that counts no more.
+A segment is rewritten under the name of its next revision, which replaces it by a
+rename; the old file is deleted when no reader is left. A reader does not know the new
+name, so it reads the new segment from the beginning: versions may repeat, none is
+missed. A crash at any point leaves a draft that no reader opens, or a superseded file.
 
-* What is dropped has a later version in another finished segment of the same log, or
-  is there twice. A segment that a worker writes to counts for nothing.
-* The latest version of a document stays, also if it says that the document is gone: an
-  earlier one may be in the log of another machine, or in a follower that is behind.
-* Of each dropped version a line is left, with time and digest.
-* Segments that are damaged, and the provenance, stay as they are.
+* A dropped version has a later version in another finished segment of the same log, or
+  is a copy. Segments that are still being written are not considered.
+* The latest version of a document stays, even if it is a tombstone: an earlier version
+  may be in the log of another machine, or in a follower that is behind.
+* A line with time and digest replaces each dropped version.
+* Damaged segments and the provenance are not changed.
 """
 
 from __future__ import annotations
@@ -50,23 +49,23 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.members import GzipMember
 
 _DRAFT: Final = ".draft"
-_COPIED_BYTES: Final = 1024 * 1024  # at once
+_COPIED_BYTES: Final = 1024 * 1024  # per read
 _DROPPED_BYTES: Final = 1024 * 1024  # of lines in one member
 _WAIT_SECS: Final = 0.1
 
 
 @dataclass(slots=True)
 class CompactionReport:
-    """What a compaction has done.
+    """Result of a compaction.
 
     Attributes:
-        n_segments: finished ones, which were looked at.
-        n_written: were written anew.
-        n_damaged: were left alone as they are damaged.
+        n_segments: finished segments that were examined.
+        n_written: rewritten segments.
+        n_damaged: segments not rewritten because they are damaged.
         n_dropped: versions.
-        n_bytes_before: of the files that were written anew.
-        n_bytes_after: of those in their place.
-        n_read: old files that could not be removed yet, since somebody reads.
+        n_bytes_before: of the rewritten files.
+        n_bytes_after: of those that replace them.
+        n_read: old files that could not be removed yet because of a reader.
     """
 
     n_segments: int = 0
@@ -85,26 +84,26 @@ def compact(
     patience_secs: float = 10.0,
     scratch: Path | None = None,
 ) -> CompactionReport:
-    """Drop versions that were replaced from the finished segments of a log.
+    """Drop replaced versions from the finished segments of a log.
 
     Args:
-        log: that others may read and write meanwhile.
-        least_share: of the bytes of a segment's statements; one of which less can be
-            dropped is left as it is. 0: whatever can be dropped is.
-        patience_secs: wait at most so long for readers; what they still read is
-            removed by the next compaction.
+        log: others may read and write it at the same time.
+        least_share: rewrite a segment only if at least this share of its bytes can be
+            dropped. 0: if anything can be dropped.
+        patience_secs: longest wait for readers; the next compaction removes the files
+            that they still read.
         scratch: folder of scratch files; by default that of the system.
 
     Raises:
         ConfigError: another compaction is running.
-        StoreFault: the disk is full, or cannot be read.
+        StoreFault: the disk is full or cannot be read.
     """
     with _disk_fault():
         directory_fd = os.open(log.root / "quads", os.O_RDONLY)
         try:
             with replacing(directory_fd) as is_alone:
                 if not is_alone:
-                    raise ConfigError(f"{log.root}: is being compacted already")
+                    raise ConfigError(f"{log.root}: another compaction is running")
                 compaction = _Compaction(log, directory_fd)
                 return compaction.run(least_share, patience_secs, scratch)
         finally:
@@ -112,7 +111,7 @@ def compact(
 
 
 class _Compaction:
-    """One compaction; all files are named beside `directory_fd`, which may be moved."""
+    """One compaction; files are relative to `directory_fd`: the folder may move."""
 
     def __init__(self, log: CrawlLog, directory_fd: int) -> None:
         self._log, self._directory_fd = log, directory_fd
@@ -138,7 +137,7 @@ class _Compaction:
 
     def _replace(self, path: Path, latest: LatestVersions) -> None:
         name = next_revision(path.name)
-        # A file of its own: where locks are not shared, another may write one, too.
+        # A unique name: without shared locks, another process may write one, too.
         draft = f".{name}.{secrets.token_hex(6)}{_DRAFT}"
         try:
             n_bytes = self._write(path, draft, latest)
@@ -160,7 +159,7 @@ class _Compaction:
         report.n_bytes_after += n_bytes
 
     def _write(self, path: Path, draft: str, latest: LatestVersions) -> int:
-        """Write what is kept of a segment to a file; return its length."""
+        """Write the kept content of a segment to a file; return its length."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         fd = os.open(draft, flags, 0o644, dir_fd=self._directory_fd)
         try:
@@ -179,7 +178,7 @@ class _Compaction:
                 os.unlink(path.name, dir_fd=self._directory_fd)
 
     def _remove_superseded(self, patience_secs: float) -> None:
-        """Remove segments that have a later revision, once nobody reads."""
+        """Remove superseded segments when no reader is left."""
         paths = list_superseded(self._log.root / "quads")
         deadline = time.monotonic() + patience_secs
         while paths:
@@ -199,7 +198,7 @@ class _Compaction:
 def _is_finished(path: Path) -> bool:
     try:
         fd = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:  # there was nothing in it
+    except FileNotFoundError:  # it was empty
         return False
     try:
         return is_sealed(fd, os.fstat(fd).st_size)
@@ -210,7 +209,7 @@ def _is_finished(path: Path) -> bool:
 def _wanted(
     segments: Sequence[Path], latest: LatestVersions, least_share: float
 ) -> Iterator[Path]:
-    """Yield the segments of which enough can be dropped."""
+    """Yield the segments with enough bytes to drop."""
     for path in segments:
         name = path.name
         n_bytes, n_kept_bytes = latest.n_bytes[name], latest.n_kept_bytes[name]
@@ -220,7 +219,7 @@ def _wanted(
 
 
 def _iter_kept(path: Path, latest: LatestVersions) -> Iterator[bytes]:
-    """Yield the members of a segment without the versions that were replaced."""
+    """Yield the members of a segment without the replaced versions."""
     fd = os.open(path, os.O_RDONLY)
     try:
         copy = _SegmentCopy(path, fd, latest)
@@ -245,7 +244,7 @@ class _SegmentCopy:
         self._n_dropped_bytes = 0
 
     def of_member(self, member: GzipMember) -> Iterator[bytes]:
-        """Yield what takes the place of a member."""
+        """Yield the bytes that replace a member."""
         first = self._number
         kept = []
         for each in iter_documents(self._path, self._fd, member):
@@ -263,7 +262,7 @@ class _SegmentCopy:
             yield from self.dropped_lines()
 
     def check_end(self) -> None:
-        """Raise `TornMember` if not all versions came that were found before."""
+        """Raise `TornMember` if fewer versions were read than `find_latest` found."""
         if self._number != self._latest.n_versions[self._path.name]:
             raise TornMember(self._path)
 
@@ -275,7 +274,7 @@ class _SegmentCopy:
         self._n_dropped_bytes += len(line)
 
     def dropped_lines(self) -> Iterator[bytes]:
-        """Yield a member with what is left of the versions dropped since the last."""
+        """Yield a member with the lines of versions dropped since the last call."""
         if self._dropped:
             yield pack_member(b"".join(self._dropped))
         self._dropped.clear()
@@ -293,7 +292,7 @@ def _iter_copied(fd: int, member: GzipMember) -> Iterator[bytes]:
 
 
 def _packed(documents: Sequence[LogDocument]) -> bytes:
-    """Return documents as one member; those that shared one were small."""
+    """Return documents as one member; documents that share a member are small."""
     packer = MemberPacker()
     packed = []
     for document in documents:

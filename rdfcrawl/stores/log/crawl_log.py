@@ -1,9 +1,9 @@
 """Read the log of a crawl from a checkpoint on, also while workers write it.
 
-Whatever is read ends at the border of a member, so that a document is read as a whole
-or not at all. A member that is incomplete, and all that comes after it, is left for
-later: its worker still writes it, or the next start of a worker cuts it off. In a
-segment that is finished, it is damaged: that is told once, and the others are read.
+Reading stops only between members, so a document is read completely or not at all. An
+incomplete member, and everything after it, is left for later: its worker is still
+writing, or the next worker cuts it off. In a finished segment an incomplete member is
+damage: it is reported once, and the members after it are read.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class CrawlLog:
         root: `CRAWL_DIR/<CRAWL_ID>`.
 
     Attributes:
-        damages: that were found while reading, each once.
+        damages: found while reading, each once.
 
     Raises:
-        ConfigError: there is no log, or a later version of rdfcrawl has written it.
+        ConfigError: there is no log, or a later version of rdfcrawl wrote it.
     """
 
     def __init__(self, root: Path) -> None:
@@ -71,7 +71,7 @@ class CrawlLog:
         return found
 
     def begin(self) -> Checkpoint:
-        """Return the checkpoint before all that is in the log."""
+        """Return the checkpoint at the start of the log."""
         return Checkpoint(self.identity.log, self.identity.generation)
 
     def read(
@@ -81,21 +81,21 @@ class CrawlLog:
         has_provenance: bool = True,
         segments: Sequence[Path] | None = None,
     ) -> Iterator[LogBatch]:
-        """Yield what stands behind a checkpoint, up to what is whole now.
+        """Yield the complete members behind a checkpoint.
 
         No segment is removed until the iterator is exhausted or closed.
 
         Args:
-            after: of this log; that of another generation counts as its beginning.
-            has_provenance: provenance is read, too, after the documents.
-            segments: of `segments`, that are read; by default all that are there.
+            after: of this log; one of another generation counts as its beginning.
+            has_provenance: also read the provenance, after the documents.
+            segments: read only these, of `segments`; by default all.
 
         Raises:
-            ConfigError: a later version of rdfcrawl writes the log now.
+            ConfigError: the log now has the format of a later version of rdfcrawl.
             OSError: the disk cannot be read.
         """
         identity = read_identity(self.root / _QUADS)
-        if identity is None:  # `fresh=1` has moved it away, and nothing came since
+        if identity is None:  # moved away by `fresh=1`, and empty since
             return
         self.identity = identity
         start = self.begin()
@@ -108,21 +108,21 @@ class CrawlLog:
             yield from self._batches(start, paths)
 
     def check_kept(self, identity: LogIdentity | None) -> None:
-        """Check that the log is still where it was: what is gone was passed over.
+        """Check that the log was not moved while it was read: files may be missed.
 
         Args:
             identity: of the log before it was read.
 
         Raises:
-            ConfigError: `fresh=1` has moved it aside, or somebody else.
+            ConfigError: `fresh=1` or a person has moved it aside.
         """
         if read_identity(self.root / _QUADS) != identity:
-            raise ConfigError(f"{self.root}: was begun anew while it was read")
+            raise ConfigError(f"{self.root}: was replaced while it was read")
 
     def segments(self) -> list[Path]:
-        """Return the segments of documents that are there now.
+        """Return the current segments of documents.
 
-        Keep them there by `segment_lock.reading`.
+        `segment_lock.reading` keeps them in place.
         """
         return list(self._paths(has_provenance=False).values())
 
@@ -131,7 +131,7 @@ class CrawlLog:
         if generation == self.identity.generation:
             return self.root / _QUADS
         for folder in self.root.glob(f"before-*/{_QUADS}"):
-            with suppress(ConfigError):  # somebody has damaged it
+            with suppress(ConfigError):  # a damaged identity
                 found = read_identity(folder)
                 wanted = self.identity.log, generation
                 if found and (found.log, found.generation) == wanted:
@@ -147,14 +147,14 @@ class CrawlLog:
                     read = _read_content
                 offset = start.offsets.get(name, 0)
                 for found, end in iter_read(
-                    path, name, offset, read=read, tell=self._note_damage
+                    path, name, offset, read=read, on_damage=self._note_damage
                 ):
                     gathered.add(found)
                     gathered.offsets[name] = end
                     if gathered.is_full:
                         yield gathered.take()
         except OSError:
-            if gathered.has_read:  # what comes before is none the worse
+            if gathered.has_read:  # the members before the error are valid
                 yield gathered.take()
             raise
         if gathered.has_read:
@@ -175,7 +175,7 @@ class CrawlLog:
                 left = path.stat().st_size - offsets.get(name, 0)
             except FileNotFoundError:
                 continue
-            # A seal alone holds nothing.
+            # A seal has no content.
             n_bytes += left if left > len(SEAL) else 0
         return n_bytes
 
@@ -199,7 +199,7 @@ def _read_documents(path: Path, fd: int, member: GzipMember) -> _Documents:
 
 
 class _GatheredBatch:
-    """A batch that grows member by member."""
+    """A batch to which members are added."""
 
     def __init__(self, start: Checkpoint, paths: dict[str, Path]) -> None:
         self._start, self.paths = start, paths

@@ -1,7 +1,7 @@
-"""Read the log of decisions: why URIs were found and not queued.
+"""Read the log of decisions: why URIs were found but not queued.
 
-A line has two IRIs in angle brackets, the URI and the reason, behind the mark of the
-document that led to it, with the time of the decision.
+A line has two IRIs in angle brackets, the URI and the reason. The mark of the document
+that led to the URI precedes it, with the time of the decision.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DECISION_IRI: Final = "urn:rdfcrawl:decision:"
 OPERATOR: Final = "urn:rdfcrawl:operator"
-"""What stands for the parent of seeds."""
+"""Parent of seeds."""
 
 _FOLDER: Final = "decisions"
 _LINE: Final = re.compile(
@@ -34,10 +34,10 @@ class LoggedDecision:
     """A decision not to queue a URI.
 
     Attributes:
-        uri: that was found.
+        uri: the URI that was found.
         reason: a value of `errors.Decision`; a later version may have others.
         parent: the document that led to it; empty if the operator named it.
-        ms: when that was decided, Unix time.
+        ms: time of the decision, Unix time.
     """
 
     uri: str
@@ -47,31 +47,33 @@ class LoggedDecision:
 
 
 def iter_decisions(
-    root: Path, wants: Callable[[bytes], bool], tell: Callable[[SegmentDamage], None]
+    root: Path,
+    is_wanted: Callable[[bytes], bool],
+    on_damage: Callable[[SegmentDamage], None],
 ) -> Iterator[LoggedDecision]:
     """Yield the decisions in the log of a crawl, in the order of its segments.
 
     Args:
-        root: `CRAWL_DIR/<CRAWL_ID>`; without a log of decisions, there are none.
-        wants: told the content of a member, returns whether to read it.
-        tell: of damage.
+        root: `CRAWL_DIR/<CRAWL_ID>`; if it has no log of decisions, nothing is yielded.
+        is_wanted: takes the content of a member, returns whether to read it.
+        on_damage: called with each damaged part.
 
     Raises:
         OSError: the disk cannot be read.
     """
-    for content in iter_members_with(root, _FOLDER, wants, tell):
+    for content in iter_members_with(root, _FOLDER, is_wanted, on_damage):
         yield from read_decisions(content)
 
 
 def read_decisions(
     content: bytes, is_wanted: Callable[[bytes], bool] = bool
 ) -> Iterator[LoggedDecision]:
-    """Yield the decisions in some whole lines of a log.
+    """Yield the decisions in complete lines of a log.
 
     Args:
         content: the lines.
-        is_wanted: told a URI, returns whether decisions about it are wanted; by
-            default, all are.
+        is_wanted: takes a URI, returns whether to yield its decisions; by default,
+            all are yielded.
     """
     mark: re.Match[bytes] | None = None
     for line in content.split(b"\n"):

@@ -1,4 +1,4 @@
-"""Documents as they stand in the log, and how far the log has been read."""
+"""Documents in the log, and checkpoints of its readers."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _DROPPED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far a log has been read.
+    """Position of a reader in a log.
 
     Attributes:
         log: name of the log.
-        generation: of the log; offsets of another one mean nothing.
+        generation: of the log; offsets of another generation are invalid.
         offsets: by `quads/<segment>` and `provenance/<segment>`, each the end of the
             last member that was read.
     """
@@ -46,7 +46,7 @@ class Checkpoint:
 
 
 class DocumentPlace(NamedTuple):
-    """Where a version of a document stands in a log.
+    """Position of a version of a document in a log.
 
     Attributes:
         segment: its name.
@@ -69,7 +69,7 @@ class LogDocument:
         graph: IRI of the document.
         version_ms: start of its fetch, Unix time in ms.
         digest: of its statements, as they are written.
-        n_bytes: length of its statements; 0: the document is gone, or says nothing.
+        n_bytes: length of its statements; 0 if the document is gone or empty.
     """
 
     graph: str
@@ -88,12 +88,12 @@ class LogDocument:
 
     @property
     def segment(self) -> str:
-        """Name of the segment that has the version."""
+        """Name of the segment that contains the version."""
         return self._path.name
 
     @property
     def place(self) -> DocumentPlace:
-        """Where the version stands, until its segment is written anew."""
+        """Position of the version, valid until its segment is rewritten."""
         member = self._member
         return DocumentPlace(self.segment, member.offset, member.n_bytes, self._ordinal)
 
@@ -104,7 +104,7 @@ class LogDocument:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the statements cannot be read any more: their segment has gone."""
+        """Whether the statements can no longer be read: their segment is gone."""
         return self._quads is None and not os.path.exists(self._path)  # noqa: PTH110
 
     @property
@@ -113,7 +113,7 @@ class LogDocument:
         return self._quads
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the statements as N-Quads in whole lines, about 256 KiB at a time.
+        """Yield the statements as N-Quads in complete lines, about 256 KiB at a time.
 
         Raises:
             OSError: the segment is gone, or cannot be read.
@@ -159,7 +159,7 @@ class DroppedVersion:
 
     @property
     def line(self) -> bytes:
-        r"""Line that is left of a version in a segment: a comment of N-Quads.
+        r"""Line that replaces the version in its segment: a comment of N-Quads.
 
         >>> DroppedVersion("http://e/", 1, bytes(16), 0).line
         b'#\tdropped <http://e/> 1 00000000000000000000000000000000 0\n'
@@ -174,10 +174,10 @@ class LogBatch:
     """Documents that follow each other in a log.
 
     Attributes:
-        documents: in their order; of one document there may be several versions.
-        provenance: statements about the crawl, which are added to those before.
+        documents: in their order; a document may occur in several versions.
+        provenance: statements about the crawl since the previous batch.
         checkpoint: behind the batch.
-        dropped: earlier versions that are not in the log any more.
+        dropped: earlier versions that are no longer in the log.
     """
 
     documents: tuple[LogDocument, ...]
@@ -187,7 +187,7 @@ class LogBatch:
 
     @property
     def is_lost(self) -> bool:
-        """Whether a document cannot be read any more, as the log was moved aside."""
+        """Whether a document can no longer be read, since the log was moved aside."""
         return any(document.is_lost for document in self.documents)
 
 
@@ -219,9 +219,9 @@ def made_document(graph: str, version: tuple[int, bytes], quads: bytes) -> LogDo
 def read_places(
     folder: Path, places: Iterable[DocumentPlace]
 ) -> Iterator[tuple[DocumentPlace, LogDocument]]:
-    """Yield the versions that stand at some places; those of a member together.
+    """Yield the versions at the given places; those of one member together.
 
-    What is not there any more, or is damaged, is left out.
+    Versions that are gone or damaged are skipped.
 
     Args:
         folder: of the segments.
@@ -242,7 +242,7 @@ def _read_member(
     except OSError:
         return []
     try:
-        # The others may be many, and are not held.
+        # Filter while reading: a member may have many other documents.
         return [
             each
             for each in iter_documents(path, fd, member)
@@ -257,10 +257,10 @@ def _read_member(
 def iter_documents(
     path: Path, fd: int, member: GzipMember
 ) -> Iterator[LogDocument | DroppedVersion]:
-    """Yield the documents of one member of a segment, or what is left of them.
+    """Yield the documents of one member of a segment, and its dropped versions.
 
     Raises:
-        TornMember: the member is damaged; its documents are not to be used.
+        TornMember: the member is damaged; discard the documents yielded so far.
     """
     blocks = iter_lines(iter_content(fd, member))
     reading: _Reading | None = None

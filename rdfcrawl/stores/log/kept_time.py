@@ -1,8 +1,8 @@
-"""The time up to which a crawl has come on a machine: a clock set back is noticed.
+"""Detect a clock that was set back between two runs on a machine.
 
-Of several versions of a document the latest one counts. A worker that begins after the
-clock was set back would write versions that are older than those which they are to
-replace. So it goes on from the time that is kept here, in `clock.txt` of the crawl.
+The latest version of a document counts. After the clock was set back, a worker would
+write versions older than those they replace. So each worker keeps its time in
+`clock.txt` of the crawl, and the next one continues from there.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AHEAD_MS: Final = 86_400_000
-"""How far the time that is kept may be ahead: one further ahead was a wrong one."""
+"""Ignore a kept time that is further ahead: the clock was wrong then."""
 
 _NAME: Final = "clock.txt"
 _MOST_DIGITS: Final = 16
-_LEAST_TOLD_MS: Final = 1000
+_LEAST_REPORTED_MS: Final = 1000
 
 
 class KeptTime:
-    """The time that the workers of a crawl on this machine have come to.
+    """The latest time that the workers of a crawl have reached on this machine.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
@@ -37,34 +37,34 @@ class KeptTime:
     def __init__(self, root: Path) -> None:
         self._path = root / _NAME
 
-    def go_on(self) -> None:
-        """Let the time of this process go on from there, if it is ahead of the clock.
+    def resume(self) -> None:
+        """Continue from the kept time, if it is ahead of the clock.
 
-        The operator is told. More than a day it is not followed.
+        A warning reports the difference. More than a day ahead is not followed.
         """
         ahead_ms = self._read() - now_ms()
         if ahead_ms <= 0:
             return
         if ahead_ms > MOST_AHEAD_MS:
             logger.warning(
-                "the clock is %.1f days behind what this crawl has stored: until then,"
-                " nothing that is fetched replaces it",
+                "the clock is %.1f days behind the last document of this crawl: until"
+                " then, no fetched document replaces a stored one",
                 ahead_ms / MOST_AHEAD_MS,
             )
             return
         begin_at(now_ms() + ahead_ms)
-        if ahead_ms >= _LEAST_TOLD_MS:
+        if ahead_ms >= _LEAST_REPORTED_MS:
             logger.warning(
-                "the clock was set back by %d s since the last run: the times of this"
-                " crawl go on from then",
+                "the clock was set back by %d s since the last run: this crawl goes on"
+                " from the time of that run",
                 ahead_ms // 1000,
             )
 
     def keep(self) -> None:
-        """Keep the present time.
+        """Keep the current time.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk cannot be written.
         """
         now = now_ms()
         if self._read() >= now:
@@ -79,7 +79,7 @@ class KeptTime:
             raise
 
     def _read(self) -> int:
-        """Return the time that is kept, in ms; 0 if there is none."""
+        """Return the kept time in ms; 0 if there is none."""
         try:
             with self._path.open("rb") as file:
                 digits = file.read(_MOST_DIGITS).strip()

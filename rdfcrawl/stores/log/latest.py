@@ -1,9 +1,9 @@
-"""Choose the latest version of each document in a log, in bounded memory.
+"""Find the latest version of each document in a log, in bounded memory.
 
-The log is read twice. In between, each version is 56 bytes in one of 256 scratch files,
-by the hash of its document; of each file, the latest are marked by one bit a version.
-100 million versions take 5.6 GB of scratch space, 13 MB for the bits, and about 100 MB
-for one file at a time. A file of many more versions is read part by part.
+The log is read twice. The first pass writes 56 bytes per version to one of 256 scratch
+files, chosen by the hash of the document; in each file, one bit per version marks the
+latest. 100 million versions take 5.6 GB of scratch space, 13 MB for the bits, and about
+100 MB for one file at a time. Larger files are processed in parts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 # Key of the document, version, digest, segment, number in the segment, length.
 _RECORD: Final = struct.Struct(">16sQ16sIIQ")
 _FILES: Final = 256
-_HELD_BYTES: Final = 64 * 1024  # of each file, before it is on disk
+_HELD_BYTES: Final = 64 * 1024  # of each file in memory
 _READ_RECORDS: Final = 4096
 _PART_RECORDS: Final = 500_000  # in memory, of some 250 bytes each
 
 
 class StoredPiece(NamedTuple):
-    """Whole lines of one document; its pieces follow each other.
+    """Complete lines of one document; its pieces follow each other.
 
     Attributes:
         graph: IRI of the document.
@@ -58,7 +58,7 @@ def iter_latest(directory: Path) -> Iterator[StoredPiece]:
         directory: `CRAWL_DIR/<CRAWL_ID>/quads`.
 
     Raises:
-        ConfigError: no crawl has stored anything there, or it was begun anew.
+        ConfigError: no crawl has stored anything there, or the log was replaced.
         OSError: a disk cannot be read, or is full.
     """
     for document in iter_latest_documents(CrawlLog(directory.parent)):
@@ -73,15 +73,15 @@ def iter_latest_documents(
 ) -> Iterator[LogDocument]:
     """Yield the latest version of each document, in the order of the log.
 
-    Those without statements are among them. What is written meanwhile is left out, and
-    of the same version written twice, one is yielded.
+    Tombstones are included. Documents written after the start are left out, and a
+    version that was written twice is yielded once.
 
     Args:
         log: that is read.
         scratch: folder of the scratch files; by default that of the system.
 
     Raises:
-        ConfigError: `fresh=1` has moved the log aside meanwhile.
+        ConfigError: `fresh=1` has moved the log aside while it was read.
         OSError: a disk cannot be read, or is full.
     """
     folder = log.root / "quads"
@@ -100,10 +100,10 @@ class LatestVersions:
     """Which versions in some segments are the latest of their documents.
 
     Attributes:
-        n_versions: all that were found, by segment.
-        n_bytes: of the statements of all, by segment.
-        n_kept: those that are the latest, by segment.
-        n_kept_bytes: of their statements.
+        n_versions: number of all versions, by segment.
+        n_bytes: length of the statements of all versions, by segment.
+        n_kept: number of latest versions, by segment.
+        n_kept_bytes: length of their statements.
     """
 
     n_versions: Counter[str]
@@ -153,7 +153,7 @@ def find_latest(
 def iter_numbered(
     log: CrawlLog, segments: Sequence[Path]
 ) -> Iterator[tuple[LogDocument, int]]:
-    """Yield all versions in some segments with their number in their segment."""
+    """Yield all versions in some segments with their number within the segment."""
     current, number = "", 0
     for batch in log.read(log.begin(), has_provenance=False, segments=segments):
         for document in batch.documents:
@@ -187,11 +187,11 @@ def iter_parts(
 ) -> Iterator[Iterator[tuple[Any, ...]]]:
     """Yield the records of a scratch file in parts that fit in memory.
 
-    All records of a document are in one part. Each part is read before the next.
+    All records of a document are in one part. Read each part before the next.
 
     Args:
         file: of records.
-        record: their form; the key of the document comes first.
+        record: its format; the key of the document comes first.
     """
     n_parts = 1 + file.seek(0, os.SEEK_END) // (record.size * _PART_RECORDS)
     for part in range(n_parts):
@@ -207,6 +207,6 @@ def _records(
             yield from record.iter_unpack(some)
             continue
         for found in record.iter_unpack(some):
-            # The first byte has chosen the file.
+            # The first byte already selects the file.
             if int.from_bytes(found[0][1:5], "big") % n_parts == part:
                 yield found

@@ -1,8 +1,8 @@
-"""Read the log of links: what the documents of a crawl link to, as it was found.
+"""Read the log of links: the links of each document, as they were found.
 
-A line has two IRIs in angle brackets, relation and target, behind the mark of its
-document. The log is never compacted: when a URL was first linked to is in the earliest
-version of a document.
+A line has two IRIs in angle brackets, relation and target; the mark of its document
+precedes it. The log is never compacted, since the earliest version of a document shows
+when a URL was first linked.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class DocumentLinks:
 
 @dataclass(frozen=True, slots=True)
 class LinkBatch:
-    """Documents whose links stand together in the log.
+    """Documents whose links are in the same member of the log.
 
     Attributes:
-        documents: in their order; of one document there may be several versions, and
-            one version twice.
-        offsets: how far each segment has been read, to go on from.
+        documents: in their order; a document may occur in several versions, and a
+            version twice.
+        offsets: how far each segment has been read; the next read starts here.
     """
 
     documents: tuple[DocumentLinks, ...]
@@ -59,21 +59,20 @@ class LinkLog:
     """The log of links of a crawl.
 
     Args:
-        root: `CRAWL_DIR/<CRAWL_ID>`; without a log of links in it, there is nothing to
-            read.
+        root: `CRAWL_DIR/<CRAWL_ID>`; if it has no log of links, nothing is read.
 
     Attributes:
-        damages: that were found while reading, each once.
+        damages: found while reading, each once.
     """
 
     root: Path
     damages: dict[SegmentDamage, None] = field(default_factory=dict)
 
     def read(self, after: Mapping[str, int] | None = None) -> Iterator[LinkBatch]:
-        """Yield what is in the log now, a batch for each member of a segment.
+        """Yield the current content of the log, a batch for each member of a segment.
 
         Args:
-            after: offsets of an earlier batch, to read what came since.
+            after: offsets of an earlier batch, to read only later ones.
 
         Raises:
             OSError: the disk cannot be read.
@@ -90,7 +89,7 @@ class LinkLog:
                     name,
                     offsets.get(name, 0),
                     read=partial(_read_member, path),
-                    tell=self._note_damage,
+                    on_damage=self._note_damage,
                 ):
                     offsets[name] = end
                     yield LinkBatch(documents, dict(offsets))
@@ -109,7 +108,7 @@ def _read_member(path: Path, fd: int, member: GzipMember) -> tuple[DocumentLinks
 
 def _links_of(document: LogDocument) -> Iterator[tuple[str, str]]:
     for piece in document.pieces():
-        # Not `splitlines`: an IRI may have other ends of lines, as U+2028.
+        # Not `splitlines`: an IRI may contain other line ends, such as U+2028.
         for line in piece.decode("utf-8", "replace").split("\n"):
             relation, _, target = line[1:-1].partition("> <")
             if target:

@@ -1,4 +1,4 @@
-"""Find the folder of the crawl that a command is about."""
+"""Find the folder of a command's crawl."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_crawl(settings: BaseSettings) -> Path:
     """Return the folder of the crawl `CRAWL_ID`, or of the only one in `CRAWL_DIR`.
 
     Raises:
-        ConfigError: there is none that has stored anything, or there are several.
+        ConfigError: no crawl has stored anything, or there are several.
     """
     folder = crawl_folder(settings)
     crawl_id = settings.get("CRAWL_ID")
@@ -43,13 +43,13 @@ def find_crawl(settings: BaseSettings) -> Path:
         raise ConfigError(f"CRAWL_DIR={folder}: no crawl has stored anything here")
     if len(names) > 1:
         raise ConfigError(
-            f"CRAWL_DIR={folder}: say -s CRAWL_ID=NAME; there are {', '.join(names)}"
+            f"CRAWL_DIR={folder}: add -s CRAWL_ID=NAME; there are {', '.join(names)}"
         )
     return folder / names[0]
 
 
 def _check_stores(roots: Iterable[Path]) -> None:
-    """Raise `ConfigError` if crawls have stores that only their own classes read."""
+    """Raise `ConfigError` if crawls use stores that only their own classes can read."""
     own = [
         root.name
         for root in roots
@@ -57,6 +57,6 @@ def _check_stores(roots: Iterable[Path]) -> None:
     ]
     if own:
         raise ConfigError(
-            f"CRAWL_ID={', '.join(own)}: the statements are in a STORE of its own; this"
-            " command reads those of STORE=segments alone"
+            f"CRAWL_ID={', '.join(own)}: this command reads only STORE=segments, and"
+            " the crawl used another STORE"
         )

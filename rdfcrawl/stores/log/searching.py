@@ -1,4 +1,4 @@
-"""Look through a log of a crawl for members of segments that may have something."""
+"""Search a log of a crawl for members of segments."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 def iter_members_with(
     root: Path,
     kind: str,
-    wants: Callable[[bytes], bool],
-    tell: Callable[[SegmentDamage], None],
+    is_wanted: Callable[[bytes], bool],
+    on_damage: Callable[[SegmentDamage], None],
 ) -> Iterator[bytes]:
     """Yield the content of wanted members, in the order of the segments.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
-        kind: folder of the log in it; if it is not there, there is nothing to read.
-        wants: told the content of a member, returns whether to yield it.
-        tell: of damage.
+        kind: folder of the log in it; if it is missing, nothing is yielded.
+        is_wanted: takes the content of a member, returns whether to yield it.
+        on_damage: called with each damaged part.
 
     Raises:
         OSError: the disk cannot be read.
@@ -41,14 +41,14 @@ def iter_members_with(
     with reading(folder):
         for path in list_segments(folder):
             name = f"{kind}/{path.name}"
-            read = partial(_read_member, wants)
-            for content, _ in iter_read(path, name, 0, read=read, tell=tell):
+            read = partial(_read_member, is_wanted)
+            for content, _ in iter_read(path, name, 0, read=read, on_damage=on_damage):
                 if content is not None:
                     yield content
 
 
 def _read_member(
-    wants: Callable[[bytes], bool], fd: int, member: GzipMember
+    is_wanted: Callable[[bytes], bool], fd: int, member: GzipMember
 ) -> bytes | None:
     content = b"".join(iter_content(fd, member))
-    return content if wants(content) else None
+    return content if is_wanted(content) else None

@@ -1,4 +1,4 @@
-"""Read a segment member by member, past those that are damaged."""
+"""Read a segment member by member, and skip damaged ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SegmentDamage:
     Attributes:
         segment: its name in checkpoints.
         offset: of the first byte.
-        n_bytes: up to the next member that is whole.
+        n_bytes: up to the next intact member.
     """
 
     segment: str
@@ -35,7 +35,7 @@ class SegmentDamage:
     def __str__(self) -> str:
         return (
             f"damaged segment {self.segment}: {counted(self.n_bytes, 'byte')} from byte"
-            f" {self.offset} on cannot be read"
+            f" {self.offset} cannot be read"
         )
 
 
@@ -45,26 +45,26 @@ def iter_read(
     offset: int,
     *,
     read: Callable[[int, GzipMember], T],
-    tell: Callable[[SegmentDamage], None],
+    on_damage: Callable[[SegmentDamage], None],
 ) -> Iterator[tuple[T, int]]:
-    """Yield what `read` makes of each member of a segment, and the offset behind it.
+    """Yield the result of `read` for each member, and the offset behind the member.
 
-    A member that is torn ends the segment while it may be written to. Later, reading
-    goes on at the next member that is whole, and `tell` is called.
+    A torn member ends an unfinished segment. In a finished one, reading continues at
+    the next intact member, and `on_damage` is called.
 
     Args:
         path: of the segment; it may be gone.
         name: in checkpoints.
         offset: where a member begins, or the end.
-        read: given a descriptor and a member, raises `TornMember` if it is damaged.
-        tell: of damage.
+        read: takes a descriptor and a member, raises `TornMember` if it is damaged.
+        on_damage: called with each damaged part.
 
     Raises:
         OSError: the disk cannot be read.
     """
     try:
         fd = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:  # there was nothing in it
+    except FileNotFoundError:  # it was empty
         return
     try:
         n_bytes = os.fstat(fd).st_size
@@ -81,7 +81,7 @@ def iter_read(
             following = find_member(fd, n_bytes, offset + 1)
             if following is None:
                 return
-            tell(SegmentDamage(name, offset, following.offset - offset))
+            on_damage(SegmentDamage(name, offset, following.offset - offset))
             offset = following.offset
     except OSError as error:
         error.filename = error.filename or str(path)

@@ -1,5 +1,5 @@
-"""Judge what a crawl has stored by shapes (SHACL), beside the crawl.
+"""Validate the documents of a crawl with shapes (SHACL) while it runs.
 
-`follower` follows the log as a store does, `validator` has each document judged in a
-bounded process (`child`), and `findings` keeps and reports what was found.
+`follower` follows the log like a store, `validator` validates each document in a
+process with limits (`child`), and `findings` keeps and reports the results.
 """

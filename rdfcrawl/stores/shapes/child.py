@@ -1,13 +1,14 @@
-"""The process that judges documents: `python -m rdfcrawl.stores.shapes.child`.
+"""The process that validates documents: `python -m rdfcrawl.stores.shapes.child`.
 
-Arguments: the file of shapes, bytes of memory, seconds of CPU for each document. In:
-frames of a length (4 bytes, big endian) and as many bytes of N-Quads. Out: a frame of
-JSON for each, and one before, when the shapes are read. End of input ends the process.
+Arguments: the file of shapes, bytes of memory, seconds of CPU for each document. Input:
+frames of a length (4 bytes, big endian) and N-Quads of that length. Output: a frame of
+JSON after the shapes are read, and one for each document. The process ends with its
+input.
 """
 
 from __future__ import annotations
 
-import ctypes  # noqa: F401  # libraries want it, when its use is denied already
+import ctypes  # noqa: F401  # used by libraries after imports are denied
 import json
 import logging
 import os
@@ -41,26 +42,26 @@ _FORMATS: Final = {
 
 
 def main() -> None:
-    """Judge documents from standard input until it ends."""
+    """Validate documents from standard input until it ends."""
     path, memory_bytes, secs = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     logging.disable(logging.CRITICAL)  # it quotes documents
-    jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    jobs, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
         shapes = read_shapes(path)
-        # Also imports what is needed.
+        # Also imports all modules that `judge` needs.
         pyshacl.validate(rdflib.Graph(), shacl_graph=shapes, meta_shacl=True)
         judge(shapes, b"")
-    except Exception as error:  # whatever pyshacl raises
-        _send(answers, {"error": f"{type(error).__name__}: {_short(str(error))}"})
+    except Exception as error:  # pyshacl raises many kinds
+        _send(replies, {"error": f"{type(error).__name__}: {_short(str(error))}"})
         return
-    _send(answers, {})
+    _send(replies, {})
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     sys.dont_write_bytecode = True
-    confine()  # as far as the kernel does
+    confine()  # as far as the kernel supports
     sys.addaudithook(deny_side_effects)
     while header := jobs.read(LENGTH.size):
         quads = jobs.read(LENGTH.unpack(header)[0])
@@ -69,18 +70,18 @@ def main() -> None:
             found = judge(shapes, quads)
         except Exception as error:
             found = {"fault": f"{type(error).__name__}: {_short(str(error))}"}
-        _send(answers, found)
+        _send(replies, found)
 
 
 def read_shapes(path: Path) -> rdflib.Graph:
-    """Return a file of shapes: Turtle, or what its extension says."""
+    """Read a file of shapes: Turtle, unless its extension names another format."""
     kind = _FORMATS.get(path.suffix[1:].lower(), ox.RdfFormat.TURTLE)
     base = Path(normpath(path.absolute())).as_uri()
     return _graph(path.read_bytes(), kind, base)
 
 
 def judge(shapes: rdflib.Graph, quads: bytes) -> dict[str, Any]:
-    """Return what shapes find in a document: numbers by severity, and the first."""
+    """Return the results for a document: counts by severity, and the first results."""
     data = _graph(quads, ox.RdfFormat.N_QUADS)
     _, report, _ = pyshacl.validate(data, shacl_graph=shapes, inplace=True)
     if not isinstance(report, rdflib.Graph):
@@ -146,10 +147,10 @@ def _allow_cpu(secs: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def _send(answers: BinaryIO, members: dict[str, Any]) -> None:
+def _send(replies: BinaryIO, members: dict[str, Any]) -> None:
     payload = json.dumps(members).encode()
-    answers.write(LENGTH.pack(len(payload)) + payload)
-    answers.flush()
+    replies.write(LENGTH.pack(len(payload)) + payload)
+    replies.flush()
 
 
 if __name__ == "__main__":

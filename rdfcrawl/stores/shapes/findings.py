@@ -1,4 +1,4 @@
-"""What shapes have found in each document: a table in SQLite, and its report."""
+"""Results of the validation of each document: a table in SQLite, and its report."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ ORDER BY n_violations DESC, iri LIMIT ?
 
 
 class FindingsTable:
-    """Table of what was found in the latest version of each document.
+    """Table of the results for the latest version of each document.
 
     Changes are durable after `commit`.
 
     Args:
         path: of the database.
-        shapes: digest of the shapes; what was found by others is forgotten.
+        shapes: digest of the shapes; results of other shapes are deleted.
     """
 
     def __init__(self, path: Path, shapes: bytes) -> None:
@@ -80,7 +80,7 @@ class FindingsTable:
             self._db.execute("COMMIT")
 
     def close(self) -> None:
-        """Close the table, without what was not committed."""
+        """Close the table without committing."""
         self._db.close()
 
     def checkpoint(self, log: str) -> Checkpoint | None:
@@ -88,7 +88,7 @@ class FindingsTable:
         return read_checkpoint(self._db, log)
 
     def begin(self) -> None:
-        """Begin changes, or go on with them."""
+        """Begin a transaction, unless one is open."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
 
@@ -103,8 +103,8 @@ class FindingsTable:
         write_checkpoint(self._db, checkpoint)
         self._db.execute("COMMIT")
 
-    def wants(self, document: LogDocument, log: LogIdentity) -> bool:
-        """Return whether a version is to be judged; note the time of an equal one."""
+    def needs_validation(self, document: LogDocument, log: LogIdentity) -> bool:
+        """Return whether to validate a version; update the time of an equal one."""
         key = key_of(document.graph.encode())
         found = self._db.execute(
             "SELECT version, digest FROM documents WHERE key = ?", [key]
@@ -123,7 +123,7 @@ class FindingsTable:
     def put(
         self, document: LogDocument, found: ShapeFindings, log: LogIdentity
     ) -> None:
-        """Replace what was found in a document."""
+        """Replace the results for a document."""
         counts = dict(found.counts)
         violations = counts.pop("Violation", 0)
         warnings = counts.pop("Warning", 0)
@@ -150,13 +150,13 @@ class FindingsTable:
             last = rows[-1][0]
 
     def total(self) -> dict[str, int]:
-        """Return the numbers of all hosts."""
+        """Return the sums over all hosts."""
         rows = [row[1:] for row in self._db.execute(_COUNTS)]
         sums = map(sum, zip(*rows, strict=True)) if rows else (0,) * len(_COLUMNS)
         return dict(zip(_COLUMNS, sums, strict=True))
 
     def write_table(self, file: TextIO) -> None:
-        """Write a line for each host, those with most violations first."""
+        """Write a line for each host, most violations first."""
         rows = [(row[0] or "(no host)", *row[1:]) for row in self._db.execute(_COUNTS)]
         shown = [*rows[:_SHOWN_HOSTS], ("all", *self.total().values())]
         width = max(len(row[0]) for row in shown)
@@ -170,7 +170,7 @@ class FindingsTable:
             )
 
     def write_json(self, file: TextIO) -> None:
-        """Write one object: numbers by host, and documents in which was found some."""
+        """Write one object: numbers by host, and documents with results."""
         file.write(f'{{"total": {json.dumps(self.total())}, "hosts": {{')
         for number, (host, *counts) in enumerate(self._db.execute(_COUNTS)):
             found = json.dumps(dict(zip(_COLUMNS, counts, strict=True)))

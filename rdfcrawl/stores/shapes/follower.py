@@ -1,4 +1,4 @@
-"""Follow a crawl with shapes: `shapes:FILE`, or the argument `shapes=FILE`."""
+"""Validate a crawl with shapes: `shapes:FILE`, or the argument `shapes=FILE`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ logger = logging.getLogger(__name__)
 _MAX_SHAPES_BYTES: Final = 64 * 1024 * 1024
 _FINDINGS: Final = "findings.sqlite"
 _REPORT_SECS: Final = 10.0  # between two reports
-_REST: Final = 4  # times as long as the last report took, at least
+_REST: Final = 4  # least pause, as a multiple of the duration of the last report
 _NOTHING: Final = ShapeFindings()
 
 
 class ShapesFollower:
-    """Judge of the latest version of each document; see `stores.followers.protocol`.
+    """Validator of the latest version of each document; a follower of the log.
 
     Args:
         shapes: file of shapes.
@@ -43,18 +43,18 @@ class ShapesFollower:
         secs: of CPU time for each document.
     """
 
-    is_store: ClassVar[bool] = False  # each document is judged, whatever others say
+    is_store: ClassVar[bool] = False  # validates also documents stored elsewhere
 
     def __init__(self, shapes: Path, report: Path, *, secs: float = 10.0) -> None:
         self._shapes, self._folder = shapes, report
         self._validator = ShapesValidator(shapes, secs=secs)
         self._table: FindingsTable | None = None
         self._report_at = 0.0
-        self._found: dict[str, int] | None = None  # by the last report
+        self._found: dict[str, int] | None = None  # in the last report
 
     @classmethod
     def from_options(cls, uri: str, options: Mapping[str, object]) -> Self:
-        """Return the follower of a URI, whose shapes have been tried.
+        """Return the follower of a URI, after its shapes have been read.
 
         Raises:
             ConfigError: there is no such file, its shapes are wrong, pyshacl is
@@ -89,15 +89,15 @@ class ShapesFollower:
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError):  # the disk
                     raise
-                logger.warning("%s: damaged (%s), and made anew", path, error)
-                self._put_aside()
+                logger.warning("%s: damaged (%s), and rebuilt", path, error)
+                self._set_aside()
                 self._table = FindingsTable(path, digest)
             return self._table.checkpoint(log.log)
         except (OSError, sqlite3.DatabaseError) as error:
             raise opening_fault(path, error) from error
 
-    def _put_aside(self) -> None:
-        """Rename a damaged table: all that is in it comes from the log again."""
+    def _set_aside(self) -> None:
+        """Rename a damaged table; it is rebuilt from the log."""
         for suffix in ("-wal", "-shm"):
             (self._folder / f"{_FINDINGS}{suffix}").unlink(missing_ok=True)
         path = self._folder / _FINDINGS
@@ -105,11 +105,11 @@ class ShapesFollower:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Turn errors of the disk into a `StoreFault`; leave a damaged table.
+        """Turn errors of the disk into a `StoreFault`; set a damaged table aside.
 
         Raises:
-            StoreForgot: the table was damaged, and is made anew.
-            StoreFault: the disk refuses something.
+            StoreForgot: the table was damaged, and is rebuilt.
+            StoreFault: the disk cannot be read or written.
         """
         try:
             yield
@@ -120,8 +120,8 @@ class ShapesFollower:
             if self._table is not None:
                 self._table.close()
                 self._table = None
-            self._put_aside()
-            what = f"{self._folder / _FINDINGS}: damaged ({error}), and made anew"
+            self._set_aside()
+            what = f"{self._folder / _FINDINGS}: damaged ({error}), and rebuilt"
             raise StoreForgot(what) from error
 
     @property
@@ -131,7 +131,7 @@ class ShapesFollower:
         return self._table
 
     def apply(self, documents: Sequence[LogDocument]) -> None:
-        """Judge the latest versions.
+        """Validate the latest versions.
 
         Raises:
             StoreFault: the disk is full.
@@ -145,7 +145,7 @@ class ShapesFollower:
                 if known is None or document.version > known.version:
                     latest[document.graph] = document
             for document in latest.values():
-                if table.wants(document, self._log):
+                if table.needs_validation(document, self._log):
                     table.put(document, self._judge(document), self._log)
 
     def _judge(self, document: LogDocument) -> ShapeFindings:
@@ -157,7 +157,7 @@ class ShapesFollower:
         return self._validator.judge(document.quads)
 
     def commit(self, checkpoint: Checkpoint) -> None:
-        """Make the findings durable, with the checkpoint; renew the report at times.
+        """Make the results durable, with the checkpoint; write the report if due.
 
         Raises:
             StoreFault: the disk is full.
@@ -168,7 +168,7 @@ class ShapesFollower:
                 self._write_report()
 
     def renew(self, *, at_once: bool) -> None:
-        """Write the report, if all of the log has been judged.
+        """Write the report if the end of the log has been reached.
 
         Raises:
             StoreFault: the disk is full.
@@ -178,7 +178,7 @@ class ShapesFollower:
                 self._write_report()
 
     def close(self) -> None:
-        """Write the report, and end the process of the validator."""
+        """Write the report, and end the validator's process."""
         self._validator.close()
         table = self._table
         if table is None:
@@ -196,14 +196,14 @@ class ShapesFollower:
         return self._opened.earlier(log)
 
     def counts(self) -> dict[str, int]:
-        """Return what was found by the last report, as statistics."""
+        """Return the sums in the last report, as statistics."""
         found = self._found or self._opened.total()
         return {f"shapes/{name}": number for name, number in found.items()}
 
     def summary(self) -> str:
-        """Return what was found by the last report, and where that is."""
+        """Return the sums in the last report, and its path."""
         found = self._found or self._opened.total()
-        skipped = f", {found['skipped']:,} not judged" if found["skipped"] else ""
+        skipped = f", {found['skipped']:,} skipped" if found["skipped"] else ""
         return (
             f"{counted(found['violations'], 'violation')} in {found['violating']:,} of"
             f" {counted(found['documents'], 'document')}{skipped}:"

@@ -1,4 +1,4 @@
-"""Have documents judged by shapes in a process with bounded memory and time."""
+"""Validate documents with shapes in a process with limits of memory and time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.extras import install_hint
+from rdfcrawl.core.processes import bare_environment, finish, module_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 _LENGTH: Final = Struct(">I")
 _MEMORY_BYTES: Final = 2**30
 _START_SECS: Final = 120.0
-_SILENCE_FACTOR: Final = 4  # of CPU time; the child shares its CPU with others
+_SILENCE_FACTOR: Final = 4  # times the CPU time, since the child shares its CPU
 _READ_BYTES: Final = 64 * 1024
+_CHILD: Final = "rdfcrawl.stores.shapes.child"
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeFindings:
-    """What shapes find in one document.
+    """Results of the validation of one document.
 
     Attributes:
         counts: of results by severity: Violation, Warning, Info, or one of the shapes.
         named: the first results.
-        skipped: why the document was not judged, in a word; else empty.
+        skipped: why the document was not validated, in a word; else empty.
         detail: of `skipped`.
     """
 
@@ -46,7 +47,7 @@ class ShapeFindings:
 
 
 class ShapesValidator:
-    """A process that judges documents; it is started again when one was too much.
+    """A process that validates documents; restarted after a document that killed it.
 
     Args:
         path: of the shapes.
@@ -73,34 +74,25 @@ class ShapesValidator:
         if find_spec("pyshacl") is None:
             raise ConfigError(f"shapes: pyshacl is missing: {install_hint('shapes')}")
         child = self._child = subprocess.Popen(
-            [
-                *(
-                    sys.executable,
-                    "-m",
-                    "rdfcrawl.stores.shapes.child",
-                    str(self._path),
-                ),
-                *(str(_MEMORY_BYTES), str(self._secs)),
-            ],
+            module_command(
+                _CHILD, str(self._path), str(_MEMORY_BYTES), str(self._secs)
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # a crash may quote the document
-            env={
-                "PYTHONPATH": os.pathsep.join(entry or os.curdir for entry in sys.path),
-                "LANG": "C.UTF-8",
-            },
+            env=bare_environment(),
         )
-        answer = self._answer(child, _START_SECS)
-        if answer is None or "error" in answer:
+        reply = _read_reply(child, _START_SECS)
+        if reply is None or "error" in reply:
             self.close()
-            reason = (answer or {}).get("error", "cannot be read")
+            reason = (reply or {}).get("error", "cannot be read")
             raise ConfigError(f"shapes: {self._path}: {reason}")
 
     def judge(self, quads: bytes) -> ShapeFindings:
-        """Return what the shapes find in a document.
+        """Return the results for a document.
 
         Args:
-            quads: its statements, whatever graph they name.
+            quads: its statements; their graphs are ignored.
 
         Raises:
             ConfigError: as `start`.
@@ -114,45 +106,36 @@ class ShapesValidator:
         with suppress(BrokenPipeError):
             child.stdin.write(_LENGTH.pack(len(quads)) + quads)
             child.stdin.flush()
-        answer = self._answer(child, self._secs * _SILENCE_FACTOR)
-        if answer is None:
+        reply = _read_reply(child, self._secs * _SILENCE_FACTOR)
+        if reply is None:
             code = self.close()
             if code in {-signal.SIGXCPU, -signal.SIGKILL}:
                 return ShapeFindings(skipped="secs", detail="took too long")
             return ShapeFindings(skipped="crash", detail=f"exit status {code}")
-        if "fault" in answer:
-            return ShapeFindings(skipped="fault", detail=answer["fault"])
-        return ShapeFindings(answer["counts"], answer["named"])
-
-    def _answer(
-        self, child: subprocess.Popen[bytes], secs: float
-    ) -> dict[str, Any] | None:
-        """Return the next answer; None if there is none in time, or ever."""
-        if child.stdout is None:
-            return None
-        header = _read(child.stdout, _LENGTH.size, secs)
-        if header is None:
-            return None
-        payload = _read(child.stdout, _LENGTH.unpack(header)[0], secs)
-        found: dict[str, Any] | None = None if payload is None else json.loads(payload)
-        return found
+        if "fault" in reply:
+            return ShapeFindings(skipped="fault", detail=reply["fault"])
+        return ShapeFindings(reply["counts"], reply["named"])
 
     def close(self) -> int:
         """End the process; return its exit status."""
         child, self._child = self._child, None
         if child is None:
             return 0
-        if child.stdin is not None:
-            with suppress(BrokenPipeError):
-                child.stdin.close()
-        try:
-            code = child.wait(1.0)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            code = child.wait()
+        code = finish(child, patience_secs=1.0)
         if child.stdout is not None:
             child.stdout.close()
         return code
+
+
+def _read_reply(child: subprocess.Popen[bytes], secs: float) -> dict[str, Any] | None:
+    """Return the next reply; None if the child is silent for `secs` or has ended."""
+    if child.stdout is None:
+        return None
+    header = _read(child.stdout, _LENGTH.size, secs)
+    if header is None:
+        return None
+    payload = _read(child.stdout, _LENGTH.unpack(header)[0], secs)
+    return None if payload is None else json.loads(payload)
 
 
 def _read(pipe: IO[bytes], n_bytes: int, secs: float) -> bytes | None:

@@ -1,8 +1,8 @@
-"""The guard where connections are made: each address is judged when it is dialled.
+"""The guard at the moment of each connection: the dialled address is judged.
 
-Neither a redirect, nor a name that changes its address in between (DNS rebinding)
-leads past it, as what was judged is what is connected to. A connection that is kept
-and used again was judged when it was made.
+Neither a redirect nor a name that changes its address meanwhile (DNS rebinding)
+bypasses it, since the judged address is dialled. A reused connection was judged when it
+was opened.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from aiohappyeyeballs import AddrInfoType
 
 
-MAX_ADDRESSES: Final = 10_000  # whose ports are remembered, the latest used
+MAX_ADDRESSES: Final = 10_000  # least recently used ones are dropped
 
 _WORDS: Final = {
     RefusalCause.LOOPBACK: "a loopback address",
     RefusalCause.PRIVATE: "in a private network",
     RefusalCause.LINK_LOCAL: "a link-local address",
     RefusalCause.SHARED: "in the shared network of a provider",
-    RefusalCause.CLOUD: "an address within a cloud",
-    RefusalCause.DOCUMENTATION: "an address of documentation",
-    RefusalCause.BENCHMARK: "an address of benchmarks",
+    RefusalCause.CLOUD: "an internal address of a cloud",
+    RefusalCause.DOCUMENTATION: "a documentation address",
+    RefusalCause.BENCHMARK: "a benchmark address",
     RefusalCause.MULTICAST: "a multicast address",
     RefusalCause.UNSPECIFIED: "an unspecified address",
-    RefusalCause.TUNNEL: "an address that stands for another one",
-    RefusalCause.RESERVED: "no address of the public internet",
+    RefusalCause.TUNNEL: "a tunnel to another address",
+    RefusalCause.RESERVED: "not an address of the public internet",
     RefusalCause.OWN: "an address of this machine",
     RefusalCause.DENIED: "in a network of GUARD_DENY_NETS",
 }
@@ -49,7 +49,7 @@ class GuardBlocked(OSError):
     """The guard refuses a connection.
 
     Attributes:
-        is_of_name: no address of a name may be connected to; the name itself might.
+        is_of_name: all addresses of a name are refused, not the name itself.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class GuardBlocked(OSError):
 
     @property
     def fault(self) -> Fault:
-        """The fault of what would have been requested."""
+        """The fault of the request."""
         reason = Reason.DNS_BLOCKED if self.is_of_name else Reason.GUARD_BLOCKED
         return Fault(reason, self.detail[: Fault.MAX_DETAIL])
 
     @property
     def detail(self) -> str:
-        """What is refused, and the setting that would allow it."""
+        """The refused target, and the setting that would allow it."""
         return str(self.strerror)
 
 
 class ConnectionGate:
-    """Ask the guard about all connections of a process.
+    """Apply the guard to all connections of a process.
 
     Args:
         count: called with the reason of each refusal.
@@ -102,7 +102,7 @@ class ConnectionGate:
     ) -> None:
         """Check that a host, without brackets, may be connected to.
 
-        Names that are no address are not looked up.
+        Names are not looked up.
 
         Raises:
             GuardBlocked: it may not.
@@ -116,7 +116,7 @@ class ConnectionGate:
         """Return the addresses of a name that may be connected to.
 
         Raises:
-            GuardBlocked: there are others only.
+            GuardBlocked: all are refused.
         """
         refuses = self.guard.refuses_address
         allowed = [address for address in addresses if refuses(address) is None]
@@ -166,12 +166,12 @@ class ConnectionGate:
         self._count(why)
         is_of_name = False
         if why is RefusalCause.PORT and use is ConnectionUse.FTP_DATA:
-            text = f"port {port} of {host} is none for data of FTP"
+            text = f"port {port} of {host} is not a port for FTP data"
         elif why is RefusalCause.PORT:
             text = f"port {port} of {host} is not among GUARD_PORTS"
         elif why is RefusalCause.PORT_SCAN:
             most = self.guard.max_ports
-            # The same for all addresses of a name, or aiohttp makes one error of them.
+            # Identical for all addresses of a name, so that aiohttp raises one error.
             text = f"port {port} is beyond the {most} of its address (GUARD_MAX_PORTS)"
         elif why is RefusalCause.NO_CONTACT:
             text = f"{host} is on the open web, and USER_AGENT names no contact"

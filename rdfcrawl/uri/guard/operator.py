@@ -1,7 +1,7 @@
-"""URLs that the operator names, checked before the crawl begins.
+"""URLs of the operator, checked before the crawl begins.
 
-It is judged again when it is connected to, as everything is. Here only an operator who
-forgot a setting is told so at once.
+Each connection is judged again when it is made. This early check shows a forgotten
+setting before the crawl starts.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.uri.guard.policy import ConnectionUse, Guard, literal_address
 from rdfcrawl.uri.origin import port_of
 
-EXIT_CODE: Final = 3  # the crawl has finished, but a seed of the operator was refused
-MAX_NAMES: Final = 20  # are looked up
+EXIT_CODE: Final = 3  # the crawl finished, but the guard refused a seed
+MAX_NAMES: Final = 20  # to look up
 LOOKUP_SECS: Final = 3.0  # for all of them
-# All others are names with the port of their scheme, of which nothing shows.
-_shows = re.compile(r"[a-z]+://[^/?#]*(?:[0-9\]]|localhost)\.?(?:[/?#]|$)").match
+# All other URLs are names with a default port, which need a lookup.
+_needs_no_lookup = re.compile(
+    r"[a-z]+://[^/?#]*(?:[0-9\]]|localhost)\.?(?:[/?#]|$)"
+).match
 
 
 def refusal_of(url: str, guard: Guard) -> str:
@@ -33,7 +35,7 @@ def refusal_of(url: str, guard: Guard) -> str:
     >>> refusal_of("http://example.org:22/", Guard())
     'port 22 of example.org is not among GUARD_PORTS'
     """
-    if not (_shows(url) and is_of_web(url)):
+    if not (_needs_no_lookup(url) and is_of_web(url)):
         return ""
     host, port, use = _parts(url)
     try:
@@ -48,7 +50,7 @@ def refusal_of(url: str, guard: Guard) -> str:
 def looked_up_refusal(
     urls: Iterable[str], guard: Guard, *, looks_up: bool = True
 ) -> str:
-    """Return the first of requestable URLs that would be refused, and why; else "".
+    """Return the first requestable URL that would be refused, and why; else "".
 
     With `looks_up`, the first names are looked up; names without an address pass.
     """
@@ -74,14 +76,14 @@ def looked_up_refusal(
 
 
 def _look_up(names: dict[str, list[str]]) -> None:
-    """Fill in the addresses of names, as far as there is time."""
+    """Fill in the addresses of names, within `LOOKUP_SECS`."""
 
     def look_up(host: str) -> None:
         with suppress(OSError, UnicodeError):
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
             names[host] = [str(address[0]) for *_, address in found]
 
-    # Not a pool: nobody waits at the end for a lookup that hangs.
+    # Not a pool, which would wait at exit for a lookup that hangs.
     threads = [Thread(target=look_up, args=(each,), daemon=True) for each in names]
     for thread in threads:
         thread.start()

@@ -1,6 +1,7 @@
-"""Whether an address belongs to this machine. The kernel is asked for each connection.
+"""Check whether an address belongs to this machine, with a query to the kernel.
 
-A list of the interfaces would miss an address that was added after it was read.
+The kernel is queried for each connection: a list of the interfaces would miss addresses
+that are added later.
 
 Source: rtnetlink(7).
 """
@@ -23,20 +24,20 @@ _HEADER: Final = struct.Struct("=IHHII")  # nlmsghdr
 _ROUTE: Final = struct.Struct("=8BI")  # rtmsg
 _TYPE_AT: Final = _HEADER.size + 7  # rtm_type
 _HERE: Final = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
-_ANSWER_BYTES: Final = 8192
+_RESPONSE_BYTES: Final = 8192
 _NOT_OURS: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 _LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 def is_own_address(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether this machine itself would answer at an address.
+    """Return whether an address leads to this machine.
 
     >>> from ipaddress import ip_address
     >>> is_own_address(ip_address("127.0.0.1"))
     True
 
     Raises:
-        OSError: this machine lacks the descriptors or the memory to find out.
+        OSError: no descriptors or memory are left for the query.
     """
     try:
         return _is_routed_here(address)
@@ -47,10 +48,10 @@ def is_own_address(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _is_routed_here(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether the kernel has a local route, also one of a network.
+    """Return whether the kernel has a local route, also of a network.
 
     Raises:
-        OSError: the kernel cannot be asked, or knows no route at all.
+        OSError: the kernel cannot be queried, or has no route.
     """
     if not hasattr(socket, "AF_NETLINK"):
         raise OSError(errno.EAFNOSUPPORT, "no netlink")
@@ -62,15 +63,15 @@ def _is_routed_here(address: IPv4Address | IPv6Address) -> bool:
         socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE
     ) as kernel:
         kernel.send(head + body)
-        answer = kernel.recv(_ANSWER_BYTES)
-    _, kind, *_ = _HEADER.unpack_from(answer)
+        response = kernel.recv(_RESPONSE_BYTES)
+    _, kind, *_ = _HEADER.unpack_from(response)
     if kind != _NEW_ROUTE:
         raise OSError(errno.ENETUNREACH, "no route")
-    return answer[_TYPE_AT] in _HERE
+    return response[_TYPE_AT] in _HERE
 
 
 def _can_bind(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether an address can be bound to; true if that is not known."""
+    """Return whether an address can be bound; true if unknown."""
     try:
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
             probe.bind((str(address), 0))

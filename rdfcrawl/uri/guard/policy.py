@@ -1,9 +1,9 @@
-"""Which addresses and ports may be connected to on behalf of what the web says.
+"""The addresses and ports that URLs of strangers may lead to.
 
-A URL that a stranger wrote must not make the crawler speak to what only it can
-reach: services of its own machine, of its network, of its cloud. Addresses are judged
-as the numbers that they are, so that no spelling leads past it. The kernel says which
-addresses are those of this machine, all else is known here.
+A URL from the web must not lead the crawler to services that only the crawler can
+reach: on its own machine, in its network, or in its cloud. Addresses are judged as
+numbers, so no spelling bypasses the check. Apart from the addresses of this machine,
+which the kernel knows, no lookup is needed.
 
 Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; RFC 6052
 (NAT64), RFC 5214 (ISATAP), RFC 2577 (ports of FTP).
@@ -78,7 +78,7 @@ _IPV4: Final = tuple(
         ("10.0.0.0/8", RefusalCause.PRIVATE),
         ("100.64.0.0/10", RefusalCause.SHARED),  # carrier-grade NAT (RFC 6598)
         ("127.0.0.0/8", RefusalCause.LOOPBACK),
-        # Public, but it is the host of a virtual machine.
+        # A public address, but the host of a virtual machine in a cloud.
         ("168.63.129.16/32", RefusalCause.CLOUD),
         ("169.254.0.0/16", RefusalCause.LINK_LOCAL),  # metadata of clouds
         ("172.16.0.0/12", RefusalCause.PRIVATE),
@@ -93,7 +93,7 @@ _IPV4: Final = tuple(
         ("240.0.0.0/4", RefusalCause.RESERVED),
     )
 )
-# All that is global unicast; what lies outside of it is named below, or reserved.
+# Global unicast; other addresses are listed below, or reserved.
 _GLOBAL: Final = IPv6Network("2000::/3")
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _IPV6: Final = tuple(
@@ -101,9 +101,9 @@ _IPV6: Final = tuple(
     for network, why in (
         ("::/128", RefusalCause.UNSPECIFIED),
         ("::1/128", RefusalCause.LOOPBACK),
-        # Addresses of IPv4: mapped, compatible, translated.
+        # IPv4 addresses: mapped, compatible, translated.
         ("::/32", RefusalCause.TUNNEL),
-        # NAT64 of a network of its own (RFC 8215).
+        # NAT64 with a local prefix (RFC 8215).
         ("64:ff9b:1::/48", RefusalCause.PRIVATE),
         ("2001::/32", RefusalCause.TUNNEL),  # Teredo
         ("2001::/23", RefusalCause.RESERVED),  # IETF protocol assignments
@@ -119,10 +119,10 @@ _IPV6: Final = tuple(
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
-    """Return the networks, or single addresses, that texts stand for.
+    """Parse networks and single addresses.
 
     Raises:
-        ValueError: one of them is none; its message says which.
+        ValueError: one of them is invalid; the message names it.
 
     >>> parse_networks(["10.0.0.0/8", "::1"])
     (IPv4Network('10.0.0.0/8'), IPv6Network('::1/128'))
@@ -131,10 +131,10 @@ def parse_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
 
 
 def parse_ports(texts: Iterable[str]) -> tuple[PortRange, ...]:
-    """Return the ranges of ports that texts stand for.
+    """Parse ports and ranges of ports.
 
     Raises:
-        ValueError: one of them is none; its message says which.
+        ValueError: one of them is invalid; the message names it.
 
     >>> parse_ports(["80", "1024-65535"])
     ((80, 80), (1024, 65535))
@@ -149,7 +149,7 @@ def _port_range(text: str) -> PortRange:
         low, high = map(int, numbers)
         if 1 <= low <= high <= MAX_PORT:
             return low, high
-    raise ValueError(f"{text!r} is no port and no range of ports")
+    raise ValueError(f"{text!r} is not a port or a range of ports")
 
 
 WEB_PORTS: Final = parse_ports(defaults.GUARD_PORTS.split(","))
@@ -157,24 +157,24 @@ WEB_PORTS: Final = parse_ports(defaults.GUARD_PORTS.split(","))
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The policy: the public internet, what else is allowed, and ports."""
+    """The policy: the public internet, other allowed networks, and ports."""
 
-    # networks that are connected to although they are not public. An IPv4 network
-    # allows no IPv6 address that holds one of its addresses.
+    # allowed networks that are not public. An IPv4 network does not allow IPv6
+    # addresses that embed its addresses.
     allow_nets: tuple[IPNetwork, ...] = ()
-    # ranges of the ports that are asked for pages, both ends included
+    # inclusive ranges of the ports that pages may have
     ports: tuple[PortRange, ...] = WEB_PORTS
-    # networks that are never connected to, by no address that holds one of theirs
+    # refused networks, also in IPv6 addresses that embed their addresses
     deny_nets: tuple[IPNetwork, ...] = ()
-    max_ports: int = 16  # of one address, so many ports are connected to
-    is_confined: bool = False  # nothing but `allow_nets` is connected to
+    max_ports: int = 16  # allowed for one address
+    is_confined: bool = False  # only `allow_nets` are allowed
 
     def refusal(
         self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
     ) -> RefusalCause | None:
         """Return why an address and a port may not be connected to.
 
-        The address may have a zone; whatever is no address is refused.
+        The address may have a zone; anything but an address is refused.
 
         >>> Guard().refusal("10.0.0.1", 80), Guard().refusal("2606:4700::1111", 443)
         (<RefusalCause.PRIVATE: 'private'>, None)
@@ -182,10 +182,10 @@ class Guard:
         return self.refuses_port(port, use) or self.refuses_address(address)
 
     def refuses_address(self, address: str) -> RefusalCause | None:
-        """Return why an address may not be connected to, whatever the port.
+        """Return why an address may not be connected to, at any port.
 
         Raises:
-            OSError: this machine lacks descriptors or memory to find out.
+            OSError: no descriptors or memory are left for the check.
         """
         parsed, why = _judged(address)
         if parsed is None:
@@ -200,7 +200,7 @@ class Guard:
         return why or (RefusalCause.NO_CONTACT if self.is_confined else None)
 
     def allows_address(self, address: str) -> bool:
-        """Return whether an address may be connected to; False if that is not known."""
+        """Return whether an address may be connected to; False if unknown."""
         try:
             return self.refuses_address(address) is None
         except OSError:
@@ -209,7 +209,7 @@ class Guard:
     def refuses_port(
         self, port: int, use: ConnectionUse = ConnectionUse.WEB
     ) -> RefusalCause | None:
-        """Return why a port may not be connected to, whatever the address.
+        """Return why a port may not be connected to, at any address.
 
         >>> Guard().refuses_port(22), Guard().refuses_port(21, ConnectionUse.FTP)
         (<RefusalCause.PORT: 'port'>, None)
@@ -223,7 +223,7 @@ class Guard:
 
 
 def literal_address(host: str) -> str:
-    """Return the address that the host of a parsed URL spells; empty for a name.
+    """Return the address in the host of a parsed URL; empty for a name.
 
     >>> literal_address("[::1]"), literal_address("a.localhost")
     ('::1', '127.0.0.1')
@@ -251,7 +251,7 @@ def _why(address: IPAddress) -> RefusalCause | None:
     if isinstance(address, IPv4Address):
         return next((why for network, why in _IPV4 if address in network), None)
     if address in _NAT64:
-        # RFC 6052: a network that has IPv6 alone reaches all of IPv4 by these.
+        # RFC 6052: an IPv6-only network reaches all IPv4 addresses by these.
         return _why(_lowest(address))
     for network, why in _IPV6:
         if address in network:

@@ -1,4 +1,4 @@
-"""Resolvers for aiohttp: many names at a time, without what the guard refuses."""
+"""Resolvers for aiohttp: many lookups in parallel, filtered by the guard."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 if TYPE_CHECKING:
     from rdfcrawl.uri.guard.gate import ConnectionGate
 
-    Tell = Callable[[str, Sequence[str]], None]
+    OnAddresses = Callable[[str, Sequence[str]], None]
 
-MAX_LOOKUPS: Final = 64  # at once; threads are made as they are needed
+MAX_LOOKUPS: Final = 64  # in parallel; threads are created on demand
 
 
 class NameResolver(AbstractResolver):
-    """The system's resolver in threads of its own.
+    """The system's resolver in a separate thread pool.
 
-    The event loop's have room for a handful of lookups (libuv: 4): a few dead name
-    servers would make all other names time out.
+    The pool of the event loop has room for few lookups (libuv: 4): a few unresponsive
+    name servers would make all other names time out.
 
     Args:
-        tell: called with each name that has addresses, and with these.
+        on_addresses: called with each name that has addresses, and the addresses.
     """
 
-    def __init__(self, tell: Tell | None = None) -> None:
-        self._tell = tell
+    def __init__(self, on_addresses: OnAddresses | None = None) -> None:
+        self._on_addresses = on_addresses
         self._threads = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="names")
 
     async def resolve(
@@ -55,22 +55,22 @@ class NameResolver(AbstractResolver):
         )
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._threads, lookup)
-        if self._tell is not None and found:
-            self._tell(host, [str(row[4][0]) for row in found])
+        if self._on_addresses is not None and found:
+            self._on_addresses(host, [str(row[4][0]) for row in found])
         return [
             resolved(host, str(address[0]), int(address[1]), address_family, proto)
             for address_family, _, proto, _, address in found
         ]
 
     async def close(self) -> None:
-        """Let each thread end after its lookup."""
+        """Stop each thread after its lookup."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class GuardedResolver(AbstractResolver):
     """Leave out the addresses of a name that the guard refuses.
 
-    Takes over the resolver that it asks, and closes it.
+    It owns the wrapped resolver, and closes it.
     """
 
     def __init__(self, resolver: AbstractResolver, gate: ConnectionGate) -> None:
@@ -86,7 +86,7 @@ class GuardedResolver(AbstractResolver):
         """Return the addresses of `host` that may be connected to.
 
         Raises:
-            GuardBlocked: there are others only, or the port is refused.
+            GuardBlocked: all addresses, or the port, are refused.
             OSError: there is no such name.
         """
         self._gate.check_literal(host, port)
@@ -101,14 +101,14 @@ class GuardedResolver(AbstractResolver):
         return await self._resolver.resolve(host, port, family)
 
     async def close(self) -> None:
-        """Close the resolver that is asked."""
+        """Close the wrapped resolver."""
         await self._resolver.close()
 
 
 def resolved(
     host: str, address: str, port: int, family: int, proto: int = 0
 ) -> ResolveResult:
-    """Return one address of a host as aiohttp takes it."""
+    """Return one address of a host in the form of aiohttp."""
     return ResolveResult(
         hostname=host,
         host=address,

@@ -1,8 +1,8 @@
 """The resolver of Twisted, without addresses that the guard refuses.
 
-Twisted looks up whatever host a URL has, a name or the spelling of an address, and
-dials what it is told. Requests through Scrapy's downloader are judged there, and no
-other connection that somebody makes with the same reactor: it is the operator's.
+Twisted looks up every host of a URL, a name or the spelling of an address, and dials
+the result. Only requests through Scrapy's downloader are judged here; other connections
+with the same reactor belong to the operator.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class JudgedLookup:
     """The lookup of one request.
 
     Attributes:
-        address: the only one that is connected to; empty for any of the host.
-        blocked: what was refused last.
+        address: the only allowed one; empty for all of the host.
+        blocked: the last refusal.
         n_allowed: addresses that may be connected to.
     """
 
@@ -43,7 +43,7 @@ class JudgedLookup:
         except GuardBlocked as blocked:
             self.blocked = blocked
             return False
-        except OSError:  # this machine cannot find out whether the address is its own
+        except OSError:  # unknown whether the address is one of this machine
             return False
         self.n_allowed += 1
         return True
@@ -54,7 +54,7 @@ _judging: ContextVar[JudgedLookup | None] = ContextVar("judging", default=None)
 
 @contextmanager
 def judging(gate: ConnectionGate, address: str = "") -> Iterator[JudgedLookup]:
-    """Have lookups within the block judged; a given address is taken for any name."""
+    """Judge lookups within the block; a given `address` replaces each lookup."""
     current = JudgedLookup(gate, address)
     token = _judging.set(current)
     try:
@@ -64,9 +64,9 @@ def judging(gate: ConnectionGate, address: str = "") -> Iterator[JudgedLookup]:
 
 
 class GuardedNames:
-    """Resolver of Twisted that drops addresses which the guard refuses.
+    """Resolver of Twisted that drops the addresses refused by the guard.
 
-    Has what `twisted.internet.interfaces.IHostnameResolver` asks for.
+    Implements `twisted.internet.interfaces.IHostnameResolver`.
     """
 
     def __init__(self, resolver: Any) -> None:
@@ -85,13 +85,14 @@ class GuardedNames:
         if current is not None:
             receiver = _Filter(receiver, hostName, portNumber, current)
             if current.address:
-                return _Known(hostName).tell(receiver, current.address, portNumber)
+                known = _KnownHost(hostName)
+                return known.report(receiver, current.address, portNumber)
         resolve = self._resolver.resolveHostName
         return resolve(receiver, hostName, portNumber, *more, **named)
 
 
-class _Known:
-    """An `IHostResolution` of a name that need not be looked up."""
+class _KnownHost:
+    """An `IHostResolution` of a name that needs no lookup."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -99,7 +100,7 @@ class _Known:
     def cancel(self) -> None:
         """See `IHostResolution`."""
 
-    def tell(self, receiver: Any, address: str, port: int) -> _Known:
+    def report(self, receiver: Any, address: str, port: int) -> _KnownHost:
         made = IPv6Address if ":" in address else IPv4Address
         receiver.resolutionBegan(self)
         receiver.addressResolved(made("TCP", address, port))
@@ -110,7 +111,7 @@ class _Known:
 class _Filter:
     """An `IResolutionReceiver` that filters addresses for another one.
 
-    Scrapy's own resolver tells the first address of a name alone. If that is refused,
+    Scrapy's own resolver reports only the first address of a name. If it is refused,
     the others are looked up.
     """
 
@@ -155,6 +156,6 @@ class _Filter:
 
 
 def install(reactor: Any) -> None:
-    """Judge the lookups of a reactor, whatever `TWISTED_DNS_RESOLVER` is."""
+    """Judge the lookups of a reactor, with any `TWISTED_DNS_RESOLVER`."""
     if not isinstance(reactor.nameResolver, GuardedNames):
         reactor.installNameResolver(GuardedNames(reactor.nameResolver))

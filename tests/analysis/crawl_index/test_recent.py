@@ -1,4 +1,4 @@
-"""Documents that were fetched last, and examples of faults."""
+"""Documents that were fetched last."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from rdfcrawl.analysis.crawl_index.activities import IndexedActivity
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 from rdfcrawl.analysis.crawl_index.members import LogMember
-from rdfcrawl.analysis.crawl_index.recent import MOST_EXAMPLES, MOST_RECENT, RecentTally
+from rdfcrawl.analysis.crawl_index.recent import MOST_RECENT, RecentTally
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_few_of_each_are_kept(tmp_path: Path) -> None:
-    """If there are many documents, then the last ones are kept, and some by fault."""
+def test_last_documents_are_kept(tmp_path: Path) -> None:
+    """If there are many documents, then the last ones are kept."""
     tally = RecentTally()
     database = IndexDatabase.open(tmp_path, schemas=[tally.schema], is_read=False)
     with closing(database):
@@ -26,12 +26,6 @@ def test_few_of_each_are_kept(tmp_path: Path) -> None:
             tally.take(database.connection, member)
         recent = database.rows("SELECT ended_ms FROM recent_fetches ORDER BY ended_ms")
         assert recent == [(n,) for n in range(101 - MOST_RECENT, 101)]
-        kept = database.rows("SELECT reason, ended_ms FROM fault_examples")
-    assert MOST_EXAMPLES == 3
-    assert kept == [
-        *(("fault_0", n) for n in (90, 94, 98)),
-        *(("fault_1", n) for n in (92, 96, 100)),
-    ]
 
 
 def activity(number: int) -> IndexedActivity:

@@ -9,9 +9,9 @@ import pytest
 
 from rdfcrawl.analysis.measures.census import DomainCensus, sample_missed, take_census
 from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
-from rdfcrawl.analysis.measures.uri_facts import SitemapListing, UriFacts, UriFetch
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
 
-LISTED = (SitemapListing(sitemap="map", first_ms=1),)
+LISTED = (UriListing(sitemap="map", first_ms=1),)
 FETCHED = (UriFetch(started_ms=2),)
 URL = "https://a.example/x?id=1"
 

@@ -14,9 +14,9 @@ from rdfcrawl.analysis.measures.coverage import (
     has_statements,
     iter_coverage,
 )
-from rdfcrawl.analysis.measures.uri_facts import SitemapListing, UriFacts, UriFetch
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
 
-LISTED = (SitemapListing(sitemap="https://d.example/map.xml", first_ms=1),)
+LISTED = (UriListing(sitemap="https://d.example/map.xml", first_ms=1),)
 READ = UriFetch(started_ms=2, n_statements=3)
 EMPTY = UriFetch(started_ms=2, n_statements=0)
 LOST = UriFetch(started_ms=2, status="FAILED", http_status=404)

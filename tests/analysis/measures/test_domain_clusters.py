@@ -8,7 +8,7 @@ import pytest
 
 from rdfcrawl.analysis.measures.coverage import iter_coverage
 from rdfcrawl.analysis.measures.domain_clusters import PageContent, with_clusters
-from rdfcrawl.analysis.measures.uri_facts import SitemapListing, UriFacts, UriFetch
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
 from rdfcrawl.rdf.fingerprints import fingerprint_text
 
 MINIMA = tuple(range(64))
@@ -24,7 +24,7 @@ def page(
     is_listed: bool = False,
 ) -> UriFacts:
     """Return a page that was fetched, with the hash of its text."""
-    listing = SitemapListing(sitemap="map", first_ms=1, priority=priority)
+    listing = UriListing(sitemap="map", first_ms=1, priority=priority)
     fetch = UriFetch(
         started_ms=1,
         status=status,

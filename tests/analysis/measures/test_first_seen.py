@@ -13,10 +13,10 @@ from rdfcrawl.analysis.measures.first_seen import (
 from rdfcrawl.analysis.measures.uri_facts import (
     ListReading,
     SitemapFacts,
-    SitemapListing,
     SitemapOrigin,
     UriFacts,
     UriFetch,
+    UriListing,
 )
 
 DAY_MS = 86_400_000
@@ -36,7 +36,7 @@ def uri(
         url="https://a.example/",
         first_linked_ms=linked_ms,
         listings=tuple(
-            SitemapListing(sitemap="map", first_ms=ms, found_by=found_by)
+            UriListing(sitemap="map", first_ms=ms, found_by=found_by)
             for ms, found_by in listing
         ),
     )

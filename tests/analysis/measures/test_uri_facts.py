@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rdfcrawl.analysis.measures.uri_facts import SitemapListing, UriFacts, UriFetch
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
 
 URL = "https://a.example/x"
-EARLY = SitemapListing(sitemap="https://a.example/1.xml", first_ms=5)
-LATE = SitemapListing(sitemap="https://a.example/0.xml", first_ms=9)
+EARLY = UriListing(sitemap="https://a.example/1.xml", first_ms=5)
+LATE = UriListing(sitemap="https://a.example/0.xml", first_ms=9)
 
 
 def facts(**known: object) -> UriFacts:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rdfcrawl.analysis.measures.uri_facts import (
     ListReading,
     SitemapFacts,
-    SitemapListing,
     UriFacts,
+    UriListing,
 )
 from rdfcrawl.analysis.measures.usage import UNKNOWN_FORMAT, UsageCount, describe_habits
 
@@ -28,9 +28,9 @@ def test_table_1_counts_listings_and_unreadable_files() -> None:
     """If sitemaps are of several formats, then table 1 has the share of each."""
     count = UsageCount()
     listings = (
-        SitemapListing(sitemap="1", first_ms=0, format="xml", has_lastmod=True),
-        SitemapListing(sitemap="2", first_ms=0, format="text"),
-        SitemapListing(sitemap="3", first_ms=0, format="xml", priority=0.0),
+        UriListing(sitemap="1", first_ms=0, format="xml", has_lastmod=True),
+        UriListing(sitemap="2", first_ms=0, format="text"),
+        UriListing(sitemap="3", first_ms=0, format="xml", priority=0.0),
     )
     count.add_uri(UriFacts(domain="a.example", url="u", listings=listings))
     count.add_uri(UriFacts(domain="a.example", url="v"))

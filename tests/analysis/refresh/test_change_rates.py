@@ -6,7 +6,7 @@ from math import inf, log
 
 import pytest
 
-from rdfcrawl.analysis.measures.uri_facts import SitemapListing, UriFacts, UriFetch
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
 from rdfcrawl.analysis.refresh.change_rates import (
     UNSTATED_RATE,
     estimate_rate,
@@ -27,7 +27,7 @@ def page(contents: str, *changefreqs: str) -> UriFacts:
             for n, x in enumerate(contents)
         ),
         listings=tuple(
-            SitemapListing(sitemap=str(n), first_ms=0, changefreq=x)
+            UriListing(sitemap=str(n), first_ms=0, changefreq=x)
             for n, x in enumerate(changefreqs)
         ),
     )

@@ -318,7 +318,7 @@ def test_sitemaps_are_described(days: DaysReport) -> None:
         again = [lists for lists in each.lists.values() if len(lists) > 1]
         is_first = each is days.sites[0]
         assert row["sitemaps"] == len(each.lists) + is_first
-        assert row["read again"] == len(again)
+        assert row["reread"] == len(again)
         n_same = sum(len(set(lists)) == 1 for lists in again)
         assert ratio(row["log-like"]) == (n_same, len(again))
 
@@ -418,7 +418,7 @@ def test_figure_7_is_counted(days: DaysReport) -> None:
         for url in each.both
     )
     rows = days.tables["figure-7-shares"]
-    for name, is_first in (("first seen by sitemaps", True), ("not first", False)):
+    for name, is_first in (("first named by sitemaps", True), ("not first", False)):
         for column, is_by_ping in (("with ping", True), ("without ping", False)):
             cell = rows[name][column]
             assert ratio(cell) == (numbers[is_first, is_by_ping], numbers.total())
@@ -427,7 +427,7 @@ def test_figure_7_is_counted(days: DaysReport) -> None:
         assert [y for _, y, _, _ in days.figures["figure-7"][place]] == shares
         assert min(shares) > 0
         n_first, n_later = numbers[True, is_by_ping], numbers[False, is_by_ping]
-        cell = rows["share that sitemaps saw first"][
+        cell = rows["share that sitemaps named first"][
             ("with ping", "without ping")[place]
         ]
         assert ratio(cell) == (n_first, n_first + n_later)

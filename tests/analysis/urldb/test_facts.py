@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 
 from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
-    SitemapListing,
     SitemapOrigin,
     UriFacts,
     UriFetch,
+    UriListing,
 )
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.columns import write_parquet
@@ -183,7 +183,7 @@ def test_facts_of_measures(tmp_path: Path) -> None:
         reader = FactReader(database)
         uris, sitemaps = list(reader.uris()), list(reader.sitemaps())
     new_year = 1_767_225_600_000
-    listing = SitemapListing(sitemap=child, first_ms=T0 + 1, has_lastmod=True)
+    listing = UriListing(sitemap=child, first_ms=T0 + 1, has_lastmod=True)
     assert uris == [
         UriFacts(
             domain="a.example",
@@ -210,7 +210,7 @@ def test_facts_of_measures(tmp_path: Path) -> None:
             domain="a.example",
             url=seed,
             first_linked_ms=T0 + 2,  # seeds count as links do
-            listings=(SitemapListing(sitemap=child, first_ms=T0 + 20),),
+            listings=(UriListing(sitemap=child, first_ms=T0 + 20),),
             fetches=(UriFetch(started_ms=T0 + 2, n_statements=3, modified_ms=1000),),
         ),
     ]

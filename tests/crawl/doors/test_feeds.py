@@ -127,7 +127,7 @@ def test_what_a_format_cannot_say_is_left_out_alone(
     jsonld = (tmp_path / "out.jsonld").read_bytes()
     said = statements(jsonld, ox.RdfFormat.JSON_LD, 3)
     assert {each[1] for each in kept - said} == {"<urn:x:q>"}
-    assert "1 statement left out, which JSON-LD cannot say" in result.stderr
+    assert "1 statement left out that JSON-LD cannot express" in result.stderr
     packed = gzip.decompress((tmp_path / "out.gz").read_bytes())
     assert statements(packed, ox.RdfFormat.N_QUADS, 3) == kept
 

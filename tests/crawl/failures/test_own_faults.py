@@ -91,7 +91,7 @@ def test_log_has_what_a_process_said_before_it_died(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If a reading process dies, then the log has its last words, made harmless."""
-    said = "the reading process said: ended by SIGABRT"
+    said = "reading process: ended by SIGABRT"
     (line,) = [x for x in crawl.stderr.splitlines() if said in x]
     assert site.url("/die") in line
     assert "last words \\x1b[2J" in line

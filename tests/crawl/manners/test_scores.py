@@ -114,5 +114,5 @@ def test_scores_that_are_not_there_are_told(commands: Commands, site: Site) -> N
         [site.at("/low")], folder=folder, SITEMAP_SCORE="priorityrank"
     )
     assert result.code == 2
-    assert "ranks.bin: is damaged; remove it, and rank anew" in result.stderr
+    assert "ranks.bin: is damaged; remove it and run `urldb rank`" in result.stderr
     assert "Traceback" not in result.stderr

@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.core.terminal import safe_file
-from rdfcrawl.stores.followers.query import answer
+from rdfcrawl.stores.followers.query import write_result
 
 NASTY = "a\x1b[2Jb\x1b]8;;http://x/\x07c\x9bd\u202ee\rf\x7fg"
 
@@ -28,7 +28,7 @@ def test_control_characters_do_not_reach_a_terminal(name: str) -> None:
     reading = threading.Thread(target=lambda: read.append(os.read(ours, 65_536)))
     reading.start()
     with os.fdopen(theirs, "w", encoding="utf-8", newline="\n") as file:
-        answer(store, query, safe_file(file), format_name=name)
+        write_result(store, query, safe_file(file), format_name=name)
         file.flush()
         reading.join(60)
     os.close(ours)

@@ -49,7 +49,7 @@ def lines(n: int = N_LONG) -> list[str]:
 
 
 async def store_parts(store: NQuadsStore, document: SandboxedReading) -> list[BulkPart]:
-    """Store what comes of a document, and return it."""
+    """Store the statements of a document, and return it."""
     writer = await store.begin(URL, 1)
     parts = []
     async for part in document.parts():
@@ -64,7 +64,7 @@ async def store_parts(store: NQuadsStore, document: SandboxedReading) -> list[Bu
 
 
 def content_of(folder: Path) -> bytes:
-    """Return what is in the segments of a folder."""
+    """Return the content of the segments of a folder."""
     return b"".join(gzip.decompress(x.read_bytes()) for x in list_segments(folder))
 
 
@@ -72,7 +72,9 @@ async def bulk_job(store: NQuadsStore, media_type: str) -> ReadingJob:
     """Return the job for a document that is packed by the child."""
     await store.open()
     order = store.order(URL, 1)
-    bulk = BulkOutput(order=order, follow=FOLLOW, wants_links=True, wants_telling=True)
+    bulk = BulkOutput(
+        order=order, follow=FOLLOW, wants_links=True, wants_describing=True
+    )
     return ReadingJob(url=URL, graph=URL, media_type=media_type, bulk=bulk)
 
 
@@ -122,7 +124,7 @@ async def test_child_packs_what_it_would_give(
 
 @pytest.mark.parametrize("at", [0, 9_000], ids=["first", "later"])
 async def test_lines_are_given_where_they_tell_of_data(tmp_path: Path, at: int) -> None:
-    """If statements tell of data elsewhere, then all lines from there on are given."""
+    """If statements describe data elsewhere, then all lines from there are returned."""
     path = tmp_path / "dump.nt"
     given = [*lines(at), TELLING, *lines(15_000)]
     path.write_text("\n".join(given))
@@ -133,13 +135,13 @@ async def test_lines_are_given_where_they_tell_of_data(tmp_path: Path, at: int) 
     await store.close()
     tells = [b"void#dataDump" in part.lines for part in parts]
     assert sum(tells) == 1
-    assert parts[tells.index(True)].is_telling
+    assert parts[tells.index(True)].is_describing
     assert all(part.lines for part in parts[tells.index(True) :])
-    assert sum(not part.is_telling for part in parts) >= len(parts) - 3
+    assert sum(not part.is_describing for part in parts) >= len(parts) - 3
 
 
 async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
-    """If the child dies, then what it has packed so far is stored, whole."""
+    """If the child dies, then the parts packed before are stored completely."""
     path = tmp_path / "deep.ttl"
     nested = b"<http://a> <http://b> " + b"<<( <http://a> <http://b> " * 200_000
     good = b"".join(b"<http://a/%d> <http://b> %d .\n" % (i, i) for i in range(20_000))
@@ -164,7 +166,9 @@ async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
 def test_links_are_sorted_by_host(links: set[bytes], host: bytes) -> None:
     """If links are sorted by host, then none is lost and none is in the wrong place."""
     part = BulkPart.from_bytes(
-        BulkPart(b"", links=FoundLinks.sort(links, host), is_telling=False).to_bytes()
+        BulkPart(
+            b"", links=FoundLinks.sort(links, host), is_describing=False
+        ).to_bytes()
     )
     found = part.links or NO_LINKS
     of_host, others = set(found.of_host.split()), set(found.others.split())

@@ -46,7 +46,7 @@ CUSTOM = (
 def test_media_type_then_name_then_content_choose(
     media_type: str, name: str, head: bytes, chosen: tuple[str, str] | None
 ) -> None:
-    """If a document comes, what tells most of it chooses who reads it."""
+    """If extractors match, then media type, name and content select in this order."""
     decision = sniffing.decide(media_type, name, head)
     source = ByteSource(head)
     found = claim(CUSTOM, source, decision, media_type=media_type, name=name)

@@ -1,4 +1,4 @@
-"""What the kernel denies to the children that read documents."""
+"""Denials of the kernel in the children that read documents."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def listening() -> Iterator[tuple[int, list[str]]]:
 
 
 async def reach_out(folder: Path, confinement: Confinement) -> tuple[set[str], str]:
-    """Return the ways that led out of a child, and what it said of itself."""
+    """Return the ways that led out of a child, and its report of confinement."""
     told: list[str] = []
     job = ReadingJob(url=URL, graph=URL, media_type=TYPE, custom=(EXTRACTOR,))
     async with Sandbox(
-        custom=(EXTRACTOR,), confinement=confinement, tell=told.append
+        custom=(EXTRACTOR,), confinement=confinement, on_confined=told.append
     ) as sandbox:
         with listening() as (port, came):
             document = json.dumps({"port": port, "path": str(folder / "x")}).encode()
@@ -120,7 +120,7 @@ print(*(line for line in status.splitlines() if line.startswith(("CapEff", "NoNe
 
 
 def run(script: str, *words: str) -> str:
-    """Return what a script prints that a process of its own runs."""
+    """Return the output of a script that runs in a separate process."""
     done = subprocess.run(
         [sys.executable, "-c", script, *words],
         cwd=ROOT,
@@ -143,7 +143,7 @@ def run(script: str, *words: str) -> str:
 def test_each_layer_denies_by_itself(
     tmp_path: Path, layer: str, denied: set[str]
 ) -> None:
-    """If a kernel has one of the two, then that denies what is its own."""
+    """If a kernel has only one of the two layers, then that one denies its part."""
     with listening() as (port, came):
         path = str(tmp_path / "x")
         told = {"port": port, "path": path, "parent": os.getpid()}

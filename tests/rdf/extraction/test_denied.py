@@ -1,4 +1,4 @@
-"""What is denied to the children that read documents, one by one."""
+"""Denials in the children that read documents, call by call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ signal.pthread_kill os.chmod os.chown os.exec os.fork os.forkpty os.kill os.kill
 os.link os.mkdir os.posix_spawn os.putenv os.remove os.removexattr os.rename os.rmdir
 os.setxattr os.spawn os.symlink os.system os.unsetenv os.utime
 """
-# By purpose: sockets, processes, files, what mounts, looks into others, runs beside.
+# By purpose: sockets, processes, files, mounts, inspection, threads.
 DENIED = """
 socket socketpair connect bind listen accept accept4 sendto sendmsg sendmmsg recvfrom
 recvmsg recvmmsg execve execveat fork vfork pidfd_open pidfd_getfd pidfd_send_signal
@@ -52,7 +52,7 @@ JUDGED += ["prlimit64"]
 
 @pytest.mark.parametrize("event", EVENTS.split())
 def test_event_is_denied(event: str) -> None:
-    """If code of Python reaches out, then the hook denies it, whatever the kernel."""
+    """If Python code reaches out, then the hook denies it, with any kernel."""
     with pytest.raises(PermissionError):
         deny_side_effects(event, ("x", 1))
 
@@ -93,7 +93,7 @@ def test_file_is_cut_by_its_descriptor() -> None:
 
 
 def verdict(machine: str, number: int, *arguments: int, as_machine: int = 0) -> int:
-    """Return what the filter of a machine answers to a system call."""
+    """Return the verdict of a machine's filter on a system call."""
     steps = list(confinement._filter(machine))
     data = b"".join(
         value.to_bytes(n, "little")
@@ -197,7 +197,7 @@ def test_rights_are_given_up_as_far_as_the_kernel_knows_them(
     monkeypatch.setattr(confinement, "_call", call)
     for version in range(1, 8):
         monkeypatch.setattr(confinement, "_landlock_version", lambda: version)  # noqa: B023
-        confinement._take_landlock()
+        confinement._apply_landlock()
     files = {
         n: (1 << bits) - 1 & ~0b1100 for n, bits in {1: 13, 2: 14, 3: 15, 5: 16}.items()
     }
@@ -218,7 +218,7 @@ class ScriptedKernel:
     """A kernel as `confinement` calls it.
 
     Attributes:
-        calls: what was asked.
+        calls: received requests.
         opened: descriptors of rulesets.
         refused: the thread that cannot have the filter.
     """
@@ -230,7 +230,7 @@ class ScriptedKernel:
         self._refused = refused
 
     def prctl(self, *arguments: int) -> int:
-        """Set nothing; tell whether there are filters."""
+        """Set nothing; return whether there are filters."""
         self.calls.append(arguments)
         return self._seccomp if arguments[0] == 21 else 0
 
@@ -249,7 +249,7 @@ NO_NEW_PRIVILEGES = (38, 1, 0, 0, 0)
 
 def test_layers_come_with_their_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a layer is taken, then no program that is run later has more rights."""
-    for take in (confinement._take_landlock, confinement._take_seccomp):
+    for take in (confinement._apply_landlock, confinement._apply_seccomp):
         kernel = ScriptedKernel()
         monkeypatch.setattr(confinement, "_c", lambda kernel=kernel: kernel)
         take()
@@ -259,7 +259,7 @@ def test_layers_come_with_their_conditions(monkeypatch: pytest.MonkeyPatch) -> N
                 os.fstat(each)
     monkeypatch.setattr(confinement, "_c", lambda: ScriptedKernel(refused=7))
     with pytest.raises(OSError, match="thread 7"):
-        confinement._take_seccomp()
+        confinement._apply_seccomp()
 
 
 def test_layers_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

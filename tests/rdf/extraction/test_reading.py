@@ -1,4 +1,4 @@
-"""Reading one document, at once or in two parts."""
+"""Reading one document, in one or two parts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PAGE = b"""<!DOCTYPE html><html><head><title>t</title>
 
 
 def statements(*chunks: bytes) -> list[bytes]:
-    """Return the lines, sorted, whose blank nodes are not told apart."""
+    """Return the lines, sorted, with all blank nodes alike."""
     return sorted(re.sub(rb"_:\S+", b"_:x", b"".join(chunks)).splitlines())
 
 
 @pytest.mark.parametrize("end", [b"e", b"\xe9"], ids=["good", "bad-charset"])
 def test_two_parts_are_the_whole(end: bytes) -> None:
-    """If slow extractors read a page later, then all is as if it was read at once."""
+    """If slow extractors read a page later, then the result equals one reading."""
     page = PAGE % (end, end)
     whole = DocumentReading(page, JOB, environment=BOUNDED)
     text = b"".join(whole)
@@ -64,7 +64,7 @@ def test_text_that_cannot_be_decoded_is_not_kept_by_the_second_part() -> None:
 
 
 def test_second_part_has_the_limit_that_is_left() -> None:
-    """If a page may have so many statements, then both parts together have no more."""
+    """If the number of statements is limited, then both parts share the limit."""
     job = ReadingJob(url=JOB.url, graph=None, limits=ParseLimits(n_quads=6))
     page = PAGE % (b"e", b"e")
     first = DocumentReading(page, job)

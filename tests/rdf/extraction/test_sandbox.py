@@ -125,7 +125,7 @@ async def test_child_is_kept_for_the_next_document(
 async def test_crash_keeps_what_was_read(
     sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If the parser crashes, then what it read is kept and a new child is used."""
+    """If the parser crashes, then its output is kept and a new child is used."""
     path = crash(tmp_path / "deep.ttl")
     document = await sandbox.read(path, job("text/turtle"))
     text = await read(document)
@@ -134,7 +134,7 @@ async def test_crash_keeps_what_was_read(
     assert document.outcome.n_quads == text.count(b"\n") > 10_000
     (record,) = caplog.records
     assert record.levelname == "ERROR"
-    assert f"{URL}: the reading process said: ended by SIG" in record.message
+    assert f"{URL}: reading process: ended by SIG" in record.message
     good = tmp_path / "good.ttl"
     good.write_bytes(b"<http://a> <b:b> <c:c> .")
     document = await sandbox.read(good, job(NT))
@@ -157,7 +157,7 @@ async def test_output_of_a_child_is_logged(
             await read(await one.read(b"<http://a> <http://b> 1 .", job(NT)))
     (record,) = caplog.records
     assert record.levelname == "WARNING"
-    said = "the reading process said: one \\x1b[2J | two \\xff"
+    said = "reading process: one \\x1b[2J | two \\xff"
     assert record.message == f"{URL}: {said}"
 
 
@@ -184,9 +184,9 @@ def test_output_of_children_is_logged_within_limits(
     """If children write for hundreds of documents, then the first ones are logged."""
     sandbox = Sandbox()
     for _ in range(150):
-        sandbox.tell_errors(URL, lines, fault)
+        sandbox.log_errors(URL, lines, fault)
     found = [(record.levelname, record.message) for record in caplog.records]
-    line = level, f"{URL}: the reading process said: {said}"
+    line = level, f"{URL}: reading process: {said}"
     last = "WARNING", "Further output of reading processes is not logged"
     assert found == ([*[line] * 100, last] if said else [])
 
@@ -194,7 +194,7 @@ def test_output_of_children_is_logged_within_limits(
 async def test_cpu_time_is_bounded(
     sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If a document takes too long, then it is stopped and what was read is kept."""
+    """If a document takes too long, then it is stopped and its output is kept."""
     path = tmp_path / "long.nt"
     with path.open("wb") as file:
         for _ in range(100):  # a second is over before
@@ -251,7 +251,7 @@ async def test_unread_document_gives_its_turn_back(
 async def test_reading_is_given_up_while_the_child_waits(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """If nobody takes what a child has read, then it can be ended all the same."""
+    """If the output of a child is not consumed, then the child can still be ended."""
     path = tmp_path / "long.nt"
     path.write_bytes(LINE % (1, 1) * 200_000)
     document = await sandbox.read(path, job(NT))

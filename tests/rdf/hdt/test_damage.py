@@ -68,7 +68,7 @@ def test_wrong_checksum_is_a_named_fault(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SUMMED if "content" in name])
 def test_changed_content_is_a_checksum_fault(name: str) -> None:
-    """If one bit of the content of any part is changed, then its checksum tells."""
+    """If one bit of the content of any part is changed, then its checksum fails."""
     piece = PIECES[name]
     damaged = bytearray(DATA)
     damaged[(piece.begin + piece.end) // 2] ^= 0x10
@@ -79,7 +79,7 @@ def test_changed_content_is_a_checksum_fault(name: str) -> None:
 
 
 def test_every_truncation_is_a_named_fault() -> None:
-    """If the file is cut off anywhere, then that is told, in bounded time."""
+    """If the file is cut off anywhere, then that is a fault, in bounded time."""
     for end in range(len(DATA)):
         found = outcome(DATA[:end])
         assert found.reason in {Reason.SYNTAX, Reason.CHECKSUM}, end
@@ -142,7 +142,7 @@ def test_wrong_length_of_the_header_is_refused(length: bytes) -> None:
 )
 @pytest.mark.parametrize("count", [0, 1, 2**14 - 1])
 def test_wrong_count_is_a_named_fault(name: str, count: int) -> None:
-    """If any count is wrong, whatever it is, then what comes of it is a fault."""
+    """If any count is wrong, then the result is a fault."""
     piece = PIECES[name]
     begin = 2 if "array" in name or "offsets" in name else 1
     preamble = DATA[piece.begin : piece.end]
@@ -157,7 +157,7 @@ def test_wrong_count_is_a_named_fault(name: str, count: int) -> None:
 
 
 def test_enormous_counts_take_no_memory() -> None:
-    """If a count is near 2**64, then that is told before any room is made."""
+    """If a count is near 2**64, then that is a fault before memory is allocated."""
     piece = PIECES["array z preamble"]
     enormous = DATA[: piece.begin + 2] + encode_vbyte(2**63)
     tracemalloc.start()
@@ -177,7 +177,7 @@ def test_enormous_counts_take_no_memory() -> None:
 
 
 def test_many_long_strings_of_few_bytes_take_no_memory() -> None:
-    """If a block tells of far longer strings than it is, not all of them are held."""
+    """If a block declares far longer strings than it has, not all of them are held."""
     n, long = 1000, b'"' + bytes([0x78]) * 2**20
     packed = long + b"".join(
         b"\0" + encode_vbyte(len(long)) + b"%d" % i for i in range(n)
@@ -265,7 +265,7 @@ def test_too_long_terms_lose_only_their_statements() -> None:
 
 
 def _fuzzed(seed: int, *, is_sealed: bool) -> Outcome:
-    """Return what comes of a file of which some bytes were changed."""
+    """Return the result of reading a file with some bytes changed."""
     dice = random.Random(seed)
     data = bytearray(DATA)
     for _ in range(dice.randrange(1, 6)):
@@ -289,6 +289,6 @@ def test_changed_bytes_give_only_faults(is_sealed: bool) -> None:
 
 
 def test_random_bytes_are_no_file() -> None:
-    """If a file is of other bytes, then that is told."""
+    """If a file has other bytes, then that is a fault."""
     for data in b"", b"$", b"$HDT", b"$HDT\x01", random.Random(0).randbytes(1000):
         assert outcome(data).reason is Reason.SYNTAX

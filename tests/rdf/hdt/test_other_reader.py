@@ -1,4 +1,4 @@
-"""Another implementation of HDT reads what ours writes: hdt-java."""
+"""Another implementation of HDT reads our files: hdt-java."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def by_hdt_java(path: Path) -> set[tuple[str, ...]]:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()[-2000:]
-    # It tells its progress on the way.
+    # It prints its progress.
     terms = (
         done.stdout.partition(b"\n")[2] if b"Index" in done.stdout[:40] else done.stdout
     )

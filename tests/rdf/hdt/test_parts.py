@@ -190,7 +190,7 @@ def test_too_long_string_leaves_those_behind_it() -> None:
 def test_merged_strings_are_those_of_all_runs(
     runs: list[list[bytes]], memory_bytes: int
 ) -> None:
-    """If runs are merged, then each run's strings lie at the places told for it."""
+    """If runs are merged, then each run's strings have the returned positions."""
     runs = [[text or b"-" for text in run] for run in runs]
     runs = [sorted(set(run)) for run in runs]
     with SpillFolder(None) as spills:
@@ -207,7 +207,7 @@ def test_merged_strings_are_those_of_all_runs(
 
 
 def test_string_longer_than_a_piece_is_merged() -> None:
-    """If one string is longer than what is read at a time, then it is whole."""
+    """If one string is longer than a piece, then it is read completely."""
     with SpillFolder(None) as spills:
         runs = [StringRun(spills.new(), [b"a", b"b" * 100_000, b"c"]) for _ in "ab"]
         merged = [text for strings, _ in merge_strings(runs, 1) for text in strings]

@@ -1,4 +1,4 @@
-"""What is written as HDT is read again as it was."""
+"""Statements written as HDT are read back unchanged."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_all_kinds_of_terms_are_read_again() -> None:
 
 
 def test_escapes_and_tags_are_written_canonically() -> None:
-    """If lines are not canonical, then what is read is."""
+    """If lines are not canonical, then the result is."""
     lines = [
         b'<http://e/s> <http://e/p> "\\u0041\\t"^^<%sstring> .\n' % XSD.encode(),
         b'<http://e/s>\t<http://e/p>  "x"@EN-us.\n',

@@ -1,4 +1,4 @@
-"""Terms of a dictionary as N-Quads: only what the strict parser would pass."""
+"""Terms of a dictionary as N-Quads: only those that the strict parser accepts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_term_is_written_canonically(held: bytes, written: bytes) -> None:
     ],
 )
 def test_what_is_no_term_is_refused_alone(held: bytes) -> None:
-    """If the dictionary holds what is no term, then its neighbours are kept."""
+    """If the dictionary has an invalid term, then its neighbours are kept."""
     bad = Reason.BAD_TERM
     assert _written(held) == [bad]
     assert _written(b'"a"', held, b"http://e/a") == [b'"a" ', bad, b"<http://e/a> "]

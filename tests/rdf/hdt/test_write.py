@@ -1,4 +1,4 @@
-"""Writing HDT: what is written, what is left out, and that memory bounds it."""
+"""Writing HDT: statements written and left out, and the bound of memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_nothing_is_a_file_too() -> None:
 
 
 def test_lines_come_in_any_portions() -> None:
-    """If lines come one by one, in blocks or without a line feed, then all count."""
+    """If lines come alone, in blocks or without a line feed, then all count."""
     for lines in [A, B], [A + B], [A.strip(), B.strip()], [A, b"\n", b"# no\n" + B]:
         assert lines_of(hdt_of(lines)) == [A, B]
 
@@ -55,7 +55,7 @@ def test_names_of_graphs_are_left_out() -> None:
 
 
 def test_literal_that_looks_like_a_graph_stays_whole() -> None:
-    """If a literal holds what looks like the end of a quad, then it is kept."""
+    """If a literal has text like the end of a quad, then it is kept."""
     tricky = b'<http://e/a> <http://e/p> "x\\" <http://e/g> ." <http://e/g> .\n'
     assert lines_of(hdt_of([tricky])) == [
         tricky.replace(b'" <http://e/g> .\n', b'" .\n')

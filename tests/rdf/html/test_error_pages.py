@@ -1,4 +1,4 @@
-"""Pages that say that there is none are told from pages about such things."""
+"""Error pages are distinguished from pages about errors."""
 
 from __future__ import annotations
 

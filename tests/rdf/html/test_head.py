@@ -55,7 +55,7 @@ def test_what_looks_like_the_end_of_a_head_is_none(head: str, end: str) -> None:
     ],
 )
 def test_an_end_that_cannot_be_told_is_none(head: str) -> None:
-    """If it takes a parser to tell where the head ends, then it is not told."""
+    """If only a parser can find the end of the head, then the end is unknown."""
     assert end_of_head(("<head>" + head).encode()) == 0
 
 

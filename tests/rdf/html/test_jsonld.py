@@ -190,7 +190,7 @@ def test_damage_is_repaired_and_counted(
     ],
 )
 def test_what_is_beyond_repair_is_a_named_fault(text: str) -> None:
-    """If JSON cannot be told, then that is a fault, never a guess."""
+    """If JSON is ambiguous, then that is a fault, never a guess."""
     with pytest.raises(SourceFault) as caught:
         load_json(text)
     assert caught.value.fault.reason is Reason.SYNTAX
@@ -231,7 +231,7 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
 @given(_JSON)
 @settings(max_examples=examples(200), deadline=None)
 def test_valid_json_is_never_changed(value: Any) -> None:
-    """If JSON is valid, then it is read as it is and nothing is counted."""
+    """If JSON is valid, then it is read unchanged and nothing is counted."""
     assert load_json(json.dumps(value)) == (value, {})
     assert load_json(json.dumps(value, ensure_ascii=False)) == (value, {})
 

@@ -148,7 +148,7 @@ def test_a_page_without_relations_in_its_body_is_not_parsed_whole() -> None:
 @given(st.text(st.sampled_from("/\\.:?#@ab%2é \t\n[]&;"), max_size=12))
 @settings(max_examples=examples(500), deadline=None)
 def test_links_resolve_as_the_standard_says(href: str) -> None:
-    """If a link is any text, then it is what parsing it against the page gives."""
+    """If a link is any text, then the result equals parsing it against the page."""
     attribute = href.replace("&", "&amp;")
     found = {link.url for link in links(f'<a href="{attribute}">')}
     try:

@@ -92,7 +92,7 @@ def test_a_value_depends_on_its_element(element: str, value: str) -> None:
 
 
 def test_a_language_is_not_that_of_the_element_beside() -> None:
-    """If values stand side by side, then each has the language of its own element."""
+    """If values are siblings, then each has the language of its own element."""
     values = ["<i %s xml:lang=it>a</i>", "<i %s>b</i>", "<i %s lang=''>c</i>"]
     html = "<html lang=en><p itemscope itemid=x:y>" + "".join(values * 2)
     found = read(html.replace("%s", "itemprop=a:b")).splitlines()
@@ -162,7 +162,7 @@ def test_a_loop_of_thousands_of_items_is_read() -> None:
     ids=["itemref", "values"],
 )
 def test_what_makes_more_of_a_page_than_it_is_ends(html: str) -> None:
-    """If a page repeats itself by reference, then it is cut, and what was read kept."""
+    """If a page repeats itself by reference, then it is cut and the start is kept."""
     lines = extract_microdata(ParsedPage(html.encode(), url=URL), FaultLog())
     assert next(lines)
     with pytest.raises(SourceFault) as caught:
@@ -247,7 +247,7 @@ def test_any_markup_gives_good_statements(html: str) -> None:
 @given(st.lists(_PIECES, max_size=30).map("".join))
 @settings(max_examples=examples(300), deadline=None)
 def test_reference_to_nothing_changes_nothing(html: str) -> None:
-    """If items refer to what is not there, then they are read as those that do not."""
+    """If items refer to missing elements, then they are read without them."""
     html = html.replace("itemref", "data-ref")
     assert read(html.replace("itemscope", "itemscope itemref=nowhere")) == read(html)
 
@@ -265,7 +265,7 @@ _BASES = st.sampled_from(
 @given(_HREFS, _BASES)
 @settings(max_examples=examples(600), deadline=None)
 def test_paths_from_the_root_are_resolved_as_all_others(href: str, base: str) -> None:
-    """If a path begins at the root, then it is what resolving makes of it."""
+    """If a path begins at the root, then it equals the resolved one."""
     html = "<p itemscope itemid=x:y><a itemprop=a:b href='" + href + "'>"
     found = list(extract_microdata(ParsedPage(html.encode(), url=base), FaultLog()))
     with patch.object(microdata, "_FROM_ROOT", re.compile(r"(?!)")):

@@ -66,7 +66,7 @@ def test_event_is_icalendar() -> None:
 
 
 def test_feed_has_entries_with_authors_and_markup() -> None:
-    """If a feed has entries, then they are its elements, with what is in them."""
+    """If a feed has entries, then they are its elements, with their content."""
     html = """<html lang="fr"><div class="h-feed"><article class="h-entry" id="e1">
     <h2 class="p-name">T</h2><a class="p-author u-author h-card" href="/me">Me</a>
     <div class="e-content" lang="en">Hi <b>you</b></div>
@@ -215,7 +215,7 @@ def test_markup_has_absolute_urls() -> None:
 
 
 def test_markup_within_markup_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If markup repeats itself in itself, then what is too much is named, not kept."""
+    """If markup repeats itself in itself, then the excess is named, not kept."""
     monkeypatch.setattr("rdfcrawl.rdf.html.microformats.gathering.MAX_CHARS", 3000)
     log = FaultLog()
     html = '<div class="h-entry">' + '<div class="e-content">' * 20 + "x" * 200
@@ -376,7 +376,7 @@ def test_values_have_the_form_of_their_kind(
 
 
 def test_table_of_the_documentation_is_the_table() -> None:
-    """If a type or property is mapped, then the documentation says to what."""
+    """If a type or property is mapped, then the documentation has the mapping."""
     text = read_page("microformats.md")
     flags = re.MULTILINE | re.DOTALL
     sections = dict(re.findall(r"^## (h-\S+)\n(.*?)(?=^## |\Z)", text, flags))

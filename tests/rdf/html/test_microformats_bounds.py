@@ -35,7 +35,7 @@ def test_failing_item_loses_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_deep_item_is_cut() -> None:
-    """If an item is nested too deep, then what is deeper is left out and named."""
+    """If an item is nested too deeply, then the deeper part is left out and named."""
     log = FaultLog()
     deep = "<div>" * (MAX_DEPTH + 5) + '<b class="p-note">deep</b>'
     html = f'<div class="h-card"><b class="p-name">A</b>{deep}</div>'

@@ -190,7 +190,7 @@ async def test_texts_are_stored_as_published(
 
 @pytest.mark.parametrize("name", MAKERS)
 async def test_controls_in_texts_break_no_segment(name: str, tmp_path: Path) -> None:
-    """If texts have what is no text, then the others are stored, and all is read."""
+    """If some texts are not valid text, then the others are stored, and all is read."""
     good = [text for text in ALWAYS if text.strip()]
     bad = [f"zz{each} _:b" for each in (*CONTROLS, "&#xD800;", "&#0;", "\\ud800")]
     body, statements = MAKERS[name]([*bad, *good])

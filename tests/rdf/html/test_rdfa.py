@@ -82,7 +82,7 @@ def test_page_about_itself() -> None:
 def test_host_language_is_sniffed(
     text: str, media_type: str, language: HostLanguage, is_xml: bool, version: str
 ) -> None:
-    """If a page says what it is, then that counts, whatever its server says."""
+    """If a page declares its type, then that counts over its server's declaration."""
     host = sniff_host(text, media_type=media_type)
     assert (host.language, host.is_xml, host.rdfa_version) == (
         language,
@@ -129,7 +129,7 @@ def test_rdfa_1_0_has_its_own_rules(body: str, expected: list[str]) -> None:
         assert found == []
     for part in expected:
         assert any(part in line for line in found), found
-    if "XMLLiteral>" in expected:  # what is in it is not processed
+    if "XMLLiteral>" in expected:  # its content is not processed
         assert len(found) == 1
 
 
@@ -163,7 +163,7 @@ def test_base_element_counts(text: str, base: str) -> None:
 
 
 def test_xml_base_counts_in_xml() -> None:
-    """If XML that is not XHTML has `xml:base`, then it counts for what is in it."""
+    """If XML that is not XHTML has `xml:base`, then it applies to its content."""
     text = '<b xml:base="http://o.org/" xmlns:e="http://e.org/v#" rel="e:p" href="x"/>'
     assert objects(text, media_type="application/xml") == ["<http://o.org/x>"]
 
@@ -208,7 +208,7 @@ def test_xml_literal_is_well_formed_xml() -> None:
 
 
 def test_literals_in_literals_are_whole() -> None:
-    """If properties hold one another, then each has all of its own text."""
+    """If properties are nested, then each has all of its own text."""
     html = (
         PREFIX + '<p property="e:q">a <b property="e:p">b <i property="e:p">c</i></b>'
     )
@@ -267,7 +267,7 @@ def test_iris_are_resolved_by_rfc_3986(reference: str, expected: str) -> None:
 
 
 def test_iris_without_base_stay() -> None:
-    """If there is no base, then a relative reference stays as it is."""
+    """If there is no base, then a relative reference stays relative."""
     assert resolve("a", "") == "a"
     assert resolve("a", "http://e.org") == "http://e.org/a"
 
@@ -302,7 +302,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)
 def test_page_that_multiplies_is_bounded(html: str) -> None:
-    """If a page would multiply what it says, then an end is made and named."""
+    """If a page would multiply its statements, then reading ends with a fault."""
     log = FaultLog()
     page = ParsedPage(html.encode(), url=URL, charset="utf-8")
     page.__dict__["is_heavy"] = False
@@ -413,7 +413,7 @@ def test_passing_by_elements_changes_nothing(
         assert list(extract_rdfa(page, FaultLog())) == found
 
 
-# Elements as most pages with RDFa have them: a property, and little else.
+# Elements as in most pages with RDFa: a property, and little else.
 STATING = st.tuples(
     st.sampled_from(["p", "span", "a", "time", "meta"]),
     st.dictionaries(
@@ -429,7 +429,7 @@ STATING = st.tuples(
 def test_taking_elements_at_once_changes_nothing(
     elements: list[tuple[str, dict[str, str], str, bool]],
 ) -> None:
-    """If what changes nothing for others is taken at once, then all statements stay."""
+    """If plain elements take the fast path, then all statements stay the same."""
     text = PREFIX + '<div about="#a" lang="en">'
     for name, attributes, content, is_closed in elements:
         written = "".join(f' {key}="{value}"' for key, value in attributes.items())

@@ -1,4 +1,4 @@
-"""Whole pages: every extractor on its own."""
+"""Complete pages: every extractor by itself."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_inline_a_page_gives_all_that_is_quick() -> None:
 
 
 def test_what_was_left_is_read_in_bounds() -> None:
-    """If a bounded process is asked for what was left, then it reads just that."""
+    """If a bounded process reads the rest of a page, then it reads only that."""
     read = Read(PAGE, extractors=SLOW)
     assert set(read.reading.extracted) == LEFT
     assert read.reading.left == set()
@@ -129,7 +129,7 @@ def test_a_page_of_nothing_gives_nothing() -> None:
 
 
 def test_json_ld_in_the_head_needs_no_more_of_the_page() -> None:
-    """If all JSON-LD is in the head, then just that is parsed; else the whole page."""
+    """If all JSON-LD is in the head, then only that is parsed; else the full page."""
     script = '<script type="application/ld+json">{"@id": "#a", "a:b": "%s"}</script>'
     head = "<head><title>a</title>" + script % "</head><body>" + "</head><body><p>"
     read = Read(head)
@@ -177,7 +177,7 @@ def test_one_that_fails_takes_nothing_from_the_others(
 
 
 def test_a_page_that_is_too_deep_keeps_its_json_ld() -> None:
-    """If a page is nested 100,000 deep, then what needs no tree is read."""
+    """If a page is nested 100,000 deep, then extractors without a tree read it."""
     html = PAGE + "<div itemscope property=a class=h-card>" * 100_000
     with pytest.raises(NeedsSandbox):
         Read(html, environment=INLINE)
@@ -213,7 +213,7 @@ def test_a_full_output_ends_the_page() -> None:
 
 
 def spin(swallow: type[BaseException]) -> None:
-    """Take seconds of CPU, and swallow what is raised meanwhile."""
+    """Take seconds of CPU, and swallow exceptions in between."""
     end = time.process_time() + 5
     while time.process_time() < end:
         with suppress(swallow):
@@ -221,7 +221,7 @@ def spin(swallow: type[BaseException]) -> None:
 
 
 def test_time_is_shared() -> None:
-    """If one takes all it may, then the next gets half of what is left."""
+    """If one extractor takes all its time, then the next gets half of the rest."""
     timebox = TimeShares(0.4)
     for name in ("a", "b"):
         with pytest.raises(OutOfTime):

@@ -22,7 +22,7 @@ Scrape = Callable[..., ScrapedPage]
 
 @pytest.fixture
 def apply(tmp_path: Path) -> Scrape:
-    """Return what applies a rule, without its `match`, to a page."""
+    """Return a function that applies a rule, without its `match`, to a page."""
 
     def run(
         rule: str, html: str | bytes, *, url: str = EX, media_type: str = "text/html"
@@ -44,7 +44,7 @@ def apply(tmp_path: Path) -> Scrape:
 
 
 def objects(apply: Scrape, value: str, html: str, **page: str) -> list[str]:
-    """Return what a value is for a page."""
+    """Return the result of a value for a page."""
     rule = f"subject: ex:s\nproperties:\n  ex:p: {value}"
     lines = apply(rule, html, **page).lines
     return [line.removeprefix("<s> <p> ") for line in lines]
@@ -150,7 +150,7 @@ def test_links_become_iris(apply: Scrape, html: str, wanted: list[str]) -> None:
     ],
 )
 def test_language_of_the_page(apply: Scrape, html: str, wanted: str) -> None:
-    """If the language is `auto`, the nearest `lang` says what it is."""
+    """If the language is `auto`, the nearest `lang` counts."""
     for selector in ("css: p", "xpath: //p/text()"):
         found = objects(apply, f"{{{selector}, language: auto}}", html)
         assert [x.lower() for x in found] == [wanted]
@@ -212,7 +212,7 @@ properties:
     ids=["empty", "cut", "nan", "infinity", "deep", "long", "surrogate"],
 )
 def test_bad_json_is_a_fault(apply: Scrape, content: str) -> None:
-    """If what should be JSON is not, it is a fault and other values are found."""
+    """If JSON is invalid, it is a fault and other values are found."""
     rule = "subject: ex:s\nproperties:\n  ex:p: {css: script, json: a}\n  ex:q: h1"
     scraped = apply(rule, f"<script>{content}</script><h1>x</h1>")
     assert scraped.lines == ['<s> <q> "x"']
@@ -230,7 +230,7 @@ def test_bad_json_is_a_fault(apply: Scrape, content: str) -> None:
     ["{json: abs(a)}", "{json: 'sum(a)'}", "{json: 'sort_by(a, &b)'}"],
 )
 def test_failing_expressions_are_faults(apply: Scrape, value: str) -> None:
-    """If a function does not fit what the page has, it is a fault."""
+    """If a function does not fit the page, it is a fault."""
     rule = f"subject: ex:s\nproperties: {{ex:p: {value}}}"
     scraped = apply(rule, '{"a": ["x", 1]}', media_type="application/json")
     assert scraped.reasons == {Reason.SYNTAX: 1}
@@ -278,7 +278,7 @@ properties:
 
 
 def test_required_nested_resource(apply: Scrape) -> None:
-    """If a required nested resource is not whole, the one around it is dropped."""
+    """If a required nested resource is incomplete, the one around it is dropped."""
     rule = """
 items: li
 subject: "ex:{n}"
@@ -291,7 +291,7 @@ properties:
 
 
 def test_first_item_that_is_whole(apply: Scrape) -> None:
-    """If only the first item is wanted, one that is not whole is passed over."""
+    """If only the first item is taken, an incomplete one is skipped."""
     rule = """
 subject: ex:s
 properties:
@@ -306,7 +306,7 @@ properties:
 
 
 def test_inverse_predicates(apply: Scrape) -> None:
-    """If a predicate begins with `^`, what is found is the subject."""
+    """If a predicate begins with `^`, the match is the subject."""
     scraped = apply(
         'subject: ex:s\nproperties: {"^ex:p": [{css: a, as: iri}, {type: ex:T}]}',
         "<a href=/x></a>",
@@ -317,13 +317,13 @@ def test_inverse_predicates(apply: Scrape) -> None:
 
 
 def test_blank_nodes_of_resources_differ(apply: Scrape) -> None:
-    """If resources have no subject, each has a blank node of its own."""
+    """If resources have no subject, each has its own blank node."""
     scraped = apply("items: li\nproperties: {ex:p: b}", "<li><b>1</b><li><b>2</b>")
     assert len({line.split()[0] for line in scraped.lines}) == 2
 
 
 def test_templates_know_the_page(apply: Scrape) -> None:
-    """If a template names parts of the page, they are escaped as they have to be."""
+    """If a template names parts of the page, they are escaped as required."""
     scraped = apply(
         """
 subject: "{url}#it"
@@ -398,7 +398,7 @@ def test_output_is_bounded(apply: Scrape, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_deep_pages_are_cut(apply: Scrape) -> None:
-    """If elements are nested 100,000 deep, what is not too deep is found."""
+    """If elements are nested 100,000 deep, those above the limit are found."""
     scraped = apply(
         "subject: ex:s\nproperties: {ex:p: h1, ex:q: {xpath: count(//div)}}",
         "<h1>x</h1>" + "<div>" * 100_000,
@@ -422,6 +422,6 @@ def test_what_a_pattern_looks_at_is_bounded(apply: Scrape) -> None:
     ],
 )  # fmt: skip
 def test_unknown_functions_are_refused(expression: str) -> None:
-    """If XPath names what is not there, the rule is refused at start."""
-    with pytest.raises(ValueError, match="no XPath expression"):
+    """If XPath names an unknown function, the rule is refused at start."""
+    with pytest.raises(ValueError, match="not an XPath expression"):
         selectors.xpath(expression)

@@ -28,7 +28,7 @@ Load = Callable[[str | bytes], "RuleSet"]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Load:
-    """Return what reads the text of a rule file."""
+    """Return a function that reads the text of a rule file."""
 
     def run(text: str | bytes) -> RuleSet:
         path = tmp_path / "r.yaml"
@@ -66,14 +66,14 @@ def value(text: str) -> str:
         (rule("properties:\n  'ex ample:x': h1"), 5, "is not an IRI"),
         (rule("properties:\n  'http://a b': h1"), 5, "character that no IRI has"),
         (rule("properties: [h1]"), 4, "`properties` is a mapping"),
-        (rule("properties:\n  dct:a: h1\n  dct:a: h2"), 6, "'dct:a' is here twice"),
-        (value("'h1['"), 4, "no CSS selector"),
-        (value("'h1::first'"), 4, "no CSS selector"),
-        (value("''"), 4, "quote what begins with #"),
-        (rule("properties:\n  dct:title: #x"), 5, "quote what begins with #"),
-        (value("{xpath: '//a['}"), 4, "no XPath expression"),
-        (value("{xpath: 'f()'}"), 4, "no XPath expression"),
-        (value("{json: 'a['}"), 4, "no JMESPath expression"),
+        (rule("properties:\n  dct:a: h1\n  dct:a: h2"), 6, "'dct:a' appears twice"),
+        (value("'h1['"), 4, "not a CSS selector"),
+        (value("'h1::first'"), 4, "not a CSS selector"),
+        (value("''"), 4, "quote values that begin with #"),
+        (rule("properties:\n  dct:title: #x"), 5, "quote values that begin with #"),
+        (value("{xpath: '//a['}"), 4, "not an XPath expression"),
+        (value("{xpath: 'f()'}"), 4, "not an XPath expression"),
+        (value("{json: 'a['}"), 4, "not a JMESPath expression"),
         (value("{json: 'f(@)', css: a, xpath: b}"), 4, "css and xpath exclude"),
         (value("{css: a, text: b}"), 4, "a value has one of css, xpath, json"),
         (value("{as: iri}"), 4, "a value has one of css, xpath, json"),
@@ -83,21 +83,25 @@ def value(text: str) -> str:
         (value("{css: a, language: en, datatype: xsd:date}"), 4, "not both"),
         (value("{css: a, as: iri, language: en}"), 4, "an IRI has no language"),
         (value("{text: a, pattern: b}"), 4, "`pattern` needs a selector"),
-        (value("{css: a, pattern: '('}"), 4, "no regular expression"),
+        (value("{css: a, pattern: '('}"), 4, "not a regular expression"),
         (
             value("{css: a, pattern: '(?P<x>a)', template: '{y}'}"),
             4,
             "{y} is not known",
         ),
-        (value("{text: '{'}"), 4, "a brace is written twice"),
+        (value("{text: '{'}"), 4, "a literal brace must be doubled"),
         (value("{text: '{value}'}"), 4, "{value} is not known; there are base, host"),
-        (value("{css: a, attribute: 'a b'}"), 4, "no name of an attribute"),
+        (value("{css: a, attribute: 'a b'}"), 4, "not an attribute name"),
         (value("{css: a, whitespace: none}"), 4, "must be one of keep, collapse"),
         (value("{css: a, map: [b]}"), 4, "`map` is a mapping"),
-        (value("{css: [a]}"), 4, "must be text; quote what begins with ["),
+        (value("{css: [a]}"), 4, "must be text; quote values that begin with ["),
         (value("{iri: 'dtc:x'}"), 4, "prefix 'dtc'"),
         (value("{css: a, datatype: date}"), 4, "'date' is not an IRI"),
-        (value("{items: a, properties: {dct:x: {json: b}}}"), 4, "json needs css or"),
+        (
+            value("{items: a, properties: {dct:x: {json: b}}}"),
+            4,
+            "json also needs css or",
+        ),
         (value("{items: {css: a, json: b}, properties: {dct:x: b}}"), 4, "use json"),
         (value("{items: {}, type: dcat:Dataset}"), 4, "`items` is a selector"),
         (value("{properties: {}, css: a}"), 4, "'css' is unknown in a nested resource"),
@@ -116,12 +120,16 @@ def value(text: str) -> str:
             "'nxt' is unknown in `links`; there are alternate",
         ),
         (rule("links: {next: {css: a, as: literal}}"), 4, "a link is an IRI"),
-        ("rules:\n a: {links: {next: a}}", 2, "rule a: `match` says for which pages"),
+        ("rules:\n a: {links: {next: a}}", 2, "rule a: `match` is missing"),
         ("rules:\n a: {match: [], links: {next: a}}", 2, "`match` is empty"),
         ("rules:\n a: {match: /x, links: {next: a}}", 2, "is a host and a path"),
         ("rules:\n a: {match: a/*/*/*/*/*/*/*, links: {next: a}}", 2, "6 stars"),
         ("rules:\n a: {match: {glob: a}, links: {next: a}}", 2, "'glob' is unknown"),
-        ("rules:\n a: {match: {regex: '('}, links: {next: a}}", 2, "no regular expr"),
+        (
+            "rules:\n a: {match: {regex: '('}, links: {next: a}}",
+            2,
+            "not a regular expr",
+        ),
         ("rules:\n a: {match: {regex: '(?P<n>x)'}, links: {next: a}}", 2, "a meaning"),
         ("rules:\n a: {match: {}, links: {next: a}}", 2, "or has a `regex`"),
         (RULE.replace("e.example", "e" * 2_001), 3, "longer than 2000 characters"),
@@ -201,7 +209,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_rules(tmp_path)
 
 
-# -- what is read ---------------------------------------------------------------------
+# -- rules that are read --------------------------------------------------------------
 
 
 def test_folders_in_the_order_of_names(tmp_path: Path) -> None:
@@ -253,14 +261,14 @@ rules:
     ],
 )
 def test_patterns(read: Load, pattern: str, matching: str, other: str) -> None:
-    """If the whole URL fits a pattern, the rule is for it."""
+    """If the full URL fits a pattern, the rule applies to it."""
     rules = read(RULE.replace("e.example", f"'{pattern}'"))
     assert rules.matching(matching)
     assert not rules.matching(other)
 
 
 def test_rules_in_order_and_what_they_captured(read: Load) -> None:
-    """If several rules match, they come as they stand, with parts of the URL."""
+    """If several rules match, they keep their order, with parts of the URL."""
     rules = read(
         """
 rules:
@@ -293,7 +301,7 @@ def test_a_glob_of_many_stars_ends(star: str) -> None:
     path=st.text("ab/", max_size=12),
 )
 def test_globs_mean_what_they_say(pattern: list[str], path: str) -> None:
-    """If a glob is compiled, it matches what its stars stand for."""
+    """If a glob is compiled, it matches the text that its stars stand for."""
     text = re.sub(r"\*{3,}", "**", "".join(pattern))
     if len(re.findall(r"\*+", text)) > 6:
         return

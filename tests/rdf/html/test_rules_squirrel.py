@@ -25,7 +25,7 @@ Load = Callable[[str], RuleSet]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Load:
-    """Return what reads the blocks of a file for `portal.example`."""
+    """Return a function that reads the blocks of a file for `portal.example`."""
 
     def run(blocks: str) -> RuleSet:
         path = tmp_path / "squirrel.yaml"
@@ -112,7 +112,7 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
     ],
 )
 def test_sources(read: Load, source: str, wanted: list[str]) -> None:
-    """If an object is written in Squirrel's notation, it is what that means."""
+    """If an object is written in Squirrel's notation, it has the same meaning."""
     rules = read(resources(f'"$uri": {{"http://p.example/": {source}}}'))
     assert not rules.refused
     html = """
@@ -248,7 +248,7 @@ def test_blocks_are_refused_one_by_one(
     ["file_descriptor: []", "file_descriptor: {}", "file_descriptor: {check: {}}"],
 )
 def test_files_without_domain(tmp_path: Path, text: str) -> None:
-    """If a file does not say which host it is for, it is refused as a whole."""
+    """If a file does not name its host, it is refused completely."""
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"x\.yaml:1: "):

@@ -168,7 +168,7 @@ def test_the_base_is_that_of_the_first_href(html: str, base: str) -> None:
 
 
 def test_the_language_is_that_of_the_nearest_element() -> None:
-    """If `lang` is set, then it holds for what is inside, until it is set again."""
+    """If `lang` is set, then it applies to the content, up to the next `lang`."""
     page = ParsedPage(
         b"<html lang=en_US><body><p id=a><p lang=fr><b id=b>x</b><i lang='' id=c>x</i>"
         b"<u xml:lang=de><s id=d>",
@@ -194,7 +194,7 @@ def test_the_language_is_that_of_the_nearest_element() -> None:
     ],
 )
 def test_the_language_of_a_page_that_states_one(html: bytes, language: str) -> None:
-    """If one element has a language, then it holds for what is in it alone."""
+    """If one element has a language, then it applies to its content alone."""
     page = ParsedPage(html, url=URL)
     node = page.tree.css_first("p")
     assert node is not None

@@ -25,7 +25,7 @@ from rdfcrawl.rdf.html.visible_text import count_linked_words, visible_text
     ],
 )
 def test_text_is_what_is_shown(page: bytes, seen: list[str]) -> None:
-    """If a page has text beside its markup, then its words are found."""
+    """If a page has text between its markup, then its words are found."""
     assert visible_text(page).split() == seen
 
 

@@ -1,4 +1,4 @@
-"""The fast way gives the statements that the whole way gives, or is not taken."""
+"""The fast reader gives the same statements as PyLD, or is not used."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_terms_that_terms_need_are_kept() -> None:
     ],
 )
 def test_what_pyoxigraph_reads_otherwise_is_left(document: Any) -> None:
-    """If pyoxigraph would read something else, then the whole way is taken."""
+    """If pyoxigraph would read something else, then PyLD is used."""
     assert _fast(document, BASE, Contexts({})) is None
 
 
@@ -238,7 +238,7 @@ def test_graph_containers_do_not_end_the_process(kind: str, container: Any) -> N
 
 
 def test_many_objects_with_a_large_context_are_left() -> None:
-    """If contexts written out would take too much, then the whole way is taken."""
+    """If inlined contexts would take too much, then PyLD is used."""
     terms = {f"t{n}": f"http://t.example/{n}" for n in range(1000)}
     contexts = Contexts({"http://c.example/": {"@context": terms}})
     objects = [{"@context": "http://c.example/", f"t{n}": n} for n in range(1000)]
@@ -261,7 +261,7 @@ def test_contexts_that_multiply_are_left() -> None:
     "number", [9.95, 8.40975108949024, 48.208490000000005, 1e-7, -2.5e-300, 1e15, 7.0]
 )
 def test_numbers_are_written_alike(number: float) -> None:
-    """If a number has a fraction, then it is written with as few digits as tell it."""
+    """If a number has a fraction, then it is written with the fewest unique digits."""
     double = "http://www.w3.org/2001/XMLSchema#double"
     _assert_same({"http://p.example/": [number, {"@value": number, "@type": double}]})
 

@@ -27,7 +27,7 @@ _NAME = {"name": "http://n.example/name"}
 
 @pytest.mark.parametrize("name", sorted(set(_INDEX.values())))
 def test_bundled_context_stands_alone_and_is_licensed(name: str) -> None:
-    """If a context is bundled, then so is all it needs, and its licence is told."""
+    """If a context is bundled, then so are its references, and its licence is named."""
     document = json.loads((_FOLDER / name).read_text("utf-8"))
     assert set(iter_references(document["@context"])) <= _INDEX.keys()
     assert f"| `{name}` |" in (_FOLDER / "LICENSES.md").read_text("utf-8")
@@ -51,7 +51,7 @@ def test_no_bundled_file_is_without_url() -> None:
     ],
 )
 def test_spellings_of_bundled_contexts_are_known(url: str) -> None:
-    """If a well-known context is named, then nobody is asked for it."""
+    """If a well-known context is named, then no request is sent for it."""
     assert bundled_context(url)
 
 
@@ -163,7 +163,7 @@ def test_what_cannot_be_had_is_a_named_fault(url: str) -> None:
     ],
 )
 def test_bad_contexts_are_a_named_fault(content: bytes) -> None:
-    """If what was loaded is no context, then the document is refused."""
+    """If the loaded document is not a context, then the document is refused."""
     contexts = Contexts({"http://c.example/": content})
     lines, faults = read({"@context": "http://c.example/", "a": 1}, contexts=contexts)
     assert not lines

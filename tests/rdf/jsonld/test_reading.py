@@ -1,4 +1,4 @@
-"""Reading JSON-LD: what is kept, what is refused, what the whole way adds."""
+"""Reading JSON-LD: kept and refused documents, and the differences of PyLD."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
-from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value, whole_members
+from rdfcrawl.rdf.jsonld.reading import intact_members, read_json_ld, read_json_ld_value
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 from tests.support.jsonld_reading import BASE, canonical, read
@@ -36,7 +36,7 @@ def _node(n: int) -> dict[str, Any]:
     ],
 )
 def test_whole_nodes_of_a_cut_off_document_are_kept(document: Any) -> None:
-    """If a document is cut off anywhere, then exactly its whole nodes are read."""
+    """If a document is cut off anywhere, then exactly its complete nodes are read."""
     data = json.dumps(document).encode()
     all_lines = read(data)[0].splitlines()
     for end in range(1, len(data)):
@@ -88,7 +88,7 @@ def test_errors_are_named_by_their_code(document: Any, code: str) -> None:
 
 
 def test_a_bad_term_takes_its_own_statement_only() -> None:
-    """If the whole way meets a bad term, then that statement is dropped and counted."""
+    """If PyLD meets a bad term, then that statement is dropped and counted."""
     document = {
         "@context": {"@base": "http://b.example/"},
         "@id": "x",
@@ -118,7 +118,7 @@ def test_a_list_keeps_its_place_without_a_bad_member() -> None:
 
 
 def test_strings_of_doubles_stay_as_they_are() -> None:
-    """If the lexical form is the publisher's, then the whole way keeps it too."""
+    """If the lexical form is the publisher's, then PyLD keeps it too."""
     values = [{"@value": "01", "@type": DOUBLE}, {"@value": 10, "@type": DOUBLE}]
     lines, _ = read({"@context": {"@base": "http://b.example/"}, P: values})
     assert b'"01"^^' in lines
@@ -136,7 +136,7 @@ def test_huge_numbers_are_doubles(number: str) -> None:
 
 @pytest.mark.parametrize(("sign", "lexical"), [("", b'"INF"'), ("-", b'"-INF"')])
 def test_huge_integers_are_infinite_doubles(sign: str, lexical: bytes) -> None:
-    """If an integer is larger than any double, then the whole way says so, too."""
+    """If an integer is larger than any double, then PyLD reports it, too."""
     value = f'{{"@value": {sign}1{"0" * 400}, "@type": "{DOUBLE}"}}'
     context = '"@context": {"@base": "http://b.example/"}'  # not for the fast way
     lines, faults = read(f'{{{context}, "{P}": {value}}}'.encode())
@@ -145,7 +145,7 @@ def test_huge_integers_are_infinite_doubles(sign: str, lexical: bytes) -> None:
 
 
 def test_long_iris_used_often_do_not_pile_up() -> None:
-    """If statements are far longer than the document, then they come one by one."""
+    """If statements are far longer than the document, then batches have one each."""
     node = {"@context": {"@vocab": "http://v.example/" + "x" * 500_000}}
     document = {**node, **{f"p{n}": n for n in range(500)}}
     blocks = read_json_ld(
@@ -159,7 +159,7 @@ def test_long_iris_used_often_do_not_pile_up() -> None:
 
 
 def test_lone_surrogates_become_replacement_characters() -> None:
-    """If a string has half a character, then what is written is UTF-8."""
+    """If a string has half a character, then the output is UTF-8."""
     lines, faults = read(
         b'{"@id": "http://n.example/", "http://p.example/": "\\ud800"}'
     )
@@ -188,7 +188,7 @@ def test_scopes_keep_blank_nodes_apart(extra: dict[str, str]) -> None:
 
 
 def test_what_needs_pyld_needs_bounds() -> None:
-    """If a document needs the whole way, then it is not read without bounds."""
+    """If a document needs PyLD, then it is not read without bounds."""
     document = {"@context": {"@base": "http://b.example/"}, P: 1}
     with pytest.raises(NeedsSandbox):
         read(document, is_bounded=False)
@@ -246,13 +246,13 @@ def test_what_is_mended_is_made_of_members(text: str) -> None:
     """If an array is broken anywhere, then its members before that are kept."""
     members = [{"a": 1}, [], "b"]
     broken = json.dumps(members)[:-1] + "," + text
-    kept = whole_members(broken, json.JSONDecoder())
+    kept = intact_members(broken, json.JSONDecoder())
     assert kept[:3] == members
 
 
 @pytest.mark.parametrize("bad", ["NaN", "1" * 5000, "{'a'}", "\t\x00"])
 def test_nodes_before_what_is_no_json_are_kept(bad: str) -> None:
-    """If one value is not JSON, whatever it is, then the nodes before it are read."""
+    """If one value is not JSON, then the nodes before it are read."""
     node = json.dumps(_node(0))
     lines, faults = read(f'[{node}, {{"{P}": {bad}}}, {node}]'.encode())
     assert lines.count(b"\n") == 1
@@ -260,7 +260,7 @@ def test_nodes_before_what_is_no_json_are_kept(bad: str) -> None:
 
 
 def test_what_stands_behind_a_document_costs_nothing() -> None:
-    """If something follows a document that is whole, then the document is read."""
+    """If content follows a complete document, then the document is read."""
     node = json.dumps(_node(0)).encode()
     lines, faults = read(node + b"\n" + node)
     assert lines == read(node)[0]
@@ -279,5 +279,5 @@ def test_a_large_broken_document_is_mended_in_time(part: str) -> None:
     """If a broken document has very many members, then it is mended in seconds."""
     text = "[" + part * (1_000_000 // len(part)) + "x"
     with takes_at_most(30):
-        members = whole_members(text, json.JSONDecoder())
+        members = intact_members(text, json.JSONDecoder())
     assert len(members) == 1_000_000 // len(part)

@@ -1,4 +1,4 @@
-"""The header `Link`: read as RFC 8288 says, whatever it holds."""
+"""The header `Link`: read by RFC 8288, with any content."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_header_is_read(value: str, expected: list[tuple[str, set[str]]]) -> Non
 
 
 def test_parameters_are_kept() -> None:
-    """If a link has a type and a foreign anchor, then both are told, normalized."""
+    """If a link has a type and a foreign anchor, then both are returned, normalized."""
     value = '<x>; rel=y; type="Text/Turtle; charset=utf-8"; anchor="/other#me"'
     assert parse_link_header(value, base=BASE) == [
         HeaderLink(
@@ -202,7 +202,7 @@ def test_no_more_links_than_a_header_may_have() -> None:
     ids=range(7),
 )  # fmt: skip
 def test_hostile_headers_are_read_in_linear_time(value: str) -> None:
-    """If a header repeats what makes parsers go back, then it is read once."""
+    """If a header repeats a cause of backtracking, then it is read once."""
     assert len(parse_link_header(value, base=BASE)) <= 1
 
 

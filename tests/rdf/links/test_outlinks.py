@@ -1,4 +1,4 @@
-"""The log of links has what a document links to, and how, within its bound."""
+"""The log of links has the links of a document and their relations, within a bound."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ TURTLE = """
 
 
 def canonical(turtle: str) -> bytes:
-    """Return the N-Quads of a Turtle document, in a graph of their own."""
+    """Return the N-Quads of a Turtle document, in its own graph."""
     quads = (
         ox.Quad(
             quad.subject,
@@ -47,7 +47,7 @@ def canonical(turtle: str) -> bytes:
 
 
 def links(follow: str, turtle: str = TURTLE) -> set[str]:
-    """Return what is followed of a document, short for a.example."""
+    """Return the followed links of a document, short for a.example."""
     found = LinkPolicy.parse(follow).scan(canonical(turtle))
     return {iri.decode().removeprefix("http://a.example/") for iri in found}
 
@@ -118,7 +118,7 @@ def test_follow_all() -> None:
     ],
 )
 def test_bad_follow(follow: str) -> None:
-    """If the argument has another word, then it is refused with what is allowed."""
+    """If the argument has another word, then it is refused with the allowed words."""
     with pytest.raises(ConfigError, match=r"^argument follow=.*abox, tbox.*\+IRI"):
         LinkPolicy.parse(follow)
 
@@ -204,7 +204,7 @@ def test_scan_agrees_with_a_parser(
     ],
 )
 def test_bulk_tells_of_data_elsewhere(follow: str, statement: str) -> None:
-    """If one of many statements tells of data elsewhere, then the scan says so."""
+    """If one of many statements describes data elsewhere, then the scan reports it."""
     others = b"".join(b"<http://s/%d> <urn:p> <http://o/> .\n" % n for n in range(99))
     same = b"<urn:s> <urn:p> <http://o/> .\n"
     chunk = (
@@ -223,7 +223,7 @@ def test_bulk_tells_of_data_elsewhere(follow: str, statement: str) -> None:
 
 
 def test_bulk_that_names_vocabularies_tells_of_nothing() -> None:
-    """If a literal or a datatype names a vocabulary, then nothing is told of data."""
+    """If only a literal or a datatype names a vocabulary, then nothing is reported."""
     chunk = (
         f'<urn:s> <urn:p> " <{DCAT}x> <{DCAT}y> " .\n'
         f'<urn:s> <urn:p> "1"^^<{DCAT}z> .\n'
@@ -346,7 +346,7 @@ SEED = "https://www.example.org/data/me.ttl?x=/a/b"
 def test_scope(
     extent: CrawlExtent, entry: str, covered: list[str], left_out: list[str]
 ) -> None:
-    """If a scope is built of a seed, then it covers what has the same in common."""
+    """If a scope is built from a seed, then it covers URLs with the same part."""
     scope = scope_of(extent, [SEED, "http://other.example/"])
     assert scope.entry(SEED) == entry
     assert scope == CrawlScope(extent, scope.entries)

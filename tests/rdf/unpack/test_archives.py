@@ -1,4 +1,4 @@
-"""Archives of all kinds: members, names, limits, and what is cut off."""
+"""Archives of all kinds: members, names, limits, and truncation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MIB = 2**20
 
 
 def start(packed: bytes, tmp_path: Path, *, is_file: bool) -> bytes | Path:
-    """Return what is packed, in memory or in a file."""
+    """Return the packed bytes, in memory or in a file."""
     if not is_file:
         return packed
     path = tmp_path / "packed"
@@ -68,7 +68,7 @@ def test_members_may_be_left(kind: str, wanted: list[int]) -> None:
 
 @pytest.mark.parametrize("kind", ARCHIVES)
 def test_empty_archive_is_named(kind: str) -> None:
-    """If nothing is in an archive, then that is what is told of it."""
+    """If an archive is empty, then that is its only fault."""
     found, faults = unpack(ARCHIVES[kind]({}), url=f"{URL}.{kind}")
     assert not found
     assert reasons(faults) == {Reason.EMPTY}
@@ -147,7 +147,7 @@ def test_bomb_in_an_archive_ends_at_the_ratio(kind: str) -> None:
     packed = BOMBS[kind]({"a.nt": bytes(24 * MIB), "b.nt": NT})
     found, faults = unpack(packed, ratio=100)
     n_bytes = sum(len(each.data) for each in found)
-    assert n_bytes < 8 * MIB  # 100 times the 64 KiB that are taken at once
+    assert n_bytes < 8 * MIB  # 100 times the 64 KiB of one read
     assert reasons(faults) <= {Reason.TOO_LARGE, Reason.UNKNOWN_FORMAT}
     assert Reason.TOO_LARGE in reasons(faults)
 

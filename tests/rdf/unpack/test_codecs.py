@@ -1,4 +1,4 @@
-"""Compressed streams: whole, in a row, cut off, broken, and made to swell."""
+"""Compressed streams: complete, consecutive, truncated, broken, and bombs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def url_of(codec: str) -> str:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("n", [1, 300, 20_000])
 def test_compressed_document_is_read(codec: str, n: int) -> None:
-    """If a document is compressed, then it comes out the same, whatever its size."""
+    """If a document is compressed, then it is decoded the same, at any size."""
     data = statements(n)
     found, faults = unpack(CODECS[codec](data), url=url_of(codec))
     assert [(each.data, each.format, each.packings, each.name) for each in found] == [
@@ -94,7 +94,7 @@ def test_garbage_at_the_end_is_noted(codec: str) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("share", [0.3, 0.9, 0.9999])
 def test_what_came_before_the_cut_is_kept(codec: str, share: float) -> None:
-    """If a stream is cut off, then what was before is read, and the cut is named."""
+    """If a stream is cut off, then the part before is read, and the cut is named."""
     # The blocks of bzip2 are 900 kB, but for this level.
     packed = bz2.compress(NT, 1) if codec == "bzip2" else CODECS[codec](NT)
     found, faults = unpack(packed[: int(len(packed) * share)], url=url_of(codec))
@@ -128,7 +128,7 @@ def test_wrong_checksum_is_named(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "xz", "brotli"])
 def test_short_streams_are_read_up_to_the_damage(codec: str) -> None:
-    """If a stream that is decoded at once is damaged late, its begin is not lost."""
+    """If a stream that is decoded in one call is damaged late, its begin is kept."""
     data = statements(2000)
     packed = bytearray(CODECS[codec](data))
     late = len(packed) * 9 // 10

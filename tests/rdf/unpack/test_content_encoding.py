@@ -1,4 +1,4 @@
-"""Content codings: undone whole, in pieces, and never without a limit."""
+"""Content codings: decoded in one or more pieces, and never without a limit."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_large_body_comes_in_bounded_pieces(coding: str) -> None:
 
 @pytest.mark.parametrize("coding", [name for name in CODINGS if name != "identity"])
 def test_cut_stream_is_named_and_kept(coding: str) -> None:
-    """If a coded body is cut off, then what could be decoded came out before."""
+    """If a coded body is cut off, then the decodable part was yielded before."""
     name, encode = CODINGS[coding]
     octets = bytes(i * i % 251 for i in range(200_000))
     wire = encode(octets)[:-12]

@@ -1,4 +1,4 @@
-"""What is packed in one another, and what its documents are read as."""
+"""Nested packings, and the formats of their documents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.unpack.scratch import ScratchSpace
 
 NT = statements(20_000)  # longer than one piece
-TTL = b"(1) <http://example.org/a> 1 .\n"  # nothing tells that it is Turtle
+TTL = b"(1) <http://example.org/a> 1 .\n"  # not recognizable as Turtle
 LONG_TTL = b"@prefix e: <http://example.org/> .\n" + NT
 KEPT = {"nt": NT, "ttl": LONG_TTL}
 
@@ -83,7 +83,7 @@ def packed_once(kind: str) -> bytes:
 @pytest.mark.parametrize("inner", [*CODECS, *ARCHIVES])
 @pytest.mark.parametrize("outer", [*CODECS, *ARCHIVES])
 def test_all_packings_nest(outer: str, inner: str, file_scratch: FileScratch) -> None:
-    """If a packing is in another one, of whatever kind, then its document is read."""
+    """If any packing is in another one, then its document is read."""
     name = f"data.nt.{EXTENSIONS[inner]}"
     packed = packed_once(inner)
     if outer in CODECS:
@@ -161,7 +161,7 @@ INHERITED = {
 
 @pytest.mark.parametrize("case", INHERITED)
 def test_formats_are_inherited(case: str) -> None:
-    """If a member has no extension that tells, then the names around it do."""
+    """If a member has no known extension, then the names around it decide."""
     outer, media_type, name, expected = INHERITED[case]
     packed = zipped({name: TTL})
     if ".tar" in outer or ".tgz" in outer:
@@ -190,7 +190,7 @@ def test_content_refutes_names() -> None:
 
 
 def test_what_is_no_data_is_passed_by_and_counted() -> None:
-    """If an archive has other files, then they are noted by what they are."""
+    """If an archive has other files, then they are noted by their type."""
     members = {
         "README": b"Dear reader", "logo.png": b"\x89PNG\r\n", "b.png": b"\x89PNG\r\n",
         "page.html": b"<!DOCTYPE html><title>x</title>", "a.nt": NT[:70],
@@ -269,7 +269,7 @@ def test_equal_names_are_told_apart() -> None:
     ],
 )
 def test_names_may_be_graphs(name: str, graph: str | None) -> None:
-    """If a member's name is a URL-encoded URI, then it is told (Sitemaps 2.3)."""
+    """If a member's name is a URL-encoded URI, then it is used (Sitemaps 2.3)."""
     assert graph_of_member(name) == graph
 
 
@@ -360,7 +360,7 @@ def test_giving_up_early_leaves_nothing(kind: str, file_scratch: FileScratch) ->
 
 
 def test_one_fault_for_one_cut() -> None:
-    """If the outermost layer is cut off, then what is in it is not named as well."""
+    """If the outermost layer is cut off, then inner layers have no further fault."""
     inner = zipped({"a.nt": NT, "b.nt": NT})
     packed = gzip.compress(tarred({"x.zip": inner, "y.nt": NT}), 1)
     found, faults = unpack(packed[: len(packed) // 2])

@@ -80,7 +80,7 @@ def mutate(seed: bytes, rng: random.Random) -> bytes:
 
 @pytest.mark.parametrize("kind", SEEDS)
 def test_damage_is_named(kind: str) -> None:
-    """If bytes of a packed thing change, then what is raised is nothing."""
+    """If bytes of a packed document change, then nothing is raised."""
     seed = SEEDS[kind]()
     url = "http://example.org/x.br" if kind == "brotli" else "http://example.org/x"
     rng = random.Random(kind)

@@ -1,4 +1,4 @@
-"""7z: headers, codings, and what is broken."""
+"""7z: headers, codings, and damage."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_encrypted_7z_is_named(has_header: bool) -> None:
 
 
 def test_ppmd_is_refused_by_name() -> None:
-    """If a 7z archive is coded with PPMd, then its name is told."""
+    """If a 7z archive is coded with PPMd, then the fault names it."""
     ppmd = [{"id": "PPMD", "order": 6, "mem": 24}]
     found, faults = unpack(seven_zipped(MEMBERS, ppmd))
     assert not found

@@ -1,4 +1,4 @@
-"""tar: entries of all sorts, sizes, names, and what is broken."""
+"""tar: entries of all sorts, sizes, names, and damage."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_is_no_file_is_passed_by() -> None:
 
 
 def test_old_tar_without_magic_is_read() -> None:
-    """If a tar is older than its magic, then its name tells, and it is read."""
+    """If a tar is older than its magic, then it is recognized by its name."""
     packed = bytearray(tarred({"a.nt": NT}, tarfile.USTAR_FORMAT))
     packed[257:265] = bytes(8)
     blank = packed[:148] + b" " * 8 + packed[156:512]
@@ -72,7 +72,7 @@ def test_tar_without_end_mark_is_read() -> None:
 
 
 def test_large_sizes_in_binary_are_read() -> None:
-    """If GNU's binary size says more than there is, then what there is is read."""
+    """If GNU's binary size exceeds the data, then the available data is read."""
     packed = bytearray(tarred({"a.nt": NT}, tarfile.GNU_FORMAT))
     packed[124:136] = b"\x80" + (2**60).to_bytes(11)
     blank = packed[:148] + b" " * 8 + packed[156:512]

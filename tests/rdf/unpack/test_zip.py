@@ -1,4 +1,4 @@
-"""zip: directories, methods, names, and what is broken."""
+"""zip: directories, methods, names, and damage."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_overlapping_members_are_refused() -> None:
 
 
 def test_unicode_names_beside_old_ones_count() -> None:
-    """If a zip has a name in Unicode beside the old one, then it counts (4.6.9)."""
+    """If a zip has a Unicode name besides the old one, then it counts (4.6.9)."""
     name = "中文.nt".encode()
     extra = struct.pack("<BI", 1, zlib.crc32(b"a.nt")) + name
     extra = struct.pack("<HH", 0x7075, len(extra)) + extra

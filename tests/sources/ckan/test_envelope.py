@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.sources.ckan import envelope
 from rdfcrawl.sources.ckan.envelope import (
-    CkanAnswer,
-    DamagedAnswer,
+    CkanResponse,
+    DamagedResponse,
     RequestRefused,
     read_names,
     read_package,
@@ -24,10 +24,10 @@ from tests.support.examples import examples
 PACKAGES = [{"id": f"i{n}", "name": f"n{n}", "notes": 'a "]}, b'} for n in range(4)]
 
 
-def answer(value: object, status: int = 200, url: str = "") -> CkanAnswer:
+def answer(value: object, status: int = 200, url: str = "") -> CkanResponse:
     """Return an answer with this JSON, or these bytes."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return CkanAnswer(status=status, body=body, url=url)
+    return CkanResponse(status=status, body=body, url=url)
 
 
 def page_of(*packages: Any, **more: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_a_page_in_any_order_of_members(space: int | None, bom: bytes) -> None:
     }
     for one in (value, turned):
         body = bom + json.dumps(one, indent=space).encode()
-        page = read_page(CkanAnswer(status=200, body=body))
+        page = read_page(CkanResponse(status=200, body=body))
         assert page.count == page.n_rows == 4
         assert page.damage == ""
         assert [package.load() for package in page.packages] == PACKAGES
@@ -94,7 +94,7 @@ def test_a_count_of_another_type_is_none(count: object) -> None:
         (b"", 502, "", "empty"),
         (b"", 0, "", "empty"),
         ([1], 403, "", "[1]"),
-        (page_of(), 500, "", "success with this status"),
+        (page_of(), 500, "", "success reported with this status"),
     ],
 )
 def test_a_refusal_says_why(body: object, status: int, kind: str, told: str) -> None:
@@ -110,37 +110,40 @@ def test_a_refusal_says_why(body: object, status: int, kind: str, told: str) -> 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b"", "empty answer"),
-        (b" \n", "empty answer"),
+        (b"", "empty response"),
+        (b" \n", "empty response"),
         (b"<!DOCTYPE html><p>Welcome", "a page or XML instead of JSON"),
         (b"<form><input type=password>", "a login page"),
-        (b'{"success": true, "resu', "cut off"),
-        (b'{"success": true, "result": {"count": 3, "results": [{"id": "a', "cut off"),
-        (b"not json", "no JSON"),
-        (b"{'success': True}", "no JSON"),
+        (b'{"success": true, "resu', "truncated JSON"),
+        (
+            b'{"success": true, "result": {"count": 3, "results": [{"id": "a',
+            "truncated JSON",
+        ),
+        (b"not json", "not JSON"),
+        (b"{'success': True}", "not JSON"),
         (b"[" * 100_000, "nested too deeply"),
-        (b"[]", "a list where an object is due"),
-        (b"null", "null where an object is due"),
+        (b"[]", "a list instead of an object"),
+        (b"null", "null instead of an object"),
         (b'{"a": 1}', "an object without result"),
-        (b'{"success": "yes", "result": []}', "success is a text"),
+        (b'{"success": "yes", "result": []}', "success is a string"),
         (b'{"success": true, "result": 3}', ""),
         (b'{"success": true, "result": {"count": 1}}', ""),
-        (b"\xff\xfe\x00", "no JSON"),
+        (b"\xff\xfe\x00", "not JSON"),
         (b"9" * 10_000, ""),
     ],
 )
 def test_what_is_damaged_is_named(body: bytes, told: str) -> None:
     """If an answer is none of the API, then it is said what it is."""
     for read in (read_page, read_names, read_package):
-        with pytest.raises(DamagedAnswer) as caught:
+        with pytest.raises(DamagedResponse) as caught:
             read(answer(body))
         assert told in caught.value.fault.detail
-        assert caught.value.is_cut == ("cut off" in told)
+        assert caught.value.is_cut == ("truncated JSON" in told)
 
 
 def test_a_redirect_to_a_login_is_named() -> None:
     """If the final URL is a login, then that is said."""
-    with pytest.raises(DamagedAnswer, match="login page"):
+    with pytest.raises(DamagedResponse, match="login page"):
         read_page(answer(b"<html>", url="https://h/user/login?came_from=/api"))
 
 
@@ -165,7 +168,7 @@ def test_names_are_texts() -> None:
     """If a list of names holds other things, then it is not one."""
     assert read_names(answer({"success": True, "result": ["a", "b"]})) == ["a", "b"]
     for other in ([1], [""], [None, "a"], "a", {"a": 1}, None):
-        with pytest.raises(DamagedAnswer):
+        with pytest.raises(DamagedResponse):
             read_names(answer({"success": True, "result": other}))
 
 
@@ -177,13 +180,13 @@ def test_one_dataset() -> None:
     assert package.load() == value["result"]
     others: list[object] = [[], "a", {}, {"title": "x"}, None]
     for other in others:
-        with pytest.raises(DamagedAnswer):
+        with pytest.raises(DamagedResponse):
             read_package(answer({"success": True, "result": other}))
 
 
 def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """If an answer is longer than the limit, then it is refused by name."""
-    monkeypatch.setattr(envelope, "MAX_ANSWER_BYTES", 100)
+    monkeypatch.setattr(envelope, "MAX_RESPONSE_BYTES", 100)
     with pytest.raises(SourceFault) as caught:
         read_page(answer(page_of(*PACKAGES)))
     assert caught.value.fault.reason is Reason.TOO_LARGE

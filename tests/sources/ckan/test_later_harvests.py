@@ -11,7 +11,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.core.tasks.ckan import CkanStep, CkanTask
 from rdfcrawl.sources.ckan.api import PortalScope
-from rdfcrawl.sources.ckan.envelope import CkanAnswer
+from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.plan import advance, request_of
 from rdfcrawl.sources.ckan.times import since_for_next, solr_time
 from tests.support.ckan_harvests import PORTAL, harvest
@@ -175,7 +175,7 @@ def test_the_index_may_be_empty_while_the_database_is_not() -> None:
 def test_only_ckan_itself_says_what_is_gone(status: int, body: bytes) -> None:
     """If a proxy answers for a dataset, then it is no tombstone."""
     task = CkanTask(step=CkanStep.CONFIRM, ids=("a",), is_alone=True)
-    answer = CkanAnswer(status=status, body=body)
+    answer = CkanResponse(status=status, body=body)
     with pytest.raises(SourceFault):
         advance(task, answer, PORTAL, FaultLog())
 

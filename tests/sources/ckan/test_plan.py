@@ -20,7 +20,7 @@ from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.sources.ckan import envelope
 from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
-from rdfcrawl.sources.ckan.envelope import CkanAnswer
+from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.mapping import iter_statements
 from rdfcrawl.sources.ckan.outcome import PlanLimits
 from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
@@ -203,9 +203,9 @@ def test_a_portal_that_fails_on_large_pages_gets_smaller_ones() -> None:
     class Weak(FakePortal):
         def _page(
             self, rows: list[tuple[int, str, int]], count: int, request: CkanRequest
-        ) -> CkanAnswer:
+        ) -> CkanResponse:
             if len(rows) > 20:
-                return CkanAnswer(status=500, body=b"")
+                return CkanResponse(status=500, body=b"")
             return super()._page(rows, count, request)
 
     fake = Weak(300)
@@ -224,7 +224,7 @@ def test_one_dataset_that_is_too_large_is_passed_over(
             found = super().package(row)
             return {**found, "notes": "x" * 50_000} if row[2] == 77 else found
 
-    monkeypatch.setattr(envelope, "MAX_ANSWER_BYTES", 40_000)
+    monkeypatch.setattr(envelope, "MAX_RESPONSE_BYTES", 40_000)
     fake = Fat(300, refuses=frozenset({refused}))
     done = harvest(fake).go(rows=60)
     assert all_ids(fake) - done.written.keys() == {id_of(77)}
@@ -258,7 +258,7 @@ def test_an_empty_page_before_the_end_is_incomplete() -> None:
         step=CkanStep.SEARCH, order=CkanOrder.SORTED, start=100, page=1, last="x"
     )
     with pytest.raises(SourceFault) as caught:
-        advance(task, CkanAnswer(status=200, body=empty.encode()), PORTAL, FaultLog())
+        advance(task, CkanResponse(status=200, body=empty.encode()), PORTAL, FaultLog())
     assert caught.value.fault.reason is Reason.INCOMPLETE
 
 
@@ -277,7 +277,7 @@ def test_any_answer_is_a_named_fault(body: bytes, step: CkanStep, status: int) -
     task = CkanTask(step=step, ids=("a", "b"), rows=10)
     try:
         outcome = advance(
-            task, CkanAnswer(status=status, body=body), PORTAL, FaultLog()
+            task, CkanResponse(status=status, body=body), PORTAL, FaultLog()
         )
     except SourceFault:
         return
@@ -311,7 +311,7 @@ def test_any_json_is_a_named_fault(value: object, step: CkanStep, status: int) -
     task = CkanTask(step=step, ids=("a",), rows=10)
     for text in (body, json.dumps(value).encode()):
         try:
-            advance(task, CkanAnswer(status=status, body=text), PORTAL, FaultLog())
+            advance(task, CkanResponse(status=status, body=text), PORTAL, FaultLog())
         except SourceFault:
             continue
 
@@ -392,7 +392,7 @@ def test_all_that_orca_expects_of_a_portal(n_links: int) -> None:
         response = node.answer(NodeRequest(method="GET", target=target))
         n_requests += 1
         outcome = advance(
-            task, CkanAnswer(status=response.status, body=response.body), portal, log
+            task, CkanResponse(status=response.status, body=response.body), portal, log
         )
         queue += outcome.tasks
         for package in outcome.packages:

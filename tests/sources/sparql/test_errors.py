@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.sources.sparql.exchange import SparqlAnswer, SparqlFailure
+from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
 from rdfcrawl.sources.sparql.plan import EndpointPlan
 from rdfcrawl.sources.sparql.settings import HarvestSettings
 from tests.support.sparql_driver import harvest_all, query_of
@@ -52,15 +52,15 @@ TAILS = {
 }
 
 
-def broken(answer: SparqlAnswer, name: str) -> SparqlAnswer:
+def broken(answer: SparqlResponse, name: str) -> SparqlResponse:
     """Return the answer as it comes when the endpoint gives it up."""
     if name in WHOLE:
         body, media_type = WHOLE[name]
         headers = {"content-type": media_type}
-        return SparqlAnswer(status=200, headers=headers, body=ByteSource(body))
+        return SparqlResponse(status=200, headers=headers, body=ByteSource(body))
     data = answer.body.data or b""
     body = data[: len(data) * 2 // 3] + TAILS[name.removeprefix("tail ")]
-    return SparqlAnswer(status=200, headers=answer.headers, body=ByteSource(body))
+    return SparqlResponse(status=200, headers=answer.headers, body=ByteSource(body))
 
 
 def breaking(
@@ -69,7 +69,7 @@ def breaking(
     """Return an endpoint each so-many-th answer of which is broken."""
     endpoint, n_answers = Endpoint(store_of(LINES), table=table), 0
 
-    def ask(request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
+    def ask(request: SparqlRequest) -> SparqlResponse | SparqlFailure:
         nonlocal n_answers
         answer, query = endpoint(request), query_of(request)
         if isinstance(answer, SparqlFailure) or answer.status != 200 or not of(query):
@@ -102,12 +102,12 @@ def test_first_question_is_put_again() -> None:
     """If the first question is answered by no table, then it is all that is asked."""
     harvest = EndpointPlan(URL)
     headers = {"content-type": "text/html"}
-    answer = SparqlAnswer(status=200, headers=headers, body=ByteSource(HTML[0]))
+    answer = SparqlResponse(status=200, headers=headers, body=ByteSource(HTML[0]))
     (first,) = harvest.seeds()
     described = harvest.read(first, answer)
     assert list(described) == []
     (probe,) = described.outcome.tasks
     probed = harvest.read(probe, answer)
     assert list(probed) == []
-    assert probed.outcome.again
+    assert probed.outcome.retries
     assert probed.outcome.tasks == []

@@ -10,8 +10,8 @@ import pytest
 from rdfcrawl.core.bytesource import ByteSource
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.user_queries import parse_user_query
-from rdfcrawl.sources.sparql.exchange import SparqlAnswer, SparqlFailure
-from rdfcrawl.sources.sparql.knots import labelled
+from rdfcrawl.sources.sparql.components import labelled
+from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
 from rdfcrawl.sources.sparql.plan import EndpointPlan
 from rdfcrawl.sources.sparql.settings import HarvestSettings
 from tests.support.sparql_driver import Harvested, harvest_all
@@ -102,7 +102,7 @@ def test_list_of_datasets_that_times_out_gets_shorter(
 def test_datasets_that_never_come_are_reported() -> None:
     """If descriptions are always refused, then the harvest ends and says so."""
 
-    def refuse(query: str) -> SparqlAnswer | None:
+    def refuse(query: str) -> SparqlResponse | None:
         return failed(500, "Internal error") if "VALUES" in query else None
 
     found = _harvest(Endpoint(store_of(NAMED[:200]), refuse=refuse), mode="datasets")
@@ -207,7 +207,7 @@ def test_components_come_whole_and_once(cap: int) -> None:
     )
     endpoint = Endpoint(store_of(lines), local_labels=True, max_rows=cap)
     found = _harvest(endpoint, page_rows=100, n_roots=5, depth=6)
-    assert found.steps["knots"] > 10
+    assert found.steps["components"] > 10
     assert canonical(found.document) == canonical("".join(lines).encode())
 
 
@@ -238,7 +238,7 @@ def test_components_that_time_out_come_a_few_at_a_time(
     found = _harvest(endpoint, n_roots=16, page_rows=10, depth=2)
     assert len(found.lines) == (40 if is_complete else 0)
     assert found.is_complete is is_complete
-    assert found.steps["knots"] >= 10
+    assert found.steps["components"] >= 10
 
 
 def test_component_that_times_out_costs_itself_only() -> None:
@@ -281,9 +281,9 @@ def test_ring_has_the_same_labels_wherever_it_is_begun() -> None:
 # -- what is not borne -------------------------------------------------------------
 
 
-def _answer(body: str, media_type: str) -> SparqlAnswer:
+def _answer(body: str, media_type: str) -> SparqlResponse:
     headers = {"content-type": media_type}
-    return SparqlAnswer(status=200, headers=headers, body=ByteSource(body.encode()))
+    return SparqlResponse(status=200, headers=headers, body=ByteSource(body.encode()))
 
 
 def test_graphs_that_cannot_be_listed_are_those_described() -> None:
@@ -293,13 +293,13 @@ def test_graphs_that_cannot_be_listed_are_those_described() -> None:
       sd:defaultDataset [ sd:namedGraph [ sd:name <http://e/g0> ] ,
         [ sd:name <http://e/g1> ] , [ sd:name <urn:x-arq:UnionGraph> ] ] ."""
 
-    def refuse(query: str) -> SparqlAnswer | None:
+    def refuse(query: str) -> SparqlResponse | None:
         is_list = query.startswith(("SELECT ?g", "SELECT DISTINCT ?g"))
         return failed(400, "not supported") if is_list else None
 
     endpoint = Endpoint(store_of(_LINES), refuse=refuse)
 
-    def ask(request: object) -> SparqlAnswer | SparqlFailure:
+    def ask(request: object) -> SparqlResponse | SparqlFailure:
         endpoint.description = _answer(turtle, "text/turtle")
         return endpoint(request)  # type: ignore[arg-type]
 
@@ -323,7 +323,7 @@ def test_graphs_that_cannot_be_listed_are_those_described() -> None:
     ids=["no-counts", "no-labels", "no-keys", "no-strings"],
 )
 def test_stores_with_blank_nodes_on_poor_endpoints(
-    refuse: Callable[[str], SparqlAnswer | SparqlFailure | None],
+    refuse: Callable[[str], SparqlResponse | SparqlFailure | None],
 ) -> None:
     """If an endpoint can do little, then what has no blank node comes all the same."""
     lines = tuple(x for x in iter_store(40, with_default=True) if "hub" not in x)

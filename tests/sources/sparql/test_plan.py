@@ -22,8 +22,8 @@ from rdfcrawl.core.tasks.sparql import (
     SparqlTask,
 )
 from rdfcrawl.sources.sparql.exchange import (
-    SparqlAnswer,
     SparqlFailure,
+    SparqlResponse,
     judge,
     query_request,
 )
@@ -123,7 +123,7 @@ def test_tasks_may_be_taken_in_any_order_and_twice(order: str) -> None:
         task = waiting.pop(-1 if order == "backwards" else 0)
         for _ in range(2 if order == "twice" else 1):
             answer = endpoint(plan.request(task))
-            assert isinstance(answer, SparqlAnswer)
+            assert isinstance(answer, SparqlResponse)
             reading = plan.read(task, answer)
             for chunk in reading:
                 lines.update(chunk.splitlines(keepends=True))
@@ -138,8 +138,8 @@ def test_tasks_may_be_taken_in_any_order_and_twice(order: str) -> None:
 
 def _without(
     *words: str, status: int = 400, text: str = ""
-) -> Callable[[str], SparqlAnswer | None]:
-    def refuse(query: str) -> SparqlAnswer | None:
+) -> Callable[[str], SparqlResponse | None]:
+    def refuse(query: str) -> SparqlResponse | None:
         found = any(word in query for word in words)
         return failed(status, text or "not supported") if found else None
 
@@ -160,7 +160,7 @@ def _without(
     ],
 )
 def test_what_is_refused_is_asked_for_in_another_way(
-    refuse: Callable[[str], SparqlAnswer | None], *, is_sure: bool
+    refuse: Callable[[str], SparqlResponse | None], *, is_sure: bool
 ) -> None:
     """If an endpoint lacks a feature, then another way of asking brings all."""
     lines = tuple(x for x in NO_BLANKS if "hub" not in x)
@@ -173,7 +173,7 @@ def test_what_is_refused_is_asked_for_in_another_way(
 def test_sorting_everything_forbidden_partitions() -> None:
     """If a whole graph is not sorted, then its parts are."""
 
-    def refuse(query: str) -> SparqlAnswer | None:
+    def refuse(query: str) -> SparqlResponse | None:
         is_part = "<http://example.org/p/" in query or "class/" in query
         is_page = "?s ?p ?o" in query and "ORDER BY" in query and "GRAPH" in query
         if is_page and not is_part and "DISTINCT" not in query and "COUNT" not in query:
@@ -235,7 +235,7 @@ def test_busy_endpoint_is_asked_the_same_again() -> None:
     plan = EndpointPlan(URL)
     reading = plan.read(replace(plan.seeds()[0], step="probe"), failed(503))
     assert list(reading) == []
-    assert reading.outcome.again
+    assert reading.outcome.retries
     assert reading.outcome.tasks == []
 
 
@@ -243,11 +243,11 @@ def test_answer_cut_short_keeps_its_rows_and_is_asked_for_less() -> None:
     """If an answer ends early, then its rows are kept and the rest comes."""
     endpoint, n_cut = Endpoint(store_of(NO_BLANKS)), itertools.count()
 
-    def ask(request: object) -> SparqlAnswer | SparqlFailure:
+    def ask(request: object) -> SparqlResponse | SparqlFailure:
         answer = endpoint(request)  # type: ignore[arg-type]
-        if isinstance(answer, SparqlAnswer) and len(answer.body.data or b"") > 20_000:
+        if isinstance(answer, SparqlResponse) and len(answer.body.data or b"") > 20_000:
             next(n_cut)
-            return SparqlAnswer(
+            return SparqlResponse(
                 status=200,
                 headers=answer.headers,
                 body=ByteSource((answer.body.data or b"")[:20_000]),
@@ -262,10 +262,10 @@ def test_answer_cut_short_keeps_its_rows_and_is_asked_for_less() -> None:
 def test_partial_answers_are_time_outs() -> None:
     """If Virtuoso answers with what it has by then, then it is no answer."""
     assert (
-        judge(SparqlAnswer(status=200, headers={"x-sql-state": "S1TAT"}))
+        judge(SparqlResponse(status=200, headers={"x-sql-state": "S1TAT"}))
         is SparqlFailure.TIMEOUT
     )
-    assert judge(SparqlAnswer(status=206)) is SparqlFailure.TIMEOUT
+    assert judge(SparqlResponse(status=206)) is SparqlFailure.TIMEOUT
 
 
 def test_time_out_that_is_called_unavailable_is_no_business() -> None:
@@ -283,12 +283,12 @@ def test_characters_that_xml_has_not_come_in_json() -> None:
     )
     endpoint = Endpoint(store_of(lines))
 
-    def ask(request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
+    def ask(request: SparqlRequest) -> SparqlResponse | SparqlFailure:
         is_xml = request.headers["accept"].startswith("application/sparql-results+xml")
         endpoint.table = "xml" if is_xml else "json"
         return endpoint(request)
 
-    endpoint.description = SparqlAnswer(
+    endpoint.description = SparqlResponse(
         status=200, headers={"server": "Virtuoso/07.20"}
     )
     found = harvest_all(EndpointPlan(URL), ask)
@@ -311,16 +311,16 @@ def test_missing_rows_are_reported() -> None:
     """If an endpoint keeps rows back, then the harvest says how many."""
     endpoint = Endpoint(store_of(NO_BLANKS))
 
-    def ask(request: object) -> SparqlAnswer | SparqlFailure:
+    def ask(request: object) -> SparqlResponse | SparqlFailure:
         answer = endpoint(request)  # type: ignore[arg-type]
-        if isinstance(answer, SparqlAnswer) and b"spoke/17" in (
+        if isinstance(answer, SparqlResponse) and b"spoke/17" in (
             answer.body.data or b""
         ):
             table = json.loads(answer.body.data or b"")
             rows = [x for x in table["results"]["bindings"] if "spoke/17" not in str(x)]
             table["results"]["bindings"] = rows
             body = ByteSource(json.dumps(table).encode())
-            return SparqlAnswer(status=200, headers=answer.headers, body=body)
+            return SparqlResponse(status=200, headers=answer.headers, body=body)
         return answer
 
     found = harvest_all(EndpointPlan(URL, HarvestSettings(page_rows=300)), ask)
@@ -336,10 +336,10 @@ def test_server_that_ignores_conditions_ends() -> None:
         for n in range(3)
     ]
     body = json.dumps({"results": {"bindings": rows}}).encode()
-    same = SparqlAnswer(status=200, headers={"content-type": "application/json"})
+    same = SparqlResponse(status=200, headers={"content-type": "application/json"})
 
-    def ask(_request: object) -> SparqlAnswer:
-        return SparqlAnswer(
+    def ask(_request: object) -> SparqlResponse:
+        return SparqlResponse(
             status=same.status, headers=same.headers, body=ByteSource(body)
         )
 
@@ -431,7 +431,7 @@ _STEPS: list[SparqlStep] = [
     "pivot",
     "page",
     "offset",
-    "knots",
+    "components",
     "datasets",
     "about",
     "describe",
@@ -459,7 +459,7 @@ def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
     }
     plan = EndpointPlan(URL)
     reading = plan.read(
-        task, SparqlAnswer(status=200, headers=headers, body=ByteSource(bytes(body)))
+        task, SparqlResponse(status=200, headers=headers, body=ByteSource(bytes(body)))
     )
     b"".join(reading)
     for each in reading.outcome.tasks:

@@ -177,7 +177,7 @@ def test_log_that_is_moved_aside_meanwhile_is_told(tmp_path: Path) -> None:
         (tmp_path / "before-1").mkdir()
         (tmp_path / "quads").rename(tmp_path / "before-1" / "quads")
         write_log(tmp_path, [Written(A, 1)])
-        with pytest.raises(ConfigError, match="was begun anew while it was read"):
+        with pytest.raises(ConfigError, match="was replaced while it was read"):
             list(changes)
 
 
@@ -285,7 +285,7 @@ deleted   {B}
 new       {E}
 new       {D}
 
-Since run 1, which ended 1970-01-01T00:00:00Z:
+Since run 1, which ended at 1970-01-01T00:00:00Z:
 
 host             new    changed  unchanged    deleted
 a.example          1          1          0          0
@@ -312,6 +312,8 @@ all                2          1          1          1
     assert done.stderr.startswith(
         "scrapy: --format patch: a compaction has dropped the former statements of 2"
     )
-    assert "Of 2 of them, what they said before was dropped" in command(tmp_path).stdout
+    assert (
+        "The earlier statements of 2 documents were dropped" in command(tmp_path).stdout
+    )
     shutil.rmtree(root)
     assert command(tmp_path).returncode == 2

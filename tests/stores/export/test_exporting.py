@@ -369,14 +369,14 @@ def test_log_that_is_written_and_compacted_is_read_as_it_was(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("target", "more", "told"),
     [
-        ("x", {}, "does not say the format"),
+        ("x", {}, "gives no format"),
         ("x.gz", {}, "must be nq, nt"),
-        ("x.hdt.gz", {}, ".hdt is compressed in itself"),
+        ("x.hdt.gz", {}, ".hdt is already compressed"),
         ("x.nq", {"format_name": "rdf"}, "--format rdf: must be nq"),
         ("x.nq", {"shard_rule": ShardRule()}, "several files need a folder"),
-        ("-", {}, "say the format with --format"),
-        ("no/x.nq", {}, "there is no folder"),
-        ("x.nq", {"scratch": "nowhere"}, "--scratch nowhere: must be a folder"),
+        ("-", {}, "needs --format"),
+        ("no/x.nq", {}, "does not exist"),
+        ("x.nq", {"scratch": "nowhere"}, "--scratch nowhere: must be a writable"),
         ("x.nq", {"memory_bytes": 5}, "--memory: must be at least 16M"),
     ],
 )  # fmt: skip
@@ -401,7 +401,7 @@ def test_wrong_words_are_told() -> None:
         parse_since("noon")
     with pytest.raises(ConfigError, match="--shards 0: must be"):
         parse_shards(None, 0, by_host=False)
-    with pytest.raises(ConfigError, match="give one of --shard-size"):
+    with pytest.raises(ConfigError, match="give only one of --shard-size"):
         parse_shards("1G", 2, by_host=False)
     with pytest.raises(ConfigError, match="--shard-size big: must be"):
         parse_shards("big", None, by_host=False)

@@ -182,7 +182,7 @@ def test_damaged_table_of_a_store_is_told_with_what_to_do(
     follow(tmp_path, kind(tmp_path / "store"))
     damage(tmp_path / place)
     write_gone(tmp_path, 2)
-    with pytest.raises(StoreFault, match=r"store: .*it can be deleted, and is filled"):
+    with pytest.raises(StoreFault, match=r"store: .*delete it to fill the store again"):
         follow(tmp_path, kind(tmp_path / "store"))
 
 
@@ -246,6 +246,6 @@ def test_comparison_beside_a_crawl_begun_anew_is_refused(tmp_path: Path) -> None
     (tmp_path / "quads").rename(tmp_path / "before-1" / "quads")
     write_log(tmp_path, [Written(B, 2, [(B, "y")])])
     follower.open(log.identity)
-    with pytest.raises(ConfigError, match="begun anew while it was read"):
+    with pytest.raises(ConfigError, match="was replaced while it was read"):
         compare(log, follower, tmp_path)
     follower.close()

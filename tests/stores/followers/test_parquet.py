@@ -97,11 +97,11 @@ def test_only_a_new_folder_is_taken(tmp_path: Path) -> None:
     write_log(tmp_path, [Written("http://e/a", 1, [("http://e/a", "x")])])
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
-    with pytest.raises(ConfigError, match="was not made by rdfcrawl"):
+    with pytest.raises(ConfigError, match="was not created by rdfcrawl"):
         follow(tmp_path, ParquetFollower(tmp_path / "other"))
     (tmp_path / "it").mkdir()  # empty: it can be taken
     follow(tmp_path, ParquetFollower(tmp_path / "it"))
-    with pytest.raises(ConfigError, match="made with partition=host; delete"):
+    with pytest.raises(ConfigError, match="created with partition=host; delete"):
         follow(tmp_path, ParquetFollower(tmp_path / "it", partition="day"))
     (tmp_path / "it").unlink()  # the link alone
     (tmp_path / ".it.rdfcrawl" / "versions" / ".DS_Store").touch()  # by a file manager

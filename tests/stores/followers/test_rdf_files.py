@@ -102,7 +102,7 @@ def test_what_a_format_cannot_say_is_left_out_alone(
             tmp_path,
             FileFollower.from_options(f"jsonld:{tmp_path / 'j'}", {"per": "all"}),
         )
-    assert "1 statement left out, which JSON-LD cannot say" in caplog.text
+    assert "1 statement left out that JSON-LD cannot express" in caplog.text
     content = (tmp_path / "j" / "all.jsonld").read_bytes()
     assert len(list(ox.parse(content, format=ox.RdfFormat.JSON_LD))) == 1
     caplog.clear()
@@ -128,10 +128,10 @@ def test_files_that_say_no_graphs_are_not_compared(tmp_path: Path) -> None:
 def test_only_a_new_folder_is_taken(tmp_path: Path) -> None:
     """If something else is at the path, or options were others, one line says so."""
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
-    with pytest.raises(ConfigError, match="was not made by rdfcrawl"):
+    with pytest.raises(ConfigError, match="was not created by rdfcrawl"):
         follow(tmp_path, FileFollower(tmp_path))
     follow(tmp_path, FileFollower(tmp_path / "it"))
-    with pytest.raises(ConfigError, match="made with per=document; delete"):
+    with pytest.raises(ConfigError, match="created with per=document; delete"):
         follow(tmp_path, FileFollower(tmp_path / "it", per="host"))
     with pytest.raises(ConfigError, match="compression='xz': must be one of gz, zst"):
         FileFollower.from_options("trig:x", {"compression": "xz"})

@@ -83,7 +83,7 @@ def test_set_aside_and_damage_outlive_the_process(tmp_path: Path) -> None:
         set_aside, damage = status.details()
         assert set_aside.startswith(f"set aside: '{B}': ")
         assert damage.startswith("damaged segment quads/w-00000.nq.gz: ")
-        assert damage.endswith(" bytes from byte 0 on cannot be read")
+        assert damage.endswith(" bytes from byte 0 cannot be read")
         assert status.summary().endswith("1 set aside, 1 damage of the log")
     write_log(tmp_path, [Written(B, 2, [(B, "y")])], "later")
     run = ReportedFollowing(tmp_path, plan, is_over=lambda: True)

@@ -83,7 +83,7 @@ def test_long_graphs_are_compared_on_the_disk(
 ) -> None:
     """If graphs are too long for memory, what cannot be said of them is named."""
     monkeypatch.setattr(verification, "MAX_HELD", 3)
-    monkeypatch.setattr(verification, "_LINES_AT_ONCE", 2)
+    monkeypatch.setattr(verification, "_BATCH_LINES", 2)
 
     def document(name: str, subject: str, value: str = "x") -> RawVersion:
         lines = (f'{subject} <{name}> "{n}{value}" <{name}> .\n' for n in range(7))

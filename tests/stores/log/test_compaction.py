@@ -318,7 +318,10 @@ def test_two_compactions_do_not_meet(tmp_path: Path) -> None:
     directory_fd = os.open(tmp_path / "quads", os.O_RDONLY)
     from rdfcrawl.stores.segment_lock import replacing
 
-    with replacing(directory_fd), pytest.raises(ConfigError, match="already"):
+    with (
+        replacing(directory_fd),
+        pytest.raises(ConfigError, match="another compaction"),
+    ):
         compact(CrawlLog(tmp_path))
     os.close(directory_fd)
 

@@ -85,5 +85,5 @@ def test_log_that_is_moved_aside_meanwhile_is_told(tmp_path: Path) -> None:
     (tmp_path / "before-1").mkdir()
     (tmp_path / "quads").rename(tmp_path / "before-1" / "quads")
     write_log(tmp_path, [Written("http://e/c", 2)], "c")
-    with pytest.raises(ConfigError, match="was begun anew while it was read"):
+    with pytest.raises(ConfigError, match="was replaced while it was read"):
         list(found)

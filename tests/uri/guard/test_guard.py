@@ -199,13 +199,13 @@ WORDS = {
     RefusalCause.PRIVATE: "in a private network",
     RefusalCause.LINK_LOCAL: "a link-local address",
     RefusalCause.SHARED: "in the shared network of a provider",
-    RefusalCause.CLOUD: "an address within a cloud",
-    RefusalCause.DOCUMENTATION: "an address of documentation",
-    RefusalCause.BENCHMARK: "an address of benchmarks",
+    RefusalCause.CLOUD: "an internal address of a cloud",
+    RefusalCause.DOCUMENTATION: "a documentation address",
+    RefusalCause.BENCHMARK: "a benchmark address",
     RefusalCause.MULTICAST: "a multicast address",
     RefusalCause.UNSPECIFIED: "an unspecified address",
-    RefusalCause.TUNNEL: "an address that stands for another one",
-    RefusalCause.RESERVED: "no address of the public internet",
+    RefusalCause.TUNNEL: "a tunnel to another address",
+    RefusalCause.RESERVED: "not an address of the public internet",
 }
 
 
@@ -244,14 +244,14 @@ def test_spellings_have_the_same_name(address: str, why: RefusalCause) -> None:
 
 
 def test_networks_end_where_others_begin() -> None:
-    """If an address is beside a refused network, then it is judged by itself."""
+    """If an address is next to a refused network, then it is judged by itself."""
     refused = {ip_address(text) for row in NETWORKS for text in row[:2]}
     for each in refused:
-        for beside in (int(each) - 1, int(each) + 1):
-            if 0 <= beside < 2**each.max_prefixlen:
-                address = type(each)(beside)
+        for neighbour in (int(each) - 1, int(each) + 1):
+            if 0 <= neighbour < 2**each.max_prefixlen:
+                address = type(each)(neighbour)
                 is_inside = any(
-                    int(ip_address(first)) <= beside <= int(ip_address(last))
+                    int(ip_address(first)) <= neighbour <= int(ip_address(last))
                     for first, last, _ in NETWORKS
                     if ip_address(first).version == address.version
                 )
@@ -307,8 +307,8 @@ def test_ports_of_services_are_left_out() -> None:
     """If a port is known for a service that publishes nothing, then it is refused."""
     section = read_page("settings.md").partition("### Ports of services")[2]
     cells = " ".join(row["ports"] for row in rows(section, "kind"))
-    told = parse_ports(re.findall(r"\b\d{4,5}(?:-\d{4,5})?\b", cells))
-    services = {port for first, last in told for port in range(first, last + 1)}
+    ranges = parse_ports(re.findall(r"\b\d{4,5}(?:-\d{4,5})?\b", cells))
+    services = {port for first, last in ranges for port in range(first, last + 1)}
     guard = Guard()
     refused = {port for port in range(1024, MAX_PORT + 1) if guard.refuses_port(port)}
     assert refused == services
@@ -397,10 +397,10 @@ def test_host_is_checked_before_a_lookup() -> None:
     """If port or address show that a host is refused, then no name is looked up."""
     counts: list[RefusalCause] = []
     gate = ConnectionGate(Guard(), count=counts.append)
-    for host, port, use, told in [
+    for host, port, use, detail in [
         ("example.org", 22, ConnectionUse.WEB, "port 22 of example.org is not among"),
         ("example.org", 22, ConnectionUse.FTP, "port 22 of example.org is not among"),
-        ("example.org", 80, ConnectionUse.FTP_DATA, "port 80 of .* none for data of F"),
+        ("example.org", 80, ConnectionUse.FTP_DATA, "port 80 of .* not a port for FTP"),
         ("127.0.0.1", 80, ConnectionUse.WEB, "127.0.0.1 is a loopback address"),
         (
             "db.localhost",
@@ -409,7 +409,7 @@ def test_host_is_checked_before_a_lookup() -> None:
             r"db.localhost \(127.0.0.1\) is",
         ),
     ]:
-        with pytest.raises(GuardBlocked, match=told):
+        with pytest.raises(GuardBlocked, match=detail):
             gate.check_literal(host, port, use)
     for port in (22, 1023):
         with pytest.raises(GuardBlocked):

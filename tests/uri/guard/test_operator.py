@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "detail"),
     [
         ("http://example.org/", ""),
         ("http://example.org:8080/", ""),
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
         ("example://10.0.0.1/", ""),
     ],
 )
-def test_url_of_the_operator_is_refused_before_the_crawl(url: str, told: str) -> None:
+def test_url_of_the_operator_is_refused_before_the_crawl(url: str, detail: str) -> None:
     """If a URL shows that it will be refused, then its operator knows at once."""
     found = refusal_of(url, Guard())
-    assert bool(found) is bool(told)
-    assert told in found
-    whole = looked_up_refusal([url], Guard(), looks_up=False)
-    assert whole == (f"{url}: {found}" if found else "")
+    assert bool(found) is bool(detail)
+    assert detail in found
+    refusal = looked_up_refusal([url], Guard(), looks_up=False)
+    assert refusal == (f"{url}: {found}" if found else "")
 
 
 def test_names_of_the_operator_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,9 +81,9 @@ def test_names_of_the_operator_are_looked_up(monkeypatch: pytest.MonkeyPatch) ->
     )
     assert sorted(asked) == sorted(f"n{n}.example" for n in range(20))
     urls = ["http://none.example/", "http://hangs.example/", "http://inside.example/a"]
-    told = looked_up_refusal(["urn:x:y", *urls], Guard())
+    refusal = looked_up_refusal(["urn:x:y", *urls], Guard())
     goes_on.set()
-    assert told.startswith(
+    assert refusal.startswith(
         "http://inside.example/a: inside.example (10.0.0.9) is in a pri"
     )
     asked.clear()

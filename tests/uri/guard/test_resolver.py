@@ -1,4 +1,4 @@
-"""Lookups of names in threads, and what is judged before and after one."""
+"""Lookups of names in threads, and the checks before and after a lookup."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ async def test_lookups_are_few_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(isinstance(each, list) for each in found) == len(asked) == 64
 
 
-async def test_names_with_addresses_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_names_with_addresses_are_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """If a name has no address, then nothing is kept of it."""
     rows = {"a.example": [ROW], "b.example": []}
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: rows[host])
@@ -79,7 +81,7 @@ def test_refusals_name_the_host_and_the_reason() -> None:
     assert "port 22 of a.example" in str(lookup.blocked)
     with pytest.raises(GuardBlocked, match="private"):
         gate.check("10.0.0.1", 50_000, ConnectionUse.FTP_DATA)
-    with pytest.raises(GuardBlocked, match="none for data of FTP"):
+    with pytest.raises(GuardBlocked, match="not a port for FTP data"):
         gate.check("1.1.1.1", 80, ConnectionUse.FTP_DATA)
 
 

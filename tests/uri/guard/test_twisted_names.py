@@ -45,8 +45,8 @@ class TwistedNames:
         return self
 
 
-class Told:
-    """A receiver of Twisted: what was told, in order."""
+class RecordingReceiver:
+    """A receiver of Twisted: what was receiver, in order."""
 
     def __init__(self) -> None:
         self.all: list[Any] = []
@@ -66,12 +66,12 @@ class Told:
 
 def resolved(names: TwistedNames, port: int = 80) -> list[Any]:
     """Return the result of a look-up, in short."""
-    told = Told()
-    GuardedNames(names).resolveHostName(told, "a.example", port, (), "TCP")
-    assert told.all[0] in ("TwistedNames", "_Known")
-    assert told.all[-1] == "end"
-    assert told.all.count("end") == 1
-    return [each.host for each in told.all[1:-1]]
+    receiver = RecordingReceiver()
+    GuardedNames(names).resolveHostName(receiver, "a.example", port, (), "TCP")
+    assert receiver.all[0] in ("TwistedNames", "_KnownHost")
+    assert receiver.all[-1] == "end"
+    assert receiver.all.count("end") == 1
+    return [each.host for each in receiver.all[1:-1]]
 
 
 def test_other_lookups_are_not_judged() -> None:
@@ -123,12 +123,12 @@ def test_known_address_is_the_only_one(
     address: str, kind: type, found: list[str]
 ) -> None:
     """If an address was chosen for a request, then no name is looked up for it."""
-    names, told = TwistedNames(OTHER), Told()
+    names, receiver = TwistedNames(OTHER), RecordingReceiver()
     with judging(ConnectionGate(Guard()), address):
-        GuardedNames(names).resolveHostName(told, "a.example", 443).cancel()
+        GuardedNames(names).resolveHostName(receiver, "a.example", 443).cancel()
     assert names.asked == []
-    assert told.all == ["_Known", *told.all[1:-1], "end"]
-    assert [(each.host, each.port, type(each)) for each in told.all[1:-1]] == [
+    assert receiver.all == ["_KnownHost", *receiver.all[1:-1], "end"]
+    assert [(each.host, each.port, type(each)) for each in receiver.all[1:-1]] == [
         (host, 443, kind) for host in found
     ]
 
@@ -162,7 +162,7 @@ def test_further_addresses_are_looked_up(
     assert asked == [
         (socket.getaddrinfo, "a.example", 80, 0, socket.SOCK_STREAM),
     ]
-    # What was judged before is not judged again.
+    # Addresses are judged once.
     inside = [RefusalCause.LOOPBACK] if found else []
     assert counts == [RefusalCause.PRIVATE, *inside]
 

@@ -19,8 +19,9 @@ _RECENT: Final = (
     " FROM recent_fetches ORDER BY ended_ms DESC LIMIT 20"
 )
 _EXAMPLES: Final = (
-    "SELECT reason, ended_ms, uri FROM fault_examples ORDER BY reason, ended_ms DESC"
-    " LIMIT 300"
+    "SELECT reason, ended_ms, uri FROM (SELECT *, ROW_NUMBER() OVER"
+    " (PARTITION BY reason ORDER BY ended_ms DESC) AS n FROM fault_example)"
+    " WHERE n <= 3 ORDER BY reason, ended_ms DESC LIMIT 300"
 )
 
 

@@ -1,9 +1,9 @@
-"""Find the items of a page in its tree and make of each a tree for mf2py.
+"""Find the items of a page and build a tree for mf2py of each.
 
-mf2py reads trees of BeautifulSoup. Only items are made into such trees: parsing a whole
-page for it costs ten times as much as all else. Items for which mf2py would take long
-are left out: it reads an element again for each property around it, and copies the
-elements of microformats 1.
+mf2py reads trees of BeautifulSoup. Only items become such trees: converting the full
+page costs ten times as much as everything else. Expensive items are left out: mf2py
+reads an element once for each enclosing property, and copies the elements of
+microformats 1.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ CLASSIC: Final = frozenset(
         *("hreview", "hreview-aggregate", "vcard", "vevent"),
     )
 )
-# Drafts of microformats 1: what is in them is said of them, not of the item around.
+# Drafts of microformats 1: their content does not describe the enclosing item.
 DRAFTS: Final = frozenset(
     ("haudio", "hlisting", "hmedia", "vjournal", "vtodo", "xfolkentry")
 )
-# Classes of style sheets (Tailwind, Tachyons) that look like roots: they are none.
+# Classes of style sheets (Tailwind, Tachyons) that look like roots.
 STYLES: Final = frozenset(
     f"h-{name}"
     for name in (
@@ -43,19 +43,19 @@ STYLES: Final = frozenset(
         *("dvh", "dvw", "lh", "lvh", "lvw", "svh", "svw"),
     )
 )
-UNKNOWN_LANGUAGE: Final = "und"  # of an item within one whose language is known
+UNKNOWN_LANGUAGE: Final = "und"  # of an item nested in one with a known language
 MAX_DEPTH: Final = 120  # of elements in an item: mf2py recurses
-MAX_WORK: Final = 500_000  # elements that mf2py looks at, some microseconds each
+MAX_WORK: Final = 500_000  # elements that mf2py reads, some microseconds each
 _ROOT_COST: Final = 20
 _PROPERTY_COST: Final = 3
-MAX_CHARS: Final = 32 * 2**20  # that it copies
-MAX_JOINED: Final = 10**10  # bytes: it joins texts piece by piece
-MARKUP: Final = " markup"  # no attribute of HTML has a blank in its name
+MAX_CHARS: Final = 32 * 2**20  # copied by mf2py
+MAX_JOINED: Final = 10**10  # bytes: mf2py joins texts piece by piece
+MARKUP: Final = " markup"  # cannot collide: attributes of HTML contain no space
 
 _ROOTS: Final = CLASSIC | item_types().keys()
 _NONE: Final[Mapping[str, str]] = {}
 
-# Properties of microformats 1 whose values are markup, and those that are times.
+# Properties of microformats 1 with values that are markup or times.
 _CLASSIC_MARKUP: Final = frozenset(("entry-content", "instructions"))
 _CLASSIC_TIMES: Final = frozenset(
     (
@@ -72,11 +72,11 @@ class _Frame:
 
     Attributes:
         fed: its name in mf2py's tree.
-        classic: what property classes of microformats 1 mean in it.
-        weight: how often mf2py will read its content.
+        classic: microformats 2 names of the property classes within.
+        weight: number of times that mf2py will read its content.
         began: pieces and characters of text before it.
-        markup: number of its content in `ContentRecorder`, if that is a value.
-        is_dated: has a property that is a time.
+        markup: number of its content in `ContentRecorder`, if it is a value.
+        is_dated: has a time property.
     """
 
     __slots__ = (
@@ -96,9 +96,9 @@ class _Frame:
 
 
 class ItemGatherer:
-    """Handler for the outermost items of a page, each kept as a tree.
+    """Handler that builds a tree of each outermost item of a page.
 
-    `authored` has the markup of `e-*` properties, as the page has it.
+    `authored` has the original markup of `e-*` properties.
     """
 
     def __init__(self, language: str, base: str, log: FaultLog) -> None:
@@ -159,19 +159,19 @@ class ItemGatherer:
             self._soup.handle_data(text)
 
     def comment(self, text: str) -> None:
-        """Handle a comment, which only markup keeps."""
+        """Handle a comment, for recorded markup."""
         self.authored.comment(text)
 
     def _weigh(self, frame: _Frame, classes: list[str]) -> list[str]:
-        """Set how often mf2py reads an element; return its classes for mf2py.
+        """Set the weight of an element; return its classes for mf2py.
 
-        A root is parsed once for each of its properties; one of microformats 1 is
-        copied before, with all its content.
+        mf2py parses a root once per enclosing property, and copies roots of
+        microformats 1 first.
         """
         known = [each for each in classes if not _is_style(each)]
         if _ROOTS.isdisjoint(classes):
             known += [f"h-x-{each}" for each in classes if each in DRAFTS]
-        # mf2py forgets these for one root of microformats 1 within another.
+        # mf2py loses these for nested roots of microformats 1.
         known += [frame.classic[each] for each in classes if each in frame.classic]
         n_properties = sum(_PROPERTY.fullmatch(each) is not None for each in known)
         is_modern = any(map(_ROOT.fullmatch, known))
@@ -192,8 +192,8 @@ class ItemGatherer:
         return list(dict.fromkeys(known))
 
     def _is_refused(self, frame: _Frame) -> bool:
-        """Return whether an element is left out with all its content."""
-        if frame.name == "base":  # mf2py would take it for the page's
+        """Return whether an element and its content are left out."""
+        if frame.name == "base":  # mf2py would use it as the page's
             return True
         if self._n_depth >= MAX_DEPTH:
             self._log.note(Reason.TOO_DEEP, "elements in a microformat")
@@ -215,7 +215,7 @@ class ItemGatherer:
         name = frame.name
         if "class" in own:
             if "value-title" in classes and self._frames[-2].is_dated:
-                # mf2py takes the title of the wrong element for times.
+                # mf2py reads the title of the wrong element for times.
                 name, own["value"] = "data", own.get("title", "")
                 classes = ["value"]
             own["class"] = " ".join(classes)
@@ -243,18 +243,18 @@ class ItemGatherer:
 
 
 def _is_style(name: str) -> bool:
-    """Return whether a class only looks like a root, also to mf2py's laxer pattern."""
+    """Return whether a class only looks like a root, even to mf2py's laxer pattern."""
     return name in STYLES or (name.startswith("h-") and _ROOT.fullmatch(name) is None)
 
 
-# As mf2py does: a literal has no base that they could be resolved against later.
+# Resolved as by mf2py: a literal has no base.
 _URLS: Final = frozenset(("cite", "data", "href", "poster", "src"))
 
 
 class ContentRecorder:
-    """Recorder of the content of elements, which may nest, while a page passes by.
+    """Recorder of the content of elements, which may nest.
 
-    URLs in the markup are resolved against `base`; at most `max_chars` are kept in all.
+    URLs in the markup are resolved against `base`; at most `max_chars` are kept.
     """
 
     def __init__(self, base: str, max_chars: int) -> None:
@@ -271,7 +271,7 @@ class ContentRecorder:
         return len(self._contents) - 1
 
     def end(self, number: int) -> bool:
-        """End the innermost recording; return whether there was room for the markup."""
+        """End the innermost recording; return whether the limit was kept."""
         pieces = self._pieces[self._open.pop() :]
         self._n_left -= sum(map(len, pieces))
         has_room = self._n_left >= 0
@@ -282,7 +282,7 @@ class ContentRecorder:
         return has_room
 
     def content(self, number: int) -> str | None:
-        """Return the recorded markup; None if there was no room to keep the text."""
+        """Return the recorded markup; None beyond the limit."""
         return self._contents[number]
 
     def start(self, name: str, attributes: Attributes) -> None:

@@ -1,4 +1,4 @@
-"""Load the table of what microformats mean in RDF."""
+"""Load the table that maps microformats to RDF."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ValueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroformatProperty:
-    """The meaning of a property."""
+    """The mapping of a property."""
 
     term: str
     kind: ValueKind
@@ -38,7 +38,7 @@ class MicroformatProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemType:
-    """The meaning of a type; `children` is the predicate of items without one."""
+    """The mapping of a type; `children` is the predicate of items without one."""
 
     kind: str
     children: str
@@ -47,7 +47,7 @@ class ItemType:
 
 @cache
 def classic_roots() -> Mapping[str, Mapping[str, str]]:
-    """Return property classes of microformats 1 as those of 2, by class of the root."""
+    """Return the microformats 2 names of property classes, by root class."""
     path = files("rdfcrawl.rdf.data").joinpath("microformats_classic.json")
     roots: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))["roots"]
     return roots

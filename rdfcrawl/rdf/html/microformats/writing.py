@@ -39,7 +39,7 @@ def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     Raises:
         SourceFault: see `ParsedPage.tree`.
 
-    Source: the microformats2 parsing specification, and its rules for classic ones.
+    Source: the microformats2 parsing specification, with its rules for classic ones.
     """
     gatherer = ItemGatherer(page.default_language, page.base, log)
     walk(page.tree, gatherer)
@@ -48,7 +48,7 @@ def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
         try:
             parsed = mf2py.parse(doc=soup, url=page.base, expose_dom=True)
         except Exception as error:
-            # Items of others must not be lost by what a library does with this one.
+            # A failure of mf2py must not lose the other items.
             found = fault_of_exception(error, "microformats", page.url)
             log.note(found.reason, found.detail, part=found.part)
             continue
@@ -56,15 +56,15 @@ def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
             yield from writer.statements(item)
 
 
-Item = dict[str, Any]  # as mf2py gives it: the JSON of microformats 2
+Item = dict[str, Any]  # from mf2py: microformats2 JSON
 
-# What microformats 1 call an item by: mf2py makes it an item of its own once more.
+# Root properties of microformats 1: mf2py also makes a nested item of them.
 _OWN_NAMES = frozenset({"name", "url", "photo"})
 _TYPE = terms.iri(RDF_TYPE)
 
 
 class _Open:
-    """An item being written; `parts` are inner items, but not values."""
+    """An item being written; `parts` are nested items that are no property values."""
 
     def __init__(self, item: Item, node: str, outer_language: str) -> None:
         self.item = item
@@ -80,7 +80,7 @@ class _Open:
 class MicroformatWriter:
     """Writer of items, with blank nodes that are unique in the page.
 
-    `url` is that of the page, without fragment; `authored` has the markup of values.
+    `url` is the URL of the page, without fragment; `authored` has the original markup.
     """
 
     def __init__(self, url: str, authored: ContentRecorder) -> None:
@@ -89,7 +89,7 @@ class MicroformatWriter:
         self._n_blank = 0
 
     def statements(self, item: Item) -> Iterator[str]:
-        """Yield the statements of an item and of the items within."""
+        """Yield the statements of an item and of its nested items."""
         waiting = [_Open(item, self._node(item), "")]
         while waiting:
             opened = waiting.pop()
@@ -106,7 +106,7 @@ class MicroformatWriter:
 
     def _properties(self, opened: _Open) -> Iterator[str]:
         vias: dict[tuple[str, str], str] = {}
-        # Sorted: mf2py has those of one element in no order.
+        # mf2py returns properties of one element in random order.
         for name, values in sorted(opened.item["properties"].items()):
             known = (x.properties[name] for x in opened.kinds if name in x.properties)
             spec = next(known, None)
@@ -122,7 +122,7 @@ class MicroformatWriter:
                 subject = vias[spec.via]
             before = None
             for value in values:
-                # An element that is two kinds of one property was parsed twice.
+                # An element with two kinds of one property was parsed twice.
                 if not _is_same(value, before):
                     yield from self._value(opened, name, spec, subject, value)
                 before = value
@@ -191,7 +191,7 @@ def _is_same(value: Any, other: Any) -> bool:
 
 def _takes_item(spec: MicroformatProperty, item: Item) -> bool:
     """Return whether an item becomes a node, not just its text."""
-    if not _is_known(item):  # its name is all that can be told of it
+    if not _is_known(item):  # only its name is useful
         return False
     if spec.kind is ValueKind.GEO:  # "latitude;longitude" is no item
         return "latitude" in item["properties"]
@@ -248,14 +248,14 @@ def value_term(text: str, kind: ValueKind, language: str) -> str:
 
 
 def markup_term(html: str, text: str, language: str) -> str:
-    """Return the value of an `e-*` property: `rdf:HTML` only if there is a tag."""
+    """Return the value of an `e-*` property: `rdf:HTML` only for text with a tag."""
     if "<" in html:
         return terms.literal(html, datatype=RDF + "HTML")
     return terms.literal(text, language=language)
 
 
 def time_term(text: str) -> str:
-    """Return a date, time or duration as a typed literal, else an empty text.
+    """Return a date, time or duration as a typed literal; empty for other text.
 
     >>> time_term("2024-5-1"), time_term("2024-05-01 9:30-0700").partition("^")[0]
     ('', '"2024-05-01T09:30:00-07:00"')
@@ -308,13 +308,13 @@ def _number(text: str) -> str:
 
 
 def _tel(text: str) -> str:
-    """Return a URI by RFC 3966, whose visual separators are `-`, `.` and brackets."""
+    """Return a `tel:` URI (RFC 3966); visual separators are `-`, `.` and brackets."""
     if not _TEL.fullmatch(text):
         return ""
     return terms.iri("tel:" + re.sub(r"[\s/]+", "-", text))
 
 
 def _geo(text: str) -> str:
-    """Return a URI by RFC 5870, of "latitude;longitude" as in hCard."""
+    """Return a `geo:` URI (RFC 5870) for "latitude;longitude" (hCard)."""
     match = _GEO.fullmatch(text)
     return terms.iri(f"geo:{match[1]},{match[2]}") if match else ""

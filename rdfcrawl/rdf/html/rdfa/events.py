@@ -10,7 +10,7 @@ from xml.parsers import expat
 if TYPE_CHECKING:
     from rdfcrawl.rdf.html.walking import Attributes, PageHandler
 
-# Entities of HTML that a document of XML may use if it names a document type.
+# HTML entities; allowed in XML with a document type.
 _NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z]")
 _ENTITIES = "".join(
     f'<!ENTITY {name} "&#{code};">'
@@ -18,7 +18,7 @@ _ENTITIES = "".join(
     if name not in {"amp", "lt", "gt", "quot"}
 ).encode()
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.IGNORECASE)
-# What is not to be: a page may not grow to more than this by its own entities.
+# Limit of the growth of a page by its own entities.
 _MAX_GROWTH = 20
 
 
@@ -34,7 +34,7 @@ class EndTag(NamedTuple):
 
 
 class CommentEvent(NamedTuple):
-    """A comment, which only XML literals keep."""
+    """A comment, for XML literals."""
 
     text: str
 
@@ -44,10 +44,10 @@ END = EndTag()
 
 
 def read_xml(text: str) -> list[Event] | None:
-    """Return the events of a page of XML; None if not well-formed.
+    """Return the events of an XML page; None if not well-formed.
 
-    Nothing is fetched: entities of HTML are known if there is a document type, and
-    expat bounds the growth by others (100 times beyond 8 MiB).
+    Nothing is fetched: HTML entities are known if there is a document type, and expat
+    bounds the growth by others (100 times beyond 8 MiB).
     """
     declaration = _DECLARATION.match(text.removeprefix("\ufeff"))
     body = text.removeprefix("\ufeff")[declaration.end() if declaration else 0 :]
@@ -84,7 +84,7 @@ class _XmlReader:
 
     def _external(self, context: str | None, *_: str | None) -> int:
         # No context: the external subset of the document type, or parameter entities.
-        # Any other entity whose text is elsewhere stays empty.
+        # Other external entities stay empty.
         if context is None and not self._has_subset:
             self._has_subset = True
             subset = self._parser.ExternalEntityParserCreate(context)
@@ -106,7 +106,7 @@ class _XmlReader:
 
 
 def replay(events: list[Event], handler: PageHandler) -> None:
-    """Hand the events of a page to a handler."""
+    """Pass the events of a page to a handler."""
     for event in events:
         if type(event) is str:
             handler.text(event)
@@ -119,7 +119,7 @@ def replay(events: list[Event], handler: PageHandler) -> None:
 
 
 def first_base(events: list[Event]) -> str | None:
-    """Return the `href` of the first `base` of a page of XHTML."""
+    """Return the `href` of the first `base` of an XHTML page."""
     for event in events:
         if type(event) is StartTag and event.name.rpartition(":")[2] == "base":
             href = event.attributes.get("href")

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.html.page import ParsedPage
 
-# What a page may make of itself: 50 times its length, and at least this much.
+# Output limit: 50 times the length of a page, and at least this much.
 _MIN_CHARS: Final = 16 * 2**20
 _GROWTH: Final = 50
-_MAX_BASE_CHARS: Final = 4096  # as `Page.base` has it
+_MAX_BASE_CHARS: Final = 4096  # same as in `ParsedPage.base`
 
 
 def extract_rdfa(
@@ -33,9 +33,9 @@ def extract_rdfa(
     """Yield the statements of a page's RDFa as lines of N-Quads.
 
     A page that claims to be XML is read as XML if well-formed, else as HTML5. Nothing
-    is fetched: no document type, no profile, no vocabulary. `log` takes `TOO_LARGE` if
-    a page repeats itself so often that reading ends. `media_type` and `version` ("1.0"
-    or "1.1" of RDFa) are instead of the page's.
+    is fetched: no document type, profile or vocabulary. `log` takes `TOO_LARGE` if
+    repetition in the page exceeds the output limit. `media_type` and `version` ("1.0"
+    or "1.1" of RDFa) override those of the page.
 
     Raises:
         SourceFault: see `ParsedPage.tree`.
@@ -88,18 +88,18 @@ def _base(page: ParsedPage, host: HostMarkup, read: list[events.Event] | None) -
     return resolve(escape_url(href), page.url).partition("#")[0]
 
 
-# Without one of these an element states nothing (RDFa Core 1.1 section 7.5), unless
-# a relation around it waits for an object or a subject: then the others name one.
+# Attributes that can state something (RDFa Core 1.1 section 7.5). Within an incomplete
+# relation, the others can too: they name its object or subject.
 _STATING: Final = "[property],[rel],[rev],[typeof],[vocab]"
 _NAMING: Final = _STATING + ",[about],[resource],[href],[src]"
 
 
 def walk_marked(tree: LexborHTMLParser, processor: RdfaProcessor) -> None:
-    """Hand the elements that matter to RDFa 1.1 to its processor.
+    """Pass the elements that matter to RDFa 1.1 to the processor.
 
-    Most elements of a page state nothing. The others are found by selectors, in C;
-    beside these, only their ancestors are visited, once each. The result is that of
-    `walking.walk`; elements are left open, for its `close`.
+    Most elements of a page state nothing. Selectors find the others in C; only these
+    and their ancestors are visited, once each. The result equals that of
+    `walking.walk`; elements stay open until `close`.
     """
     walk = _MarkedWalk(processor)
     for node in tree.css(_STATING):
@@ -111,15 +111,15 @@ class _MarkedWalk:
 
     def __init__(self, processor: RdfaProcessor) -> None:
         self._processor = processor
-        self._n_open = 0  # elements that the processor was given
-        # By element that was looked at: how many of these are around its content.
+        self._n_open = 0  # elements passed to the processor
+        # Number of these around the content of an element, by visited element.
         self._depths: dict[int, int] = {}
-        self._is_waiting = False  # a relation around waits
+        self._is_waiting = False  # an enclosing relation is incomplete
 
     def visit(self, node: LexborNode) -> None:
-        """End elements that do not contain a node; begin its ancestors and the node."""
+        """End elements that do not contain a node; start its ancestors and the node."""
         key = node.mem_id
-        # `css` gives an element once for each of the selectors that it matches.
+        # `css` yields an element once per matching selector.
         if key in self._depths:
             return
         processor = self._processor
@@ -132,7 +132,7 @@ class _MarkedWalk:
         self._n_open += 1
         processor.start(node.tag or "", attributes, node.text)
         if processor.is_recording:
-            self._hand_over_content(node)
+            self._process_content(node)
         elif processor.is_waiting and not self._is_waiting:
             self._is_waiting = True
             for inner in node.css(_NAMING):
@@ -142,7 +142,7 @@ class _MarkedWalk:
     def _go_to(self, node: LexborNode) -> int:
         """Go to the parent of a node; return how many elements are open.
 
-        Of the ancestors only the root and the relevant ones are given to the processor.
+        Of the ancestors, only the root and the relevant ones go to the processor.
         """
         depths = self._depths
         path: list[LexborNode] = []
@@ -165,8 +165,8 @@ class _MarkedWalk:
         self._n_open = depth
         return depth
 
-    def _hand_over_content(self, node: LexborNode) -> None:
-        """Hand over all content of an element whose markup is recorded."""
+    def _process_content(self, node: LexborNode) -> None:
+        """Process all content of an element whose markup is recorded."""
         for inner in node.css(_NAMING):
             self._depths[inner.mem_id] = 0
         for child in node.iter(include_text=True):

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 Triple = tuple[str, str, str]
 
-_STEP = 64  # characters that looking at a pattern counts for
+_STEP = 64  # cost of visiting a pattern, in characters
 _TYPE = terms.iri(RDF_TYPE)
 COPY = terms.iri(RDFA + "copy")
 PATTERN = terms.iri(RDFA + "Pattern")
 
 
 def copy_patterns(triples: Iterable[Triple], budget: RdfaBudget) -> Iterator[Triple]:
-    """Yield all triples with patterns copied, without the patterns that were copied.
+    """Yield all triples with patterns copied, without the copied patterns.
 
-    Too many copies raise `OutputOverflow`.
+    Raises `OutputOverflow` for too many copies.
 
     Source: HTML+RDFa 1.1 section 3.5.
     """

@@ -47,15 +47,15 @@ _RELEVANT = frozenset(
 )
 _SCOPING = frozenset(["vocab", "lang", "xml:lang", "xml:base"])
 _SECTIONS = frozenset({"head", "body"})
-_LINE = 16  # characters of a statement beside its terms
+_LINE = 16  # characters of a statement without its terms
 
 
 class _Literal:
-    """Properties whose value is the content of an open element.
+    """Properties with the content of an open element as value.
 
     Attributes:
-        slots: the lists that wait for the value, and where.
-        text: the content, if it could be read at once; else it is recorded.
+        slots: lists that wait for the value, with positions.
+        text: the content, if it was available at the start; else it is recorded.
     """
 
     def __init__(self, datatype: str | None, language: str, *, is_time: bool) -> None:
@@ -69,7 +69,7 @@ class _Literal:
 
 
 class _Frame:
-    """An open element, with its lists and literal to be written at its end."""
+    """An open element, with the lists and the literal to write at its end."""
 
     __slots__ = ("lists", "literal", "name", "scope", "subject", "undo")
 
@@ -88,8 +88,8 @@ class RdfaProcessor:
     `n_elements` is an estimate; `is_xml` is set if the page was read as XML.
 
     Attributes:
-        statements: found so far, as terms of N-Quads.
-        has_patterns: some of them describe patterns of properties.
+        statements: found so far, as N-Quads terms.
+        has_patterns: whether some describe property patterns.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class RdfaProcessor:
         self.has_patterns = False
         self._host = host
         self._is_first = host.rdfa_version == "1.0"
-        # Pages of XHTML 1 use the attributes of HTML5 too: one set of rules for all.
+        # XHTML 1 pages use HTML5 attributes too: one set of rules for all.
         self._has_html_rules = host.is_html and not self._is_first
         self._names = RdfaNames(
             host,
@@ -142,23 +142,23 @@ class RdfaProcessor:
     ) -> None:
         """Handle the start of an element; like `end`, may raise `OutputOverflow`.
 
-        `read_text` gives its text, if it need not be recorded.
+        `read_text` returns its text, if it need not be recorded.
         """
         if self._recorder.n_open:
             self._recorder.start(name, attributes)
         outer = self._frames[-1]
         frame = _Frame(name, outer.scope)
         if self._is_first and (self._n_muted or self._is_markup(outer)):
-            # RDFa 1.0: what is in an XML literal is not processed.
+            # RDFa 1.0: the content of an XML literal is not processed.
             self._n_muted += 1
         elif self.is_relevant(name, attributes):
             self._process(name, attributes, frame, read_text)
         self._frames.append(frame)
 
     def state(self, node: LexborNode, attributes: Attributes) -> bool:
-        """Return whether an element is plain; if so, write its statements.
+        """Write the statements of a plain element; return False for other elements.
 
-        Else `start` has to take the element.
+        Otherwise pass the element to `start`.
         """
         scope = self._frames[-1].scope
         if (
@@ -213,7 +213,7 @@ class RdfaProcessor:
         return True
 
     def is_relevant(self, name: str, attributes: Attributes) -> bool:
-        """Return whether an element may state something or change the scope within."""
+        """Return whether an element may state something or change the inner scope."""
         if not _RELEVANT.isdisjoint(attributes):
             return True
         if self._is_first and name in _SECTIONS:
@@ -249,7 +249,7 @@ class RdfaProcessor:
             self._link(element)
         if "property" in attributes:
             self._read_property(element, frame, read_text)
-        self._hand_on(element, frame)
+        self._set_inner_scope(element, frame)
 
     def _inherit(self, attributes: Attributes, outer: RdfaScope) -> RdfaScope:
         """Return the scope of an element: steps 2 to 4."""
@@ -275,8 +275,8 @@ class RdfaProcessor:
                 continue
             text = attributes[name] or ""
             if self._has_html_rules and "property" in attributes:
-                # HTML+RDFa 1.1 section 3.1, rule 7: beside `property`, link types
-                # of HTML are none of RDFa.
+                # HTML+RDFa 1.1 section 3.1, rule 7: in an element with `property`,
+                # link types of HTML do not count.
                 text = " ".join(word for word in text.split() if ":" in word)
                 if not text:
                     continue
@@ -327,7 +327,7 @@ class RdfaProcessor:
                 self._write(element.subject, predicate, value)
 
     def _value(self, element: RdfaElement) -> str:
-        """Return the value of `property`; empty if it is the content."""
+        """Return the value of `property`; empty for the content."""
         attributes = element.attributes
         language = element.scope.language
         text = attributes.get("content") if "content" in attributes else None
@@ -371,7 +371,7 @@ class RdfaProcessor:
             names = self._names
             spaces: dict[str, str] = {}
             if one is KeptContent.XML:
-                # Each literal carries all: a page may not declare too many.
+                # Each literal repeats all prefixes, so that they count.
                 self._spend(_LINE * (len(names.prefixes) + len(names.namespaces)))
                 spaces = {**names.prefixes, **names.namespaces}
             literal.marks[one] = self._recorder.begin(one, spaces)
@@ -380,7 +380,7 @@ class RdfaProcessor:
     def _read_text(self, read_text: Callable[[], str]) -> str:
         self._text_depth += 1
         if self._text_depth > self._max_text_depth:
-            # Reading looks at the elements within, once for each text around them.
+            # Reading visits the nested elements once per enclosing text.
             self._max_text_depth = self._text_depth
             self._spend(self._n_elements)
         text = read_text()
@@ -406,8 +406,8 @@ class RdfaProcessor:
         for predicate in literal.predicates:
             self._write(subject, predicate, value)
 
-    def _hand_on(self, element: RdfaElement, frame: _Frame) -> None:
-        """Complete waiting relations, and set the scope of children: steps 12, 13."""
+    def _set_inner_scope(self, element: RdfaElement, frame: _Frame) -> None:
+        """Complete relations, and set the scope of children: steps 12, 13."""
         outer, scope = element.outer, element.scope
         if element.is_skipped:
             return
@@ -422,7 +422,7 @@ class RdfaProcessor:
         scope.object = element.object or element.subject
         scope.incomplete = element.incomplete
         if scope.object != element.subject:
-            # Lists within belong to the object, as all else there does.
+            # Nested lists belong to the object, like everything else within.
             scope.lists = {}
             frame.lists.append((scope.object, scope.lists))
 

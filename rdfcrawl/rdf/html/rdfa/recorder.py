@@ -1,4 +1,4 @@
-"""Record the content of elements while a page passes by, as text or as markup."""
+"""Record the content of elements, as text or as markup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOREIGN = {
     "svg": "http://www.w3.org/2000/svg",
     "math": "http://www.w3.org/1998/Math/MathML",
 }
-# HTML Standard 13.3: they have no end tag, and their text is not escaped.
+# HTML Standard 13.3: elements without end tag, and elements with unescaped text.
 _VOID = frozenset(
     (
         *("area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr"),
@@ -36,7 +36,7 @@ _XML_ATTRIBUTE_ESCAPES = str.maketrans(_ESCAPES | _SPACE_ESCAPES | {'"': "&quot;
 
 
 class KeptContent(StrEnum):
-    """Form in which the content of an element is kept."""
+    """Form of recorded content."""
 
     TEXT = "text"
     XML = "xml"
@@ -44,7 +44,7 @@ class KeptContent(StrEnum):
 
 
 class _Shared:
-    """Nested recordings of one form, which share their chunks."""
+    """Nested recordings of one form, with shared chunks."""
 
     def __init__(self) -> None:
         self.chunks: list[str] = []
@@ -72,7 +72,7 @@ Mark = tuple[int, int] | _XmlRecording
 class LiteralRecorder:
     """Recorder of the content between `begin` and `end` of elements, which may nest.
 
-    `budget` is for all content that is kept more than once.
+    `budget` limits content that is recorded more than once.
     """
 
     def __init__(self, budget: RdfaBudget) -> None:
@@ -171,9 +171,9 @@ def xml_start(
     attributes: Mapping[str, str | None],
     namespaces: Mapping[str, str],
 ) -> str:
-    """Return a start tag of XML, without attributes whose names are not XML.
+    """Return an XML start tag, without attributes with invalid names.
 
-    `namespaces` are declared unless the element declares them; "" is the default one.
+    `namespaces` are declared unless the element declares them; key "": the default.
     """
     if not _XML_NAME.fullmatch(name):
         return ""
@@ -192,10 +192,10 @@ def xml_start(
 
 
 def xml_end(name: str) -> str:
-    """Return an end tag of XML."""
+    """Return an XML end tag."""
     return f"</{name}>" if _XML_NAME.fullmatch(name) else ""
 
 
 def xml_comment(text: str) -> str:
-    """Return a comment of XML."""
+    """Return an XML comment."""
     return "" if "--" in text or text.endswith("-") else f"<!--{text}-->"

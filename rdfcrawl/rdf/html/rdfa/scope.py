@@ -15,14 +15,14 @@ from rdfcrawl.rdf.html.iris import escape_url, is_absolute, resolve
 
 
 class OutputOverflow(Exception):
-    """The output limit is reached: reading ends."""
+    """The output limit is reached; reading ends."""
 
 
 class RdfaBudget:
-    """Characters that may still be written (`n_left`).
+    """Number of characters that may still be written (`n_left`).
 
-    Nested elements repeat their text, long prefixes and bases multiply with the
-    words that use them, and so do waiting predicates with their objects.
+    Output can multiply: nested elements repeat their text, long prefixes and bases
+    combine with many words, and incomplete predicates with many objects.
     """
 
     __slots__ = ("n_left",)
@@ -40,14 +40,14 @@ class RdfaBudget:
 # RDFa Core 1.1 section 7.4.3, over the names of XML 1.0.
 _TERM = re.compile(r"[^\W\d][\w.\-/\u00b7]*")
 _PREFIX_NAME = re.compile(r"[^\W\d][\w.\-\u00b7]*")
-_MAX_KNOWN = 1024  # values of attributes remembered, unless they are longer than this
+_MAX_KNOWN = 1024  # attribute values cached, unless longer than this
 _MAX_KNOWN_CHARS = 1024
 _XHTML_TERMS_OF = frozenset({HostLanguage.HTML4, HostLanguage.XHTML1})
 
 
 @dataclass(frozen=True, slots=True)
 class InitialContext:
-    """Prefixes and terms (in lower case) known before a page declares any.
+    """Prefixes and terms (in lower case) that are known without a declaration.
 
     `xhtml` is the IRI of the vocabulary of XHTML, which is also the default prefix.
     """
@@ -61,8 +61,8 @@ class InitialContext:
 def initial_context(host: HostMarkup) -> InitialContext:
     """Return the initial context of a host language.
 
-    The link types of HTML 4 are those of the XHTML vocabulary, as in XHTML 1.
-    In RDFa 1.0 they are reserved words, and no prefix is known.
+    The link types of HTML 4 belong to the XHTML vocabulary, as in XHTML 1. In RDFa 1.0
+    they are reserved words, and no prefix is known.
     """
     path = files("rdfcrawl.rdf.data").joinpath("rdfa_context.json")
     known = json.loads(path.read_text(encoding="utf-8"))
@@ -79,15 +79,15 @@ Incomplete = list[tuple[str, "bool | list[str]"]]
 
 
 class RdfaScope:
-    """The evaluation context that an element hands to its children.
+    """The evaluation context that an element passes to its children.
 
     Resources are N-Quads terms; `language` and `vocab` may be empty.
 
     Attributes:
         subject: the parent subject.
         object: the parent object.
-        incomplete: predicates that wait for an object or, if backward, a subject.
-        lists: members of lists by predicate; shared while the subject is the same.
+        incomplete: predicates without an object or, if backward, without a subject.
+        lists: members of lists by predicate; shared while the subject stays the same.
 
     Source: RDFa Core 1.1 section 7.2.
     """
@@ -104,7 +104,7 @@ class RdfaScope:
         self.lists: dict[str, list[str]] = {}
 
     def inner(self) -> RdfaScope:
-        """Return a copy of the scope, for an element within."""
+        """Return a copy of the scope, for a nested element."""
         scope = RdfaScope.__new__(RdfaScope)
         scope.base = self.base
         scope.subject, scope.object = self.subject, self.object
@@ -113,15 +113,15 @@ class RdfaScope:
         return scope
 
 
-# What to put back when an element ends: where, which name, what it was.
+# Previous values to restore when an element ends: mapping, name, value.
 Undo = list[tuple[dict[str, str], str, "str | None"]]
 
 
 class RdfaNames:
     """Resolver of CURIEs, terms and IRIs.
 
-    `document` is the IRI of the page, whatever its base is. `prefixes` in scope are in
-    lower case; of the XML `namespaces`, "" is the default one.
+    `document` is the IRI of the page, regardless of its base. `prefixes` in scope are
+    in lower case; the default namespace has the key "" in `namespaces`.
 
     Source: RDFa Core 1.1 section 7.4.
     """
@@ -140,8 +140,8 @@ class RdfaNames:
         self._initial = initial_context(host)
         self._is_first = host.rdfa_version == "1.0"
         self._n_blank = 0
-        # What words mean here, until a prefix is declared or forgotten, and how many
-        # characters of the budget that takes.
+        # Resolved words with their cost in characters; cleared when a prefix is
+        # declared or goes out of scope.
         self._known: dict[tuple[str, str, bool], tuple[list[str], int]] = {}
         self.prefixes: dict[str, str] = {}
         self.namespaces = {"": default_namespace} if default_namespace else {}
@@ -152,7 +152,7 @@ class RdfaNames:
         return terms.blank(f"rdfa{self._n_blank}")
 
     def declare(self, attributes: Mapping[str, str | None]) -> Undo:
-        """Add the prefixes that an element declares; return how to undo this."""
+        """Add the prefixes that an element declares; return the values to restore."""
         undo: Undo = []
         declared: dict[str, str] = {}
         for name, value in attributes.items():
@@ -168,7 +168,7 @@ class RdfaNames:
         return undo
 
     def undo(self, undo: Undo) -> None:
-        """Forget what an element declared."""
+        """Remove the prefixes that an element declared."""
         self._known.clear()
         for names, name, value in reversed(undo):
             if value is None:
@@ -197,8 +197,8 @@ class RdfaNames:
         if not start:
             return ""
         self._budget.spend(len(start))
-        # 7.4.4: what is relative stays so, for whoever reads the statements: they
-        # know the document by its URL, not by its `base`.
+        # 7.4.4: relative results are resolved against the URL of the document, since
+        # the `base` is not part of the output.
         return terms.iri(resolve(start + reference, self._document))
 
     def resource(self, text: str, scope: RdfaScope) -> str:
@@ -220,7 +220,7 @@ class RdfaNames:
     ) -> Sequence[str]:
         """Return the resources of `rel`, `rev`, `property` or `typeof`.
 
-        `is_link` is set for `rel` and `rev`: RDFa 1.0 reserves words in these only.
+        `is_link` is set for `rel` and `rev`: RDFa 1.0 reserves words only there.
         """
         key = (text, scope.vocab, is_link)
         known = self._known.get(key)
@@ -255,7 +255,7 @@ class RdfaNames:
 
 
 def prefix_pairs(text: str) -> dict[str, str]:
-    """Return the prefixes of `prefix`, in lower case, with their IRIs.
+    """Return the prefixes in a `prefix` attribute, in lower case, with their IRIs.
 
     >>> prefix_pairs("OG: https://ogp.me/ns#")
     {'og': 'https://ogp.me/ns#'}

@@ -16,7 +16,7 @@ class RdfaElement:
     """An element being processed; names as in RDFa Core 1.1 section 7.5.
 
     Attributes:
-        outer: scope of its parent; `scope` is its own, to hand on to its children.
+        outer: scope of its parent; `scope` is passed to its children.
         is_section: the `head` or `body` of HTML.
         rel: predicates; None without the attribute; so is `rev`.
         subject: "new subject".
@@ -76,7 +76,7 @@ def find_subject(element: RdfaElement, names: RdfaNames) -> None:
 
 
 def find_subject_first(element: RdfaElement, names: RdfaNames) -> None:
-    """Set the same for RDFa 1.0: "RDFa in XHTML" section 5.5, steps 4 and 5."""
+    """Set the same by RDFa 1.0: "RDFa in XHTML" section 5.5, steps 4 and 5."""
     has_type = "typeof" in element.attributes
     about = _resource("about", element, names) or _target(element, names, ("src",))
     element.target = _target(element, names, ("resource", "href"))
@@ -94,7 +94,7 @@ _HAS_VALUE = frozenset({"content", "datatype"})
 
 
 def _default(element: RdfaElement) -> str:
-    """Return the subject of an element that names none."""
+    """Return the subject of an element without an explicit one."""
     if element.is_root:
         return terms.iri(element.scope.base)
     return element.outer.object

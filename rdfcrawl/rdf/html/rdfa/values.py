@@ -1,7 +1,7 @@
-"""Values of elements: datatypes of times, and elements that only hold a value.
+"""Values of elements: datatypes of times, and elements with only a value.
 
 Most elements with `property` set no subject, type, relation, language or prefix. They
-need no evaluation context of their own.
+need no own evaluation context.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PATTERNS = tuple(
 
 
 def time_datatype(text: str) -> str:
-    """Return the datatype whose form a text has, else an empty text.
+    """Return the datatype that matches a text; empty if none does.
 
     Source: HTML+RDFa 1.1 section 3.1, rule 5. Seconds may be left out, as in HTML.
 
@@ -68,7 +68,7 @@ def is_plain(attributes: Attributes) -> bool:
     return (
         "property" in attributes
         and _NOT_PLAIN.isdisjoint(attributes)
-        # With `content`, they would be what it is about.
+        # With `content`, these name the subject.
         and ("content" not in attributes or _TARGETS.isdisjoint(attributes))
         and "xmlns" not in " ".join(attributes)
     )

@@ -1,12 +1,11 @@
 """Scrape pages by rules: YAML files that map parts of pages to statements.
 
-The notation is described in `docs/reference/scraping.md`. Rules are read once, at
-start; an error in them is a `ConfigError` that names file, line and rule, whereas
-the content of a page can only cause a fault. Nothing in a rule is evaluated as code.
-Rule files of Squirrel are read too, as far as their notation has an equivalent.
+`docs/reference/scraping.md` describes the notation. Rules are loaded at start; a
+mistake in them is a `ConfigError` with file, line and rule, whereas the content of a
+page can only cause a fault. Rules are never evaluated as code. Squirrel rule files work
+too, as far as their notation has an equivalent.
 
-The time of a selector can grow with the square of the page: rules are applied in a
-process with limits.
+Selectors can take quadratic time: rules are applied in a process with limits.
 """
 
 from rdfcrawl.rdf.html.rules.load import RefusedRule, RuleSet, load_rules

@@ -1,4 +1,4 @@
-"""Load rule files and check them at start."""
+"""Load and check rule files at start."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRule:
-    """A rule of Squirrel without a counterpart here, for a `reason`."""
+    """A Squirrel rule without a counterpart here, for a `reason`."""
 
     rule: str
     place: RulePlace
@@ -47,7 +47,7 @@ class RefusedRule:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """Rules of files, in order; `refused` are the unusable rules of Squirrel."""
+    """Rules of files, in order; `refused` are the unusable Squirrel rules."""
 
     rules: tuple[PageRule, ...]
     refused: tuple[RefusedRule, ...] = field(default=())
@@ -73,7 +73,7 @@ class RuleSet:
 
     @cached_property
     def _by_host(self) -> dict[str, list[int]]:
-        """Numbers of the rules by host; by "" those for more than one host."""
+        """Numbers of the rules by host; key "": rules for more than one host."""
         numbers: dict[str, list[int]] = {}
         for number, rule in enumerate(self.rules):
             for pattern in rule.patterns:

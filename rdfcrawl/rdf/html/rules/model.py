@@ -1,4 +1,4 @@
-"""Rules, once read."""
+"""Parsed rules."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class RulePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRule:
-    """Where the texts of a property come from, and the steps to its values.
+    """Source of the texts of a property, and the steps to its values.
 
     The steps are taken in the order of the attributes.
     """
 
-    # of the texts; unset, `template` alone is the one text
+    # of the texts; if unset, `template` is the only text
     selector: Selector | None = None
     attribute: str = ""  # of the selected elements, instead of their text
     keeps_space: bool = False  # white space is not collapsed
     split: str = ""  # separator of several texts in one, or empty
-    # has to match in a text; its group or the whole match is taken
+    # must match in a text; its group or the full match is taken
     pattern: re.Pattern[str] | None = None
-    # of texts to others; texts without an entry are left out
+    # from text to text; texts without an entry are left out
     mapping: Mapping[str, str] | None = None
-    template: TextTemplate | None = None  # that a text is put into
+    template: TextTemplate | None = None  # filled with the text
     is_iri: bool = False  # an IRI, resolved against the page; else a literal
     datatype: str = ""  # IRI of the datatype of the literals, or empty
-    language: str = ""  # of the literals; `auto` is that of the page, empty is none
-    is_first: bool = False  # only the first text is taken
-    is_required: bool = False  # without one, there is no resource
+    language: str = ""  # of the literals; `auto`: language of the page, empty: none
+    is_first: bool = False  # take only the first text
+    is_required: bool = False  # drop the resource if there is none
 
     @property
     def is_plain(self) -> bool:
@@ -57,22 +57,22 @@ class ValueRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceRule:
-    """A resource to make of the page, of its items, or of parts of these."""
+    """A resource made from the page, its items, or parts of them."""
 
-    # selects the parts that are one resource each; unset, the surrounding part
+    # selects the parts that are one resource each; if unset, the enclosing part
     items: Selector | None = None
-    subject: ValueRule | None = None  # its IRI; unset, a blank node
+    subject: ValueRule | None = None  # its IRI; if unset, a blank node
     fields: tuple[tuple[str, ValueRule], ...] = ()  # values for templates, by name
     properties: tuple[RuleProperty, ...] = ()
-    is_first: bool = False  # only the first item is taken
-    is_required: bool = False  # without one, there is no resource around it
+    is_first: bool = False  # take only the first item
+    is_required: bool = False  # drop the enclosing resource if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class RuleProperty:
     """A predicate and the source of its objects."""
 
-    label: str  # the predicate as it was written; for messages
+    label: str  # the predicate as written; for messages
     predicate: str
     is_inverse: bool  # the resource is the object, not the subject
     source: ValueRule | ResourceRule
@@ -80,19 +80,19 @@ class RuleProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquirrelSource:
-    """Where objects come from, in a rule of Squirrel."""
+    """Source of objects in a Squirrel rule."""
 
-    prefix: str = ""  # text with `$uri` and `$label` that comes first
-    # of what follows the prefix; unset, the prefix is all
+    prefix: str = ""  # leading text with `$uri` and `$label`
+    # for the text after the prefix; if unset, there is none
     selector: Selector | None = None
     attribute: str = ""  # of the elements, instead of their link or text
-    is_numbered: bool = False  # ends with `*`: one object for each subject of that name
-    is_link: bool = False  # an element's link is wanted
+    is_numbered: bool = False  # ends with `*`: one object per subject of that name
+    is_link: bool = False  # take the link of an element
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquirrelProperty:
-    """A predicate of a rule of Squirrel, and the source of its objects.
+    """A predicate of a Squirrel rule, and the source of its objects.
 
     `is_numbered` if it ended with `*`: the n-th match belongs to the n-th subject.
     """
@@ -104,11 +104,11 @@ class SquirrelProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquirrelResource:
-    """A subject of a rule of Squirrel, and its properties.
+    """A subject of a Squirrel rule, and its properties.
 
     The subject is a text with `$uri` and `$label`. If `is_numbered`, the n-th matches
-    of its selectors make one subject. If some of the properties are numbered, the
-    others belong to each subject.
+    of its selectors make one subject. If some properties are numbered, the others
+    belong to every subject.
     """
 
     subject: str
@@ -117,11 +117,11 @@ class SquirrelResource:
 
 
 class PagePattern(Protocol):
-    """A test whether a rule is for a page."""
+    """A test of whether a rule applies to a page."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The only hosts that can match; empty are all."""
+        """The only hosts that can match; empty: all hosts."""
 
     def match(self, url: str) -> Mapping[str, str] | None:
         """Return the named parts of a matching URL; None without a match."""
@@ -133,11 +133,11 @@ class PageRule:
 
     name: str
     place: RulePlace  # file and line of the name
-    patterns: tuple[PagePattern, ...]  # URLs of its pages; one has to match
-    # to make of a page; for a rule of Squirrel, `squirrel` is instead
+    patterns: tuple[PagePattern, ...]  # URLs of its pages; one must match
+    # made from a page; a Squirrel rule has `squirrel` instead
     resource: ResourceRule | None = None
     squirrel: tuple[SquirrelResource, ...] = ()
     cuts_query: bool = False  # the page's IRI ends before `?`
     links: tuple[tuple[Relation, ValueRule], ...] = ()
-    # named parts of the URL for which the rule was chosen
+    # named parts of the matched URL
     captured: Mapping[str, str] = field(default_factory=dict)

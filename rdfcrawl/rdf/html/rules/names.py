@@ -11,14 +11,14 @@ from types import MappingProxyType
 
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 
-# Without "//", these are schemes and no prefixes that somebody forgot to declare.
+# Without "//", these are schemes, not undeclared prefixes.
 _SCHEMES = frozenset(
     {"cid", "data", "did", "doi", "geo", "info", "mailto", "tag", "tel", "urn"}
 )
 _CURIE = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*|):(.*)", re.DOTALL)
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 _URL = re.compile(r"[^:/?#]*://([^/?#]*)([^?#]*)(?:\?([^#]*))?")
-# What a browser would run or keep to itself is no name of a thing.
+# URLs that only a browser can use.
 _NO_NAMES = ("javascript:", "about:", "blob:", "data:")
 
 is_prefix = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*").fullmatch

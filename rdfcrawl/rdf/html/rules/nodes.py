@@ -1,6 +1,6 @@
-"""Nodes of a rule file: texts, lists and tables that know their line; and their checks.
+"""Nodes of a rule file: texts, lists and tables with line numbers; and checks.
 
-All functions raise `RuleError` for a node that is not as expected.
+All functions raise `RuleError` for an unexpected node.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 
 class RuleError(Exception):
-    """Something in a rule file is wrong; whoever knows file and rule says so."""
+    """A mistake in a rule file; the caller adds file and rule."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -37,17 +37,17 @@ class SequenceNode:
 
 @dataclass(frozen=True, slots=True)
 class TableNode:
-    """A mapping, in order; keys may be doubled."""
+    """A mapping, in order; may have duplicate keys."""
 
     line: int
     pairs: tuple[tuple[TextNode, Node], ...]
 
     def entries(self) -> dict[str, tuple[int, Node]]:
-        """Return lines and values by key; no key may be there twice."""
+        """Return lines and values by key; raise `RuleError` for a duplicate key."""
         found: dict[str, tuple[int, Node]] = {}
         for key, value in self.pairs:
             if key.text in found:
-                raise RuleError(key.line, f"{key.text!r} is here twice")
+                raise RuleError(key.line, f"{key.text!r} appears twice")
             found[key.text] = key.line, value
         return found
 
@@ -65,9 +65,9 @@ _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
-    """Return a mapping by key, with lines; `what` is for messages.
+    """Return a mapping by key, with lines; `what` names the node in messages.
 
-    `keys` are those known; None are all.
+    Only `keys` are allowed; None allows all.
     """
     if not isinstance(node, TableNode):
         raise RuleError(node.line, f"{what} is a mapping")
@@ -94,9 +94,9 @@ def members(node: Node) -> tuple[Node, ...]:
 def text_at(line: int, node: Node) -> str:
     """Return the text of a node, which must be text and not empty."""
     if not isinstance(node, TextNode):
-        raise RuleError(line, "must be text; quote what begins with [ or {")
+        raise RuleError(line, "must be text; quote values that begin with [ or {")
     if not node.text:
-        raise RuleError(line, "is empty; quote what begins with #")
+        raise RuleError(line, "is empty; quote values that begin with #")
     return node.text
 
 

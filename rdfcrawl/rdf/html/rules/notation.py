@@ -48,7 +48,7 @@ _RESOURCE_KEYS = (
     "items", "subject", "type", "fields", "properties", "first", "required",
 )  # fmt: skip
 _RULE_KEYS = ("match", "items", "subject", "type", "fields", "properties", "links")
-# These make a nested resource of what could be a value.
+# Any of these keys makes a nested resource instead of a value.
 _NESTED_KEYS = frozenset(_RESOURCE_KEYS) - {"first", "required"}
 _TAKEN_NAMES = PAGE_NAMES | {"value", "parent"}
 
@@ -59,9 +59,7 @@ def read_rule(
     """Parse a rule; raise `RuleError` if something is wrong."""
     entries = entries_of(node, _RULE_KEYS, "a rule")
     if "match" not in entries:
-        raise RuleError(
-            place.line, "`match` says for which pages it is, and is missing"
-        )
+        raise RuleError(place.line, "`match` is missing: give the URLs of the pages")
     patterns = tuple(_patterns(entries.pop("match")[1]))
     captured = {name for x in patterns for name in x.expression.groupindex}
     context = RuleScope(prefixes, PAGE_NAMES | captured)

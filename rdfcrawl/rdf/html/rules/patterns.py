@@ -1,4 +1,4 @@
-"""Match the pages of a rule: globs and regular expressions over whole URLs."""
+"""Match the pages of a rule: globs and regular expressions over full URLs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _STARS = re.compile(r"\*\*?")
 
 @dataclass(frozen=True, slots=True)
 class UrlPattern:
-    """An expression that has to match a whole URL, with names for parts in templates.
+    """An expression that must match the full URL, with named groups for templates.
 
-    `hosts` are the only ones that can match, without port; empty are all.
+    `hosts` are the only ones that can match, without port; empty: all hosts.
     """
 
     expression: re.Pattern[str]
@@ -37,7 +37,7 @@ class UrlPattern:
 
 
 def glob(text: str) -> UrlPattern:
-    """Return the pattern of a glob: `*` is all but `/`, and `**` is anything.
+    """Return the pattern of a glob: `*` is anything but `/`, and `**` is anything.
 
     Without a scheme, http and https match; without a path, all pages of the host. The
     stars also match queries.
@@ -60,7 +60,7 @@ def glob(text: str) -> UrlPattern:
     scheme, host, path = found.groups()
     host = host.lower()
     expression = f"{scheme or 'https?'}://{_expression(host + (path or '/**'))}"
-    # Hosts with a port, or in brackets, are rare enough to be tried for all.
+    # Hosts with a port or in brackets are rare: tried for all URLs.
     hosts = () if set(host) & set("*:") else (host,)
     return UrlPattern(re.compile(expression, re.DOTALL), hosts)
 
@@ -68,11 +68,11 @@ def glob(text: str) -> UrlPattern:
 def _expression(text: str) -> str:
     """Return the expression of a glob, without backtracking.
 
-    A star's match is never revised, so that the time is at most the square of the URL's
-    length. That is right for all literals but the last, which has to be at the end: if
-    they match at all, the first place leaves most to the following stars. Only `**` can
-    make up for slashes, so that the literals after the last `**` are tried in all
-    places, together.
+    Possessive stars bound the time by the square of the URL's length. The first match
+    of a literal is the right one, because it leaves most text to the following stars.
+    The exceptions are the last literal, which must match at the end, and the literals
+    after the last `**`: only `**` matches slashes, so that these are tried together at
+    all positions.
     """
     blocks = [
         [re.escape(literal) for literal in block.split("*")]
@@ -101,4 +101,4 @@ def regex(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"no regular expression: {error}") from error
+        raise ValueError(f"not a regular expression: {error}") from error

@@ -28,7 +28,7 @@ from rdfcrawl.rdf.html.rules.selectors import (
     parse_json,
 )
 from rdfcrawl.rdf.html.rules.squirrel_pages import squirrel_statements
-from rdfcrawl.rdf.html.rules.templates import UrlPart, WholeIri
+from rdfcrawl.rdf.html.rules.templates import CompleteIri, UrlPart
 from rdfcrawl.rdf.html.rules.texts import collapsed, language_of, link_of, text_of
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 
@@ -45,12 +45,12 @@ def scrape(page: ParsedPage, rules: Iterable[PageRule], log: FaultLog) -> Iterat
     """Yield the statements of rules in a page, as lines of `terms.statement`.
 
     Links of the rules are added to `page.links`. The time is not bounded here: a
-    selector may look at all elements once for each of them. `log` takes `RULE_REQUIRED`
-    for each resource that is dropped, `SYNTAX` for a selector that fails on the page,
-    `TOO_LARGE` for matches left out.
+    selector may take quadratic time. `log` takes `RULE_REQUIRED` for each dropped
+    resource, `SYNTAX` for a selector that fails on the page, `TOO_LARGE` for matches
+    left out.
 
     Raises:
-        SourceFault: `TOO_LARGE`, when statements come to more than `MAX_CHARS`.
+        SourceFault: `TOO_LARGE`: the statements exceed `MAX_CHARS`.
     """
     parts = PageParts(page, log)
     budget = _Budget()
@@ -88,7 +88,7 @@ class _Budget:
 
 @dataclass(frozen=True, slots=True)
 class _Here:
-    """Part of a page for a rule, or None for all of the page; and template values."""
+    """Part of a page for a rule (None: the full page), and template values."""
 
     scope: Scope | None
     values: Mapping[str, str]
@@ -110,7 +110,7 @@ class _Work:
         self.log.note(reason, f"rule {self.rule.name}: {detail}")
 
     def statements(self, resource: ResourceRule) -> Iterator[str]:
-        """Yield the statements of the rule, one resource after the other."""
+        """Yield the statements of the rule, resource by resource."""
         here = _Here(None, self.parts.values(self.rule.captured))
         for _, lines in self._resources(resource, here):
             yield from lines
@@ -153,7 +153,7 @@ class _Work:
         here = self._with_fields(resource, here)
         subject = self._subject(resource.subject, here)
         term = iri(subject) if subject else self.budget.next_blank()
-        here = _Here(here.scope, {**here.values, "parent": WholeIri(subject)})
+        here = _Here(here.scope, {**here.values, "parent": CompleteIri(subject)})
         lines: list[str] = []
         for prop in resource.properties:
             found = self._property(term, prop, here)
@@ -168,7 +168,7 @@ class _Work:
             text = self._first(value, _Here(here.scope, values))
             if not text and value.is_required:
                 raise _Missing(f"field {name}")
-            values[name] = WholeIri(text) if value.is_iri else text
+            values[name] = CompleteIri(text) if value.is_iri else text
         return _Here(here.scope, values)
 
     def _subject(self, subject: ValueRule | None, here: _Here) -> str:
@@ -255,14 +255,14 @@ class _Work:
             self.note(Reason.SYNTAX, f"{selector.text}: {error}")
 
 
-# An expression may go over a text once for each of its characters.
+# An expression may scan a text once per character.
 MAX_PATTERN_TEXT_CHARS: Final = 10_000
 
 
 def refined(
     value: ValueRule, raw: str, *, values: Mapping[str, str], base: str
 ) -> Iterator[str]:
-    """Yield the texts made of a raw one, which is empty for a value without selector.
+    """Yield the texts made from a raw one, which is empty for a value without selector.
 
     `values` are for templates; IRIs are resolved against `base`.
     """
@@ -290,7 +290,7 @@ def _refined(value: ValueRule, text: str, values: Mapping[str, str], base: str) 
 
 
 def datatype_of(value: ValueRule, found: Found | None) -> str:
-    """Return the datatype of a literal; numbers of JSON have their own."""
+    """Return the datatype of a literal; JSON numbers have their own."""
     if value.datatype or value.language or not value.is_plain:
         return value.datatype
     if not isinstance(found, JsonValue):
@@ -323,12 +323,12 @@ class PageParts:
         parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
         try:
             return etree.fromstring(body or b"<html/>", parser)
-        except etree.XMLSyntaxError:  # nothing in it but white space or comments
+        except etree.XMLSyntaxError:  # only white space or comments
             return None
 
     @cached_property
     def json(self) -> JsonValue | None:
-        """The value of a page of JSON; else None."""
+        """The value of a JSON page; else None."""
         if not self.page.is_json:
             return None
         try:
@@ -338,7 +338,7 @@ class PageParts:
             return None
 
     def scope(self, selector: Selector | None) -> Scope | None:
-        """Return the part of the page that a selector is applied to."""
+        """Return the part of the page to which a selector applies."""
         is_query = selector is not None and selector.path is None
         return self.json if is_query else self.root
 
@@ -346,8 +346,8 @@ class PageParts:
         """Return the values for templates; `captured` are named parts of the URL."""
         host, path, query = url_parts(self.page.url)
         return {
-            "url": WholeIri(self.page.url),
-            "base": WholeIri(self.base),
+            "url": CompleteIri(self.page.url),
+            "base": CompleteIri(self.base),
             "host": UrlPart(host),
             "path": UrlPart(path),
             "query": UrlPart(query),

@@ -1,8 +1,8 @@
 """Compile CSS, XPath and JMESPath at start, and apply them to parts of pages.
 
-CSS is that of parsel, `::text` and `::attr(name)` included. XPath is that of libxml2,
-which has no function that opens a file; the regular expressions of EXSLT are left out,
-since an expression could come from the page there.
+CSS is that of parsel, including `::text` and `::attr(name)`. XPath is that of libxml2,
+which has no function that opens a file. The regular expressions of EXSLT are disabled:
+an expression could come from the page.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ Found: TypeAlias = "Element | JsonValue | str"
 
 
 class SelectorFailed(Exception):
-    """A selector fails on a page; the message says why."""
+    """A selector fails on a page; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
     """A compiled selector, with the text for messages.
 
-    `path` is XPath, or CSS as XPath; it selects elements and texts. `query` is
-    JMESPath, applied to the JSON in these texts, or to a part that is JSON.
+    `path` is XPath or translated CSS; it selects elements and texts. `query` is
+    JMESPath; it applies to the JSON in these texts, or to a JSON part.
     """
 
     text: str
@@ -82,7 +82,7 @@ def css(text: str) -> Selector:
     try:
         expression = _translator.css_to_xpath(text)
     except (SelectorError, RecursionError) as error:
-        raise ValueError(f"no CSS selector: {text!r}: {error}") from error
+        raise ValueError(f"not a CSS selector: {text!r}: {error}") from error
     return Selector(text, compiled(expression))
 
 
@@ -95,11 +95,11 @@ def xpath(text: str) -> Selector:
 def compiled(expression: str) -> etree.XPath:
     """Compile XPath; raise `ValueError` also for an unknown function or variable."""
     try:
-        # Without `regexp=False`, a page could give the expression for "re:test".
+        # With EXSLT, the page could supply the expression of "re:test".
         path = etree.XPath(expression, regexp=False)
-        path(etree.Element("html"))  # names are looked up when they are used
+        path(etree.Element("html"))  # names are resolved on use
     except (etree.XPathError, ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"no XPath expression: {expression!r}: {error}") from error
+        raise ValueError(f"not an XPath expression: {expression!r}: {error}") from error
     return path
 
 
@@ -110,11 +110,11 @@ def query(text: str) -> ParsedResult:
         return jmespath.compile(text)
     except (JMESPathError, ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"no JMESPath expression: {text!r}: {reason}") from error
+        raise ValueError(f"not a JMESPath expression: {text!r}: {reason}") from error
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of a JSON text, in which NaN and Infinity are refused."""
+    """Parse JSON; NaN and Infinity are refused."""
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:

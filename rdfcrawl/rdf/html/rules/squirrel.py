@@ -1,13 +1,13 @@
 """Read the scraping rules of Squirrel.
 
-A file is for one host, and has a block for each kind of page: `regex`, which is
-searched for in the page's URI, ignoring case, and `resources`, which maps parts of the
-page to statements of a subject. Selectors are those of jsoup, as far as XPath can
-express them. Newer versions of Squirrel search for the text of `regex`, older ones for
-a match of it as an expression; files for both are in use, so that either counts.
+A file is for one host, and has a block for each kind of page: `regex`, searched in the
+page's URI, ignoring case, and `resources`, which maps parts of the page to statements
+of a subject. Selectors are those of jsoup, as far as XPath can express them. Newer
+versions of Squirrel search `regex` as text, older ones as an expression; files for both
+are in use, so that either match counts.
 
-Two things are read more strictly than there: a selected URL is an IRI only with the
-scheme http or https, and relative links are resolved by RFC 3986.
+Two rules are stricter than in Squirrel: only http and https URLs are IRIs, and relative
+links are resolved by RFC 3986.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _PSEUDO = re.compile(r":contains(?:Own)?\(")
 _EXPRESSION = re.compile(r"~=|:matches\w*(?=\()")
 _UNQUOTED = re.compile(r"\[\s*([\w-]+)\s*([|^$*]?=)\s*([^\"'\]\s][^\"'\]]*?)\s*\]")
-# XPath 1.0 has no lower-case(); these are the letters of Latin-1.
+# XPath 1.0 has no lower-case(): the letters of Latin-1.
 _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞ"
 
 
@@ -65,7 +65,7 @@ class _JsoupTranslator(HTMLTranslator):
     def xpath_containsown_function(
         self, xpath: XPathExpr, function: Function
     ) -> XPathExpr:
-        """Translate `:containsOwn()`, which looks at the element's own text."""
+        """Translate `:containsOwn()`, which reads the element's own text."""
         return self._contains(xpath, function, "normalize-space(text())")
 
     def xpath_eq_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
@@ -101,7 +101,7 @@ _translator = _JsoupTranslator()
 
 
 def jsoup(text: str) -> Selector:
-    """Parse a selector of jsoup; raise `ValueError` if not translatable."""
+    """Parse a jsoup selector; raise `ValueError` without a translation."""
     text = text.strip()
     if not text or len(text) > MAX_SELECTOR_CHARS:
         raise ValueError(f"a selector has 1 to {MAX_SELECTOR_CHARS} characters")
@@ -117,7 +117,7 @@ def jsoup(text: str) -> Selector:
 
 
 def closing(text: str, start: int) -> int:
-    """Return where the parenthesis is closed that was opened before `start`, or -1."""
+    """Return the position that closes a parenthesis opened before `start`, or -1."""
     depth = 1
     for index in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[index], 0)
@@ -152,8 +152,8 @@ _CALL = re.compile(r"(l|attr|append)\(", re.DOTALL)
 class SquirrelPattern:
     """The host of a file, without `www.`, and the URLs of a block.
 
-    One of the `texts`, in lower case, has to be in the URL in lower case, or one of the
-    `expressions` to be found in it.
+    A URL in lower case must contain one of the `texts`, also in lower case, or match
+    one of the `expressions`.
     """
 
     host: str
@@ -182,7 +182,7 @@ def iter_rules(
 ) -> Iterator[tuple[str, RulePlace, Callable[[], PageRule]]]:
     """Yield name, place and reader of each block; a reader may raise `RuleError`.
 
-    The same is raised if the file does not name its host.
+    Raises `RuleError` if the file does not name its host.
     """
     if not isinstance(node, TableNode):
         raise RuleError(node.line, f"`{FILE_KEY}` is a mapping")
@@ -227,7 +227,7 @@ def _pattern(host: str, block: Node) -> SquirrelPattern:
         if len(member.text) > MAX_PATTERN_CHARS:
             raise RuleError(member.line, f"longer than {MAX_PATTERN_CHARS} characters")
         texts.append(member.text.lower())
-        # As it stands: in lower case, `\D` would become `\d`.
+        # Original case: in lower case, `\D` would become `\d`.
         with suppress(re.error, OverflowError, RecursionError):  # a text alone
             expressions.append(re.compile(member.text, re.IGNORECASE))
     return SquirrelPattern(host, tuple(texts), tuple(expressions))
@@ -241,7 +241,7 @@ def _resources(block: Node) -> Iterator[SquirrelResource]:
     line, node = entries.get("resources", (block.line, block))
     if node is block or not isinstance(node, TableNode):
         raise RuleError(line, "`resources` is missing")
-    # In files of the oldest kind, predicates of the page stand there without subject.
+    # In the oldest files, predicates of the page have no subject.
     page = tuple(x for x in node.pairs if not isinstance(x[1], TableNode))
     found = list(_resource("$uri", TableNode(node.line, page))) if page else []
     for name, value in node.pairs:

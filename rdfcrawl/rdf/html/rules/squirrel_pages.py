@@ -91,7 +91,7 @@ class _Objects:
         self, page: _SquirrelPage, resource: SquirrelResource, texts: dict[str, str]
     ) -> None:
         self._texts = texts
-        self._is_told_of_each = any(x.is_numbered for x in resource.properties)
+        self._has_numbered = any(x.is_numbered for x in resource.properties)
         self._found = [
             (x, x.source, page.terms(x.source, _filled(x.source.prefix, texts)))
             for x in resource.properties
@@ -99,7 +99,7 @@ class _Objects:
 
     @property
     def n_numbered(self) -> int:
-        """Number of subjects that the matches are for."""
+        """Number of subjects: the most matches of a numbered property."""
         counts = [
             len(terms)
             for each, source, terms in self._found
@@ -108,7 +108,7 @@ class _Objects:
         return max(counts, default=0)
 
     def all(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-        """Yield predicates and objects of one subject for all matches."""
+        """Yield predicates and objects of one subject from all matches."""
         for each, source, terms in self._found:
             if source.is_numbered:
                 for number in range(counts[source.prefix]):
@@ -130,7 +130,7 @@ class _Objects:
 
     def _is_counted(self, each: SquirrelProperty) -> bool:
         """Return whether the n-th match is for the n-th subject."""
-        return each.is_numbered or not self._is_told_of_each
+        return each.is_numbered or not self._has_numbered
 
     def _numbered(self, source: SquirrelSource, number: int) -> str:
         return _term(f"{_filled(source.prefix, self._texts)}_{number}")
@@ -147,7 +147,7 @@ def _term(text: str) -> str:
 
 
 def _link(found: Found, source: SquirrelSource, url: str) -> str:
-    """Return the target of an element, if the source asks for links."""
+    """Return the target of an element, if the source selects links."""
     name = "href" if source.is_link else source.attribute
     if name not in _LINKS or source.prefix or isinstance(found, (str, JsonValue)):
         return ""

@@ -13,36 +13,36 @@ MAX_PLACES: Final = 50
 PAGE_NAMES: Final = frozenset({"url", "base", "host", "path", "query", "label", "n"})
 
 _PARTS = re.compile(r"\{\{|\}\}|\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}|[{}]|[^{}]+")
-_RESERVED = ":/?#[]@!$&'()*+,;=%"  # RFC 6570 3.2.3: kept by "{+name}"
+_RESERVED = ":/?#[]@!$&'()*+,;=%"  # RFC 6570 3.2.3: not escaped in "{+name}"
 
 
-class WholeIri(str):
-    """A value that is a whole IRI, and is not escaped."""
+class CompleteIri(str):
+    """A complete IRI: not escaped."""
 
     __slots__ = ()
 
 
 class UrlPart(str):
-    """A part of a URL, which is escaped already."""
+    """A part of a URL: already escaped."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TextTemplate:
-    """A text with places for values, each a name with or without `+`."""
+    """A text with placeholders, each a name with or without `+`."""
 
     parts: tuple[str | tuple[str, bool], ...]
 
     @classmethod
     def parse(cls, text: str, names: Collection[str]) -> TextTemplate:
-        """Parse a template that may use some names.
+        """Parse a template; only `names` are allowed.
 
-        `{name}` is a place, `{+name}` one that keeps the characters that separate the
-        parts of a URL, `{{` and `}}` are braces.
+        `{name}` is a placeholder, `{+name}` one that does not escape reserved
+        characters, `{{` and `}}` are braces.
 
         Raises:
-            ValueError: a brace is alone, or a name is unknown.
+            ValueError: a single brace, or an unknown name.
         """
         parts: list[str | tuple[str, bool]] = []
         for found in _PARTS.finditer(text):
@@ -52,7 +52,7 @@ class TextTemplate:
                     raise ValueError(f"{{{name}}} is not known; there are {known}")
                 parts.append((name, bool(found[1])))
             elif found[0] in {"{", "}"}:
-                raise ValueError(f"a brace is written twice: {text!r}")
+                raise ValueError(f"a literal brace must be doubled: {text!r}")
             else:
                 parts.append({"{{": "{", "}}": "}"}.get(found[0], found[0]))
         if len(parts) > 2 * MAX_PLACES:
@@ -61,15 +61,15 @@ class TextTemplate:
 
     @property
     def head(self) -> str:
-        """Text before the first place."""
+        """Text before the first placeholder."""
         return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
 
     def with_head(self, head: str) -> TextTemplate:
-        """Return the template with another text before the first place."""
+        """Return the template with another text before the first placeholder."""
         return TextTemplate((head, *self.parts[1:]))
 
     def fill(self, values: Mapping[str, str], *, is_iri: bool) -> str | None:
-        """Return the text with values in the places; None if a value is missing.
+        """Return the text with values filled in; None if a value is missing.
 
         Source: RFC 6570, sections 3.2.2 and 3.2.3, for IRIs.
         """
@@ -89,7 +89,7 @@ class TextTemplate:
 def _inserted(value: str, *, is_iri: bool, is_kept: bool) -> str:
     if isinstance(value, UrlPart):
         return str(value) if is_iri else unquote(value)
-    if isinstance(value, WholeIri) or not is_iri:
+    if isinstance(value, CompleteIri) or not is_iri:
         return str(value)
     # UTF-8 has no surrogates.
     text = value.encode("utf-8", "replace").decode()

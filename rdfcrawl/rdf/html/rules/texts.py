@@ -12,8 +12,8 @@ from lxml import etree
 from rdfcrawl.rdf.html.rules.names import is_iri
 from rdfcrawl.rdf.html.rules.selectors import Element, Found, JsonValue, Scope
 
-# What has no rendered text, and what stands apart from the text around it: HTML
-# Standard, section 15.3 "Non-replaced elements".
+# Elements without rendered text, and block elements: HTML Standard, section 15.3
+# "Non-replaced elements".
 _HIDDEN: Final = frozenset({"script", "style", "template", "noscript"})
 _BLOCKS: Final = frozenset(
     (
@@ -25,7 +25,7 @@ _BLOCKS: Final = frozenset(
         *("tr", "ul"),
     )
 )
-# HTML Standard, microdata, "property values": of these, an attribute is the value.
+# Elements with the value in an attribute: HTML Standard, microdata, "property values".
 _VALUES: Final = {
     "meta": "content", "data": "value", "meter": "value", "time": "datetime",
 }  # fmt: skip
@@ -49,7 +49,7 @@ def text_of(found: Found, *, attribute: str = "") -> str:
 
 
 def link_of(found: Found, *, attribute: str = "", is_plain: bool = True) -> str:
-    """Return the link of a selected part, or of an `attribute`; or empty.
+    """Return the link of a selected part or of its `attribute`; empty if there is none.
 
     If `is_plain`, the text of an element counts only if it is an IRI.
     """
@@ -74,7 +74,7 @@ def language_of(found: Found | None, scope: Scope | None) -> str:
     """
     element = scope
     if isinstance(found, str):
-        # lxml's strings know the element that they were cut out of.
+        # lxml's strings keep a reference to their element.
         parent = getattr(found, "getparent", lambda: None)()
         element = scope if parent is None else parent
     elif found is not None and not isinstance(found, JsonValue):

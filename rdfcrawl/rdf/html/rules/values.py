@@ -1,6 +1,6 @@
 """Read values of rules in our own notation: selectors, and steps to terms.
 
-All functions raise `RuleError` if something is wrong.
+All functions raise `RuleError` for a mistake.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _VALUE_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class RuleScope:
-    """What can be named at a place of a rule file.
+    """Names defined at a place of a rule file.
 
-    `names` are for templates, `kind` tells what selectors are applied to, and `depth`
-    counts the resources around it.
+    `names` are for templates, `kind` is the kind of node that selectors apply to, and
+    `depth` counts the enclosing resources.
     """
 
     prefixes: Mapping[str, str]
@@ -58,7 +58,7 @@ def read_value(
 ) -> ValueRule:
     """Parse a value; a text alone is a CSS selector.
 
-    `line` is that of its key. `is_iri` is overridden by the key `as`.
+    `line` is the line of its key. The key `as` overrides `is_iri`.
     """
     entries = entries_of(table_of("css", node), _VALUE_KEYS, "a value")
     selector = read_selector(entries, context, line)
@@ -121,7 +121,7 @@ def read_selector(entries: Entries, context: RuleScope, line: int) -> Selector |
         return selector
     at, node = entries["json"]
     if selector is None and context.kind == "element":
-        raise RuleError(at, "json needs css or xpath beside it, which finds the JSON")
+        raise RuleError(at, "json also needs css or xpath, to find the JSON")
     text = text_at(at, node)
     query = made(at, selectors.query, text)
     if selector is None:
@@ -141,7 +141,7 @@ def _text(entries: Entries, name: str) -> str:
 def _attribute(entries: Entries) -> str:
     name = _text(entries, "attribute")
     if name and not is_attribute(name):
-        raise RuleError(entries["attribute"][0], f"{name!r} is no name of an attribute")
+        raise RuleError(entries["attribute"][0], f"{name!r} is not an attribute name")
     return name.lower()
 
 

@@ -1,6 +1,6 @@
 """Parse YAML into nodes of a rule file; bounded and untyped.
 
-Every scalar is its text: `no` is a language and `1.10` a version.
+Scalars stay text: `no` is a language and `1.10` a version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rdfcrawl.rdf.html.rules.nodes import (
     TextNode,
 )
 
-MAX_NODES: Final = 100_000  # of one file, aliases counted as often as they are used
+MAX_NODES: Final = 100_000  # of one file; an alias counts at each use
 MAX_DEPTH: Final = 40
 
 _TAG = "tag:yaml.org,2002:"
@@ -31,8 +31,8 @@ _TAGS = frozenset(
 def read_yaml(content: bytes) -> Node:
     """Return the root node of a file; an empty table for an empty file.
 
-    A file that is not YAML, too large or too deep, or has tags of its own raises
-    `RuleError`.
+    Raises `RuleError` for a file that is not YAML, is too large or too deep, or has
+    custom tags.
     """
     loader = yaml.SafeLoader(_decoded(content))
     try:
@@ -45,7 +45,7 @@ def read_yaml(content: bytes) -> Node:
     except (yaml.YAMLError, ValueError) as error:
         raise RuleError(1, f"not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
-        raise RuleError(1, "nested too deep") from error
+        raise RuleError(1, "nested too deeply") from error
     finally:
         loader.dispose()
     return TableNode(1, ()) if root is None else _Conversion().convert(root, 0)
@@ -65,7 +65,7 @@ def _decoded(content: bytes) -> str:
 
 
 class _Conversion:
-    """Converter that counts nodes, so that aliases cannot multiply without bound."""
+    """Converter that counts nodes: aliases could multiply without bound."""
 
     def __init__(self) -> None:
         self._n_nodes = 0
@@ -98,7 +98,7 @@ class _Conversion:
             value = self.convert(value_node, depth)
             if not isinstance(key, TextNode):
                 raise RuleError(
-                    key.line, "a key must be text; quote what begins with { or ["
+                    key.line, "a key must be text; quote keys that begin with { or ["
                 )
             if key_node.tag == _TAG + "merge":
                 merged += _merged(value)

@@ -1,8 +1,8 @@
 """ResourceSync as a source: a mirror of its resources.
 
 `source_finder` looks for a source, `document_reader` reads its documents and dumps,
-`step_runner` runs their steps, `resource_fetcher` takes single resources,
-`resource_writer` those of dumps; `files` has the bytes, `mirror_index` the state.
+`step_runner` runs their steps, `resource_fetcher` handles single resources,
+`resource_writer` those of dumps; `files` stores bytes, `mirror_index` the state.
 """
 
 from __future__ import annotations

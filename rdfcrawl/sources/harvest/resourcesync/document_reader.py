@@ -1,4 +1,4 @@
-"""Documents and dumps of a source: their steps are done or queued."""
+"""Documents and dumps of a source: runs or queues their steps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PIECE_BYTES = 256 * 1024
 
 
 class DocumentReader:
-    """Reads documents and dumps; `writer` takes the resources of dumps."""
+    """Reads documents and dumps; `writer` handles the resources of dumps."""
 
     def __init__(self, writer: ResourceWriter) -> None:
         self._writer = writer
@@ -108,7 +108,7 @@ async def _fall_back(page: SyncResponse, task: SyncTask, memory: MirrorIndex) ->
 
 
 def _given(page: SyncResponse, state: MirrorState) -> dict[str, Any]:
-    """Return the arguments of `follow` and `unpack`, but for `lookup`."""
+    """Return the arguments of `follow` and `unpack`, except `lookup`."""
     document, policy = page.document, page.policy()
     return {"url": document.url, "log": page.log, "state": state, "policy": policy}
 
@@ -129,7 +129,7 @@ def _descriptions(heading: DocumentHeading, page: SyncResponse) -> Iterator[Foll
 
 
 def heading_of(source: ByteSource, document: Document) -> DocumentHeading | None:
-    """Return the heading of a document; None if it is none of ResourceSync."""
+    """Return the heading of a ResourceSync document; None for others."""
     if not source.can_reopen:
         return None
     reading = DocumentEntries(

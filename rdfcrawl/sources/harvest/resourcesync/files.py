@@ -1,7 +1,7 @@
 """The bytes of resources, kept as files on demand.
 
-A file is in a folder of its host, under the percent-encoded URI, which has neither
-slashes nor dots alone: no URI becomes a path.
+A file is in a folder of its host. Its name is the percent-encoded URI, which has no
+slashes and is not just dots, so a URI cannot escape the folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, FixityVerifier
 if TYPE_CHECKING:
     from rdfcrawl.core.bytesource import ByteSource
 
-_MAX_NAME: Final = 200  # file systems take 255 bytes
+_MAX_NAME: Final = 200  # file systems allow 255 bytes
 _PIECE_BYTES: Final = 256 * 1024
 PARTIAL: Final = ".partial"
 
@@ -37,18 +37,18 @@ def path_of(folder: Path, uri: str) -> Path:
 
 
 class ResourceFiles:
-    """The files of one folder, made on demand; call the methods in a thread."""
+    """The files of one folder, created on demand; call the methods in a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # What a dead process has begun is removed when the next one opens it.
+        # Opening it removes the partial files of dead processes.
         self._partial: Spool | None = None
 
     def write(self, uri: str, source: ByteSource, fixity: ExpectedBytes) -> Path:
         """Replace the bytes of a resource; return the path.
 
         Raises:
-            SourceFault: `BAD_FIXITY`: not the stated bytes; the former file is kept.
+            SourceFault: `BAD_FIXITY`: other bytes than stated; the former file is kept.
             OSError: the disk is full or broken.
         """
         if self._partial is None:
@@ -89,4 +89,4 @@ def _short(name: str) -> str:
     if len(name) <= _MAX_NAME:
         return name
     digest = blake2b(name.encode(), digest_size=16).hexdigest()
-    return f"~{digest}-{name[: _MAX_NAME - 50]}"  # no other begins with a tilde
+    return f"~{digest}-{name[: _MAX_NAME - 50]}"  # unique by its tilde

@@ -38,14 +38,14 @@ class ResourceSyncHarvester(Harvester):
         """Return the first record of a synchronization."""
         return root_of(url, self._context.run, is_named=is_named)
 
-    async def question(self, record: Record) -> HttpRequest | None:
-        """Return a request for the stated media type of a resource; else None."""
+    async def request_for(self, record: Record) -> HttpRequest | None:
+        """Return a request for the stated media type of a resource, if any."""
         task = read_task(record).payload
         if not isinstance(task, SyncTask) or task.do is not SyncStep.GET:
             return None
         if not task.media_type:
             return None
-        # The hashes are of one representation: any other has other bytes.
+        # The stated hashes are of one representation.
         return HttpRequest(url=record.url, accept=f"{task.media_type}, */*;q=0.1")
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:

@@ -3,7 +3,7 @@
 A page may be read again after a crash that lost its statements but not its entries
 here. So each entry about a resource names its record: the record itself ignores such
 entries, and so do others if the record was given up. The state at the begin of a run is
-kept until the next: a page has the same outcome whenever it is read.
+kept until the next run, so a page has the same result at any time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.state_store import StateStore
     from rdfcrawl.sources.resourcesync.mirror import StatedResource
 
-# Tables of a set of resources; and one for the parts of each run.
+# Tables of a set of resources; the parts of each run have another one.
 _STATE: Final = "state"  # "" -> state
 _BEGUN: Final = "begun"  # run -> `BegunRun`
-_KNOWN: Final = "known"  # URI -> who has put it, and what is known
-_WANTED: Final = "wanted"  # URI -> time of the latest version that was asked for
-_OPEN: Final = "open"  # record -> run of the crawl in which it was begun
+_KNOWN: Final = "known"  # URI -> record that stored it, and `KnownResource`
+_WANTED: Final = "wanted"  # URI -> time of the latest requested version
+_OPEN: Final = "open"  # record -> run of the crawl that began it
 _OWED: Final = "owed"  # URI -> `OwedResource`
 
-_AT_ONCE: Final = 500
-_OWED_RUNS: Final = 3  # in which what failed is asked for again
+_BATCH_SIZE: Final = 500
+_OWED_RUNS: Final = 3  # that retry failed resources
 _MAX_OWED: Final = 10_000
 _MAX_GIVEN_UP: Final = 1000
 
@@ -39,7 +39,7 @@ _MAX_GIVEN_UP: Final = 1000
 class BegunRun:
     """State at the begin of a run.
 
-    `has_some`: resources were known, although never all of them were read.
+    `has_some`: resources were known, although no run was complete.
     """
 
     state: MirrorState
@@ -75,7 +75,7 @@ class MirrorIndex:
     async def state_of(self, run: str) -> tuple[MirrorState, bool]:
         """Return the state at the begin of a run, and `BegunRun.has_some`.
 
-        With known resources of an incomplete run, everything is to be compared.
+        With known resources of an incomplete run, compare everything.
         """
         state = await self.state()
         n_known = 0
@@ -123,7 +123,7 @@ class MirrorIndex:
         root = await self._store.get(source, table, "")
         if root is None:
             return {}
-        # Most often the size alone shows that the run is not complete.
+        # Usually the size shows that the run is incomplete.
         least = 1 + decode(root, RunPart).n_children
         if await self._store.size(source, table) < least:
             return {}
@@ -134,7 +134,7 @@ class MirrorIndex:
     # -- resources -------------------------------------------------------------------
 
     async def known(self, uris: Sequence[str]) -> dict[str, KnownResource]:
-        """Return the known resources whose statements were surely written."""
+        """Return the known resources with safely written statements."""
         texts = await self._store.get_many(self._source, _KNOWN, uris)
         return {
             uri: decode(_what(text), KnownResource)
@@ -143,7 +143,7 @@ class MirrorIndex:
         }
 
     async def remember(self, versions: Iterable[StatedResource]) -> None:
-        """Note versions that the mirror has."""
+        """Note the versions in the mirror."""
         latest = {version.uri: version.known() for version in versions}
         if not latest:
             return
@@ -155,7 +155,7 @@ class MirrorIndex:
         await self._store.put(self._source, _KNOWN, entries)
 
     async def mark(self, run: str, uris: Sequence[str]) -> None:
-        """Note that an audit met resources."""
+        """Note the resources found by an audit."""
         texts = await self._store.get_many(self._source, _KNOWN, uris)
         entries = {}
         for uri, text in zip(uris, texts, strict=True):
@@ -167,9 +167,9 @@ class MirrorIndex:
             await self._store.put(self._source, _KNOWN, entries)
 
     async def resources(self) -> AsyncIterator[dict[str, KnownResource]]:
-        """Yield all known resources, in groups.
+        """Yield all known resources, in batches.
 
-        Resources that this record has deleted count as alive, to be deleted again.
+        Resources deleted by this record are included, to repeat their deletion.
         """
         group: dict[str, KnownResource] = {}
         async for uri, text in self._store.entries(self._source, _KNOWN):
@@ -177,14 +177,14 @@ class MirrorIndex:
             if known.is_gone and text.startswith(self._own):
                 known = replace(known, is_gone=False, run="")
             group[uri] = known
-            if len(group) == _AT_ONCE:
+            if len(group) == _BATCH_SIZE:
                 yield group
                 group = {}
         yield group
 
-    # -- what is still to come -------------------------------------------------------
+    # -- outstanding resources -------------------------------------------------------
 
-    async def want(self, wanted: dict[str, int]) -> None:
+    async def note_requested(self, wanted: dict[str, int]) -> None:
         """Note the times of requested versions by URI."""
         if not wanted:
             return
@@ -195,7 +195,7 @@ class MirrorIndex:
         }
         await self._store.put(self._source, _WANTED, latest)
 
-    async def wanted(self, uri: str) -> int | None:
+    async def latest_requested(self, uri: str) -> int | None:
         """Return the time of the latest requested version."""
         text = await self._store.get(self._source, _WANTED, uri)
         return None if text is None else int(text)
@@ -205,7 +205,7 @@ class MirrorIndex:
         text = encode(OwedResource(self._run, url, task))
         await self._store.claim(self._source, _OWED, uri, text)
 
-    async def is_had(self, uri: str) -> None:
+    async def mark_fetched(self, uri: str) -> None:
         """Clear the requests and failures of a fetched resource."""
         await self._store.drop(self._source, _WANTED, [uri])
         if self._run:

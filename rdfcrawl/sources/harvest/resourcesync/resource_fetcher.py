@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.sources.resourcesync.mirror import StatedResource
 
-_SHORT_BYTES: Final = 64 * 1024  # are hashed sooner than a thread takes over
+_SHORT_BYTES: Final = 64 * 1024  # hashed faster than a thread starts
 
 
 class ResourceFetcher:
-    """Takes the responses to requests for resources; `files` keeps copies, if given."""
+    """Handles responses for resources; `files` keeps copies, if given."""
 
     def __init__(self, files: ResourceFiles | None) -> None:
         self._files = files
 
     async def get(self, page: SyncResponse, task: SyncTask) -> AsyncIterator[Document]:
-        """Yield a resource that is still wanted and matches its stated fixity."""
+        """Yield a resource that is still outstanding and matches its stated fixity."""
         document = page.document
-        version = version_of(task, page.asked)
+        version = version_of(task, page.requested_url)
         memory = page.memory(task.source)
         if await _is_settled(memory, version):
             document.faults.clear()  # a later version is known
@@ -55,14 +55,14 @@ class ResourceFetcher:
             page.describe(document, describe(version))
         yield document
         await memory.remember([version])
-        await memory.is_had(version.uri)
+        await memory.mark_fetched(version.uri)
 
     async def patch(
         self, page: SyncResponse, task: SyncTask
     ) -> AsyncIterator[Document]:
         """Yield a resource after its patch, and then the patch."""
         document = page.document
-        version = replace(version_of(task, page.asked), media_type="")
+        version = replace(version_of(task, page.requested_url), media_type="")
         memory = page.memory(task.source)
         if await _is_settled(memory, version):
             document.faults.clear()
@@ -81,13 +81,13 @@ class ResourceFetcher:
             page.describe(derived, describe(version))
         yield derived
         await memory.remember([version])
-        await memory.is_had(version.uri)
+        await memory.mark_fetched(version.uri)
         yield document
 
     async def _is_kept(
         self, page: SyncResponse, version: StatedResource, source: ByteSource
     ) -> bool:
-        """Check the bytes against the stated fixity; keep them and return True."""
+        """Keep the bytes if they match the stated fixity; return whether they do."""
         if page.document.faults:
             return False
         try:
@@ -109,7 +109,7 @@ class ResourceFetcher:
     ) -> bytes:
         patch = page.source
         if self._files is None or patch is None or page.document.faults:
-            raise SourceFault(Reason.INCOMPLETE, "no patch, or nothing to be patched")
+            raise SourceFault(Reason.INCOMPLETE, "no patch, or no bytes to patch")
         return await asyncio.to_thread(_patch, self._files, patch, task, version)
 
     async def _try_next(
@@ -119,32 +119,32 @@ class ResourceFetcher:
         version: StatedResource,
         memory: MirrorIndex,
     ) -> None:
-        """Queue the next attempt: elsewhere, or else in the next run of the crawl."""
-        if following := next_attempt(task, page.asked):
+        """Queue the next attempt: at another URL, or in the next run of the crawl."""
+        if following := next_attempt(task, page.requested_url):
             page.queue(*following)
         else:
-            await memory.owe(version.uri, page.asked, task)
+            await memory.owe(version.uri, page.requested_url, task)
 
 
 async def _is_settled(memory: MirrorIndex, version: StatedResource) -> bool:
     known = (await memory.known([version.uri])).get(version.uri)
-    wanted_us = await memory.wanted(version.uri)
+    wanted_us = await memory.latest_requested(version.uri)
     return is_settled(version, known, wanted_us=wanted_us)
 
 
 def _patch(
     files: ResourceFiles, patch: ByteSource, task: SyncTask, version: StatedResource
 ) -> bytes:
-    """Apply a patch to the kept bytes; return the bytes afterwards.
+    """Apply a patch to the stored bytes; return the result.
 
     Raises:
-        SourceFault: the patch is wrong, or no bytes are kept.
+        SourceFault: the patch is invalid, or no bytes are stored.
     """
     limit = MAX_BYTES + 1
     try:
         before = files.read(version.uri, limit)
     except OSError as error:
-        detail = f"nothing to be patched: {error.strerror}"
+        detail = f"no bytes to patch: {error.strerror}"
         raise SourceFault(Reason.INCOMPLETE, detail) from error
     with patch.open() as stream:
         data = stream.read(limit)

@@ -23,7 +23,7 @@ _PIECE_BYTES: Final = 256 * 1024
 
 
 class ResourceWriter:
-    """Keeps and removes the bytes of resources: in files, if they are kept.
+    """Writes and removes the bytes of resources, in files if configured.
 
     `spool` is for large resources until the crawl has read them.
     """
@@ -41,7 +41,7 @@ class ResourceWriter:
     async def add(
         self, page: SyncResponse, content: DumpedResource
     ) -> AsyncIterator[Document]:
-        """Yield a resource of a dump, unless its bytes could not be kept."""
+        """Yield a resource of a dump, unless its bytes could not be stored."""
         document = page.derived(content.version.uri)
         document.response.media_type = content.version.media_type
         document.response.body = content.source.data

@@ -32,7 +32,7 @@ class SyncResponse(HarvestedResponse):
     context: HarvestContext = field(kw_only=True)
 
     @property
-    def asked(self) -> str:
+    def requested_url(self) -> str:
         """The requested URL, before redirects to other hosts."""
         return self.record.chain[0] if self.record.chain else self.record.url
 
@@ -56,7 +56,7 @@ class SyncResponse(HarvestedResponse):
     def policy(self) -> SyncPolicy:
         """Return the policy for reading the source."""
         options = self.context.options
-        # A discovered source has no word in what the operator has named.
+        # The sources named by the operator do not apply to discovered ones.
         is_named = read_task(self.record).is_named
         named = self.context.arguments.sources if is_named else ()
         hosts = map(host_of, named if isinstance(named, tuple) else ())
@@ -72,7 +72,7 @@ class SyncResponse(HarvestedResponse):
         """Note a failure.
 
         Raises:
-            StoreFault: our disk has failed for now: the page is done another time.
+            StoreFault: our disk has failed for now; the page is repeated later.
         """
         if fault := passing_fault(error):
             raise fault from error
@@ -98,14 +98,14 @@ class SyncResponse(HarvestedResponse):
         self.follow_ups.append(child)
 
     def derived(self, url: str, *, is_deleted: bool = False) -> Document:
-        """Return a document of its own that comes out of the response."""
+        """Return a separate document from the response."""
         document = self.document.part(url, is_deleted=is_deleted)
         document.record = replace(self.record, chain=())
         document.is_read = is_deleted
         return document
 
     def describe(self, document: Document, lines: Iterable[str]) -> None:
-        """Replace the content of a document by statements that are not followed."""
+        """Replace the content of a document by statements without following them."""
         document.is_read = True
         document.is_followed = False
         document.parts = iter_quads(lines, document.url, FaultLog())

@@ -1,7 +1,7 @@
 """Discovery of the description of a source, from a URL of the operator or the crawl.
 
-Tries the description of a site, then its front page and its robots.txt. From a list the
-documents above are read, as these name the changes as well.
+Tries the description of a site, then its front page and its robots.txt. For a list, the
+documents above it are read, because they also name the changes.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class SourceFinder:
         """Yield the response, after its content if it is a document of a source."""
         document = page.document
         heading = await asyncio.to_thread(_heading, page)
-        if not self._is_found(page, find, heading):
+        if not self._is_readable(page, find, heading):
             yield document
             return
         mode = SyncMode.SYNC
@@ -104,17 +104,19 @@ class SourceFinder:
         ):
             yield each
 
-    def _is_found(
+    def _is_readable(
         self, page: SyncResponse, find: SyncSearch, heading: DocumentHeading | None
     ) -> bool:
-        """Return whether a response is to be read; if not, queue the next search."""
+        """Return whether to read a response; if not, queue the next search."""
         capability = heading.facts.capability if heading is not None else None
         match find.step:
             case "site" | "above" if capability in _ABOVE:
                 return True
             case "site":
                 _excuse(page.document)
-                self._find(page, origin_of(page.asked) + "/", SyncSearch("page"))
+                self._find(
+                    page, origin_of(page.requested_url) + "/", SyncSearch("page")
+                )
             case "above":
                 self._find(page, find.below, SyncSearch("below"))
             case "below" if heading is not None:
@@ -126,11 +128,11 @@ class SourceFinder:
             case "robots":
                 self._robots(page)
             case _:
-                page.log.note(Reason.BAD_ANSWER, "no document of ResourceSync")
+                page.log.note(Reason.BAD_ANSWER, "not a document of ResourceSync")
         return False
 
     def _is_top(self, page: SyncResponse, heading: DocumentHeading) -> bool:
-        """Return whether no document above is to be read first; else queue that one."""
+        """Return whether no document above must be read first; otherwise queue it."""
         above = [x for x in of_heading(heading) if x.expected in _ABOVE]
         if heading.facts.capability in _ABOVE or not above:
             return True
@@ -147,10 +149,12 @@ class SourceFinder:
             return False
         if find.step == "given":
             if heading is None:
-                page.log.note(Reason.BAD_ANSWER, "no document of ResourceSync")
-            return heading is not None  # a plain sitemap lists resources, too
+                page.log.note(Reason.BAD_ANSWER, "not a document of ResourceSync")
+            return heading is not None  # a plain sitemap also lists resources
         _excuse(page.document)
-        self._find(page, origin_of(page.asked) + "/robots.txt", SyncSearch("robots"))
+        self._find(
+            page, origin_of(page.requested_url) + "/robots.txt", SyncSearch("robots")
+        )
         return False
 
     def _robots(self, page: SyncResponse) -> None:
@@ -170,7 +174,7 @@ class SourceFinder:
 
 
 def _heading(page: SyncResponse) -> DocumentHeading | None:
-    """Return the heading of a document; None if it is none of ResourceSync."""
+    """Return the heading of a ResourceSync document; None for others."""
     if page.source is None:
         return None
     try:
@@ -182,6 +186,6 @@ def _heading(page: SyncResponse) -> DocumentHeading | None:
 
 
 def _excuse(document: Document) -> None:
-    """Clear the faults of a response if its site merely lacks ResourceSync."""
+    """Clear the faults of a response if its site only lacks ResourceSync."""
     if 200 <= document.status < 500:
         document.faults.clear()

@@ -1,4 +1,4 @@
-"""Steps of a document or of a part of a dump, done at once or queued."""
+"""Steps of a document or of a part of a dump, run or queued."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.resourcesync.steps import Step
 
 
-_AT_ONCE: Final = 200
+_BATCH_SIZE: Final = 200
 
 
 class StepRunner:
     """Runs the steps of one document or part of a dump.
 
-    `is_done`: the reading has come to its end, or continues in another record.
+    `is_done`: the reading is complete, or continues in another record.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class StepRunner:
                     yield document
             await self._memory.remember(self._done)
             self._done.clear()
-            await self._memory.want(self._wanted)
+            await self._memory.note_requested(self._wanted)
             self._wanted.clear()
             for follow_up in self._page.take_follow_ups():
                 yield follow_up
@@ -96,8 +96,8 @@ class StepRunner:
                     self._done.append(version)
                 else:
                     source, site = self._task.source, self._task.site
-                    again = task_of(version, source, site, uri=version.uri)
-                    self._follow(FollowStep(version.uri, again))
+                    retry = task_of(version, source, site, uri=version.uri)
+                    self._follow(FollowStep(version.uri, retry))
             case RunPart():
                 async for document in self._end(step):
                     yield document
@@ -129,7 +129,7 @@ class StepRunner:
             return
         if task.cursor:
             self.is_done = True
-        # The rest of a list waits until its host has nothing else to do.
+        # The rest of a list comes after all other URIs of its host.
         urgency = Urgency.LATER if task.cursor else Urgency.SOON
         self._page.queue(step.url, task, urgency)
 
@@ -140,7 +140,7 @@ class StepRunner:
                 self._page.queue(url, task)
 
     async def _end(self, part: RunPart) -> AsyncIterator[Document]:
-        """Keep a part, and after the last one the outcome of the run."""
+        """Keep a part, and the outcome of the run after the last part."""
         self.is_done = True
         memory = self._memory
         await memory.remember(self._done)
@@ -163,24 +163,24 @@ class StepRunner:
 async def _iter_steps(
     begin: Callable[..., Iterator[Step]], memory: MirrorIndex
 ) -> AsyncIterator[list[Step]]:
-    """Yield steps in groups, read in a thread; finish one group before the next.
+    """Yield steps in batches, read in a thread; finish a batch before the next.
 
-    A `DumpedResource` is the last step of its group. `begin` starts the reading.
+    A `DumpedResource` is the last step of its batch. `begin` starts the reading.
     """
     loop = asyncio.get_running_loop()
-    told: dict[str, KnownResource] = {}  # by steps that are not finished yet
+    pending: dict[str, KnownResource] = {}  # by unfinished steps
 
     def look_up(uris: Sequence[str]) -> Mapping[str, KnownResource]:
         known = asyncio.run_coroutine_threadsafe(memory.known(uris), loop).result()
-        known.update((uri, told[uri]) for uri in uris if uri in told)
+        known.update((uri, pending[uri]) for uri in uris if uri in pending)
         return known
 
     def take(steps: Iterator[Step]) -> list[Step]:
         group: list[Step] = []
-        for step in islice(steps, _AT_ONCE):
+        for step in islice(steps, _BATCH_SIZE):
             group.append(step)
             if isinstance(step, UnfetchedResource | DeletedResource):
-                told[step.version.uri] = step.version.known()
+                pending[step.version.uri] = step.version.known()
             elif isinstance(step, DumpedResource):
                 break
         return group
@@ -189,16 +189,16 @@ async def _iter_steps(
     try:
         while group := await asyncio.to_thread(take, steps):
             yield group
-            told.clear()
+            pending.clear()
     finally:
         close = getattr(steps, "close", None)
         if close is not None:
-            with suppress(ValueError):  # cancelled while the thread still takes some
+            with suppress(ValueError):  # cancelled while the thread still reads
                 close()
 
 
 def _gone(
     known: dict[str, KnownResource], run: str, state: MirrorState
 ) -> list[StatedResource]:
-    """Return the resources that an audit has not met."""
+    """Return the resources that an audit has not found."""
     return list(superfluous(known, lambda _: known, run=run, at_us=state.at_us))

@@ -1,7 +1,7 @@
-"""Read all of JSON-LD 1.1 through PyLD, with contexts of our own loading.
+"""Read any JSON-LD 1.1 through PyLD, with our own context loader.
 
-Import this on first use: loading PyLD takes as long as reading a thousand documents the
-fast way.
+Import this on first use: loading PyLD takes as long as reading a thousand documents
+with pyoxigraph.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def iter_statements(
 ) -> Iterator[str]:
     """Yield the statements of a document as unchecked lines.
 
-    Takes quadratic time in some documents, and recurses: to be run within limits.
+    Takes quadratic time for some documents, and recurses: run it within limits.
 
     Raises:
         SourceFault: `SYNTAX` with the error code of JSON-LD 1.1, or `REMOTE_CONTEXT`.
-        NeedsSandbox: a context is available elsewhere only.
+        NeedsSandbox: a context is not available here.
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
@@ -55,7 +55,7 @@ def iter_statements(
     for name, triples in dataset.items():
         graph = "" if name == "@default" else terms.resource(name, options.scope)
         for triple in triples:
-            if triple["object"] is None:  # a list's member without absolute IRI
+            if triple["object"] is None:  # a list member without an absolute IRI
                 continue
             yield terms.statement(
                 terms.resource(triple["subject"]["value"], options.scope),
@@ -75,12 +75,12 @@ def _dataset(
     except RecursionError as error:
         raise SourceFault(Reason.SYNTAX, "nested too deeply") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as e:
-        # PyLD does not foresee all that may be wrong.
+        # PyLD also fails with other exceptions on bad input.
         raise loader.failure or SourceFault(Reason.SYNTAX, repr(e)) from e
 
 
 def _fault(error: BaseException) -> SourceFault:
-    """Return the fault for an error of PyLD: the innermost with a code."""
+    """Return the fault for an error of PyLD: the innermost one with a code."""
     found: Any = error
     cause: BaseException | None = error
     while cause is not None:
@@ -114,7 +114,7 @@ def _to_dataset(
             "contextUrl": None,
             "documentUrl": found,
             "document": _copy(document),
-            "tag": "static" if bundled_context(url) else None,  # None: never kept
+            "tag": "static" if bundled_context(url) else None,  # None: not cached
         }
 
     arguments: dict[str, Any] = {
@@ -127,15 +127,15 @@ def _to_dataset(
     if options.context_url:
         arguments["expandContext"] = options.context_url
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # of terms that are ignored
+        warnings.simplefilter("ignore", SyntaxWarning)  # about ignored terms
         dataset: dict[str, Any] = _Processor().to_rdf(value, arguments)
     return dataset
 
 
 def _copy(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a document for PyLD, which writes into it, without `@base`.
+    """Return a copy of a document without `@base`; PyLD modifies its input.
 
-    Source: API section 4.1.2, step 5.7: `@base` counts in the document itself only.
+    Source: API section 4.1.2, step 5.7: `@base` only counts in the document itself.
     """
     context = document.get("@context")
     if isinstance(context, list):
@@ -155,7 +155,7 @@ def _without_base(context: Any) -> Any:
 
 
 class _Contexts(dict[str, Any]):
-    """Contexts parsed by PyLD, by URL or text: bundled ones for all documents."""
+    """Contexts parsed by PyLD, by URL or text; bundled ones are shared."""
 
     def get(self, key: str, default: Any = None) -> Any:
         if bundled_context(key):
@@ -175,10 +175,10 @@ def _read_bundled() -> dict[str, Any]:
 
 
 class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
-    """Processor without the crashes of PyLD 3.3, and with doubles as written."""
+    """Processor without the crashes of PyLD 3.3 and with doubles kept as written."""
 
     def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
-        # An `@id` that has the form of a keyword is ignored: the suite's te122.
+        # An `@id` with the form of a keyword is ignored: test te122 of the suite.
         graph.pop(None, None)
         return super()._graph_to_rdf(graph, issuer, options)
 
@@ -195,9 +195,9 @@ class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
 def _double(item: dict[str, Any]) -> str:
     """Return the lexical form of a double; empty for other values.
 
-    A string with the datatype double is unchanged. Unlike in section 8.2.2, a number
-    has just enough digits to be unique, as in XSD: the publisher's 9.95 stays 9.95E0
-    and does not become 9.949999999999999E0.
+    A string with datatype double stays unchanged. Numbers differ from section 8.2.2:
+    they have the shortest unique form, as in XSD, so that 9.95 becomes 9.95E0 and not
+    9.949999999999999E0.
     """
     value, datatype = item.get("@value"), item.get("@type")
     if isinstance(value, str):

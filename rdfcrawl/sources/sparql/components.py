@@ -1,8 +1,8 @@
-"""Blank nodes of an endpoint whose labels hold in one response only.
+"""Components of blank nodes, for endpoints with labels valid in one response only.
 
 Triples that are connected by blank nodes are requested together. Components of two
-responses are the same if they look the same: a label is made of everything that is
-known of its node, so that the union of the responses has each node once.
+responses are the same if they are isomorphic: a label is a hash of all knowledge about
+its node, so that the union of the responses has each node once.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 
-class KnotReader:
-    """Reads one answer of the step `knots`."""
+class BlankNodeComponentReader:
+    """Reads one response of the step `components`."""
 
     def __init__(self, endpoint: str, task: SparqlTask, out: OutcomeBuilder) -> None:
         self._endpoint, self._task, self._out = endpoint, task, out
 
     def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:
-        """Yield the statements of a response, and add the tasks that follow."""
+        """Yield the statements of a response, and add the next tasks."""
         task = self._task
         if task.variant == 0:
             self._after_count(read_count(rows))
@@ -41,7 +41,7 @@ class KnotReader:
         if task.variant == 1 and len(triples) < task.want:
             most = max(self._out.settings.min_rows, len(triples))
             self._out.follow(task, variant=2, asked=most, want=UNKNOWN)
-            return  # labels of a part would be of no use
+            return  # labels of an incomplete response are useless
         if task.variant == 2 and self._is_cut(len(triples)) and self._n_roots > 1:
             self._out.follow(task, fails=task.fails + 1)  # fewer at a time
             return
@@ -54,7 +54,7 @@ class KnotReader:
         if task.variant == 1:
             self._out.check(task, len(triples))
         else:
-            self._after_knots(len(triples))
+            self._after_components(len(triples))
 
     def _after_count(self, n_rows: int) -> None:
         task = self._task
@@ -64,13 +64,13 @@ class KnotReader:
         want = n_rows if variant == 1 else UNKNOWN
         self._out.follow(task, variant=variant, want=want)
 
-    def _after_knots(self, n_rows: int) -> None:
+    def _after_components(self, n_rows: int) -> None:
         if not n_rows:
             return
         if self._is_cut(n_rows):
             self._out.check(self._task, n_rows, is_sure=False)
         offset, fails = self._task.offset + self._n_roots, self._task.fails
-        if fails > n_halvings(self._out.settings):  # past those that failed alone
+        if fails > n_halvings(self._out.settings):  # after those that failed alone
             fails = 0
         self._out.follow(self._task, offset=offset, fails=fails)
 
@@ -83,7 +83,7 @@ class KnotReader:
 
 
 def n_halvings(settings: HarvestSettings) -> int:
-    """Return how many failures in a row leave one blank node to be asked for."""
+    """Return the number of failures after which single blank nodes are requested."""
     return settings.n_roots.bit_length() - 1
 
 
@@ -96,17 +96,17 @@ def _to_triple(row: Row) -> Triple | None:
 
 
 def labelled(triples: list[Triple], graph: str = "") -> Iterator[Triple]:
-    """Yield triples of N-Quads, given as whole components, with labels made of these.
+    """Label the blank nodes in complete components of triples, by their content.
 
     Nodes of two graphs always differ.
     """
     copies: dict[str, int] = defaultdict(int)
     for component in iter_components(triples):
         names = unique_names(component)
-        whole = signature(component, names, graph)
-        # Two that look the same are two.
-        copies[whole] += 1
-        scope = f"k{whole}c{copies[whole]}n"
+        content = signature(component, names, graph)
+        # Identical components are distinct.
+        copies[content] += 1
+        scope = f"k{content}c{copies[content]}n"
         for triple in component:
             subject, predicate, obj = (
                 terms.blank(scope + names[x]) if x in names else x for x in triple

@@ -1,4 +1,4 @@
-"""Ask the index of a crawl, from any thread, while another one writes it."""
+"""Query the index of a crawl from any thread, while another one writes it."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class IndexReaders:
     def rows(
         self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
     ) -> list[Any]:
-        """Return the rows of a query; none while the index is not there."""
+        """Return the rows of a query; none while there is no index."""
         try:
             database = self._take()
             found = database.rows(query, values)
         except sqlite3.Error as error:
-            logger.debug("the index of %s cannot be asked: %s", self._root, error)
+            logger.debug("the index of %s cannot be queried: %s", self._root, error)
             return []
         self._idle.append(database)
         return found
 
     def _take(self) -> IndexDatabase:
-        """Return a connection to the file that is there now.
+        """Return a connection to the present file.
 
         Raises:
-            sqlite3.Error: there is none.
+            sqlite3.Error: there is no file.
         """
         while self._idle:
             database = self._idle.pop()
@@ -53,6 +53,6 @@ class IndexReaders:
         return IndexDatabase.open(self._root, is_read=True)
 
     def close(self) -> None:
-        """Close what nobody uses."""
+        """Close idle connections."""
         while self._idle:
             self._idle.pop().close()

@@ -1,0 +1,66 @@
+"""Rules of robots.txt in Redis, for all processes that have it in their settings."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.downloader.robots.cache import RobotsOptions
+from rdfcrawl.frontier.queue.frontier_client import Frontier
+from rdfcrawl.frontier.queue.kept_robots import KeptRobots, keeping_options
+from rdfcrawl.frontier.queue.options import FrontierOptions
+from rdfcrawl.frontier.redis.client import async_client, find_primaries
+from rdfcrawl.frontier.redis.program import MIN_VERSION
+from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.redis.scripts import LuaScripts
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.session import CrawlSession
+
+_NAME: Final = "~robots"  # no crawl can have this name
+
+
+class SharedRules:
+    """The keeper of rules, with the connection that it uses.
+
+    Args:
+        keeper: of one process.
+        redis: closed with it; None for the connection of a crawl.
+    """
+
+    def __init__(self, keeper: KeptRobots, redis: Redis | None = None) -> None:
+        self.keeper = keeper
+        self._redis = redis
+
+    @classmethod
+    async def open(cls, settings: BaseSettings, session: CrawlSession | None) -> Self:
+        """Return the rules of a crawl, or else those of all ordinary spiders.
+
+        Without an answer of Redis, each process fetches what it needs.
+
+        Raises:
+            ConfigError: a setting of the connection is wrong.
+        """
+        options = keeping_options(settings, first_secs=RobotsOptions().put_off_secs)
+        if session is not None:
+            return cls(session.kept_robots(options))
+        redis = async_client(settings)
+        await find_primaries(redis)
+        frontier = Frontier(
+            redis,
+            LuaScripts(redis, version=MIN_VERSION),
+            crawl_id=_NAME,
+            options=FrontierOptions(),
+        )
+        is_brief = asyncio.Event()
+        is_brief.set()
+        return cls(KeptRobots(frontier, RedisRetry(stopping=is_brief), options), redis)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self.keeper.close()
+        if self._redis is not None:
+            await self._redis.aclose()
