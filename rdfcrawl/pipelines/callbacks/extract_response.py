@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from scrapy.settings import BaseSettings, Settings
 
@@ -42,6 +43,8 @@ class ExtractedRdf(ReadStatements):
         links: URLs that a crawl would follow from here, sorted.
         faults: all of them, in order.
         reservations: what the publisher asks for in headers and page.
+        uniform: items of a page by syntax, in the uniform shape of extruct; empty
+            unless they were wanted.
         withheld: `NOINDEX` or `TDM_RESERVED` if a crawl would therefore not store the
             statements, by the settings `XROBOTS_POLICY` and `TDM_POLICY`; else None.
     """
@@ -62,6 +65,9 @@ class ExtractedRdf(ReadStatements):
         faults = inspection.document.faults
         self.faults: tuple[Fault, ...] = (*faults, *outcome.faults)
         self.reservations = outcome.reservations
+        self.uniform: dict[str, list[dict[str, Any]]] = json.loads(
+            outcome.uniform or "{}"
+        )
         self.withheld: Reason | None = self.reservations.withholds(policy)
         self._statements = statements
 
@@ -89,6 +95,7 @@ async def extract(
     *,
     follow: str = "abox",
     settings: BaseSettings | None = None,
+    uniform: bool = False,
 ) -> ExtractedRdf:
     """Return the RDF of an ordinary response of Scrapy, read as in a crawl.
 
@@ -101,6 +108,7 @@ async def extract(
         response: fetched by Scrapy, or made by hand.
         follow: which links to return, as in the argument `follow`.
         settings: of the spider; without them, all settings have our defaults.
+        uniform: also read a page with extruct, for the attribute of this name.
 
     Raises:
         ConfigError: a setting or `follow` is wrong. Faults of the document are in
@@ -109,7 +117,7 @@ async def extract(
     ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
     ours.update(Settings() if settings is None else settings)
     apply_values(ours)
-    request = _request(follow, ours)
+    request = _request(follow, ours, wants_uniform=uniform)
     statements = new_copy(request.fetch.spool_bytes)
     try:
         inspection = await inspect(
@@ -121,7 +129,9 @@ async def extract(
     return ExtractedRdf(inspection, statements, reservation_policy(ours))
 
 
-def _request(follow: str, ours: BaseSettings) -> InspectionRequest:
+def _request(
+    follow: str, ours: BaseSettings, *, wants_uniform: bool
+) -> InspectionRequest:
     return InspectionRequest(
         target="",
         follow=LinkPolicy.parse(follow),
@@ -130,4 +140,5 @@ def _request(follow: str, ours: BaseSettings) -> InspectionRequest:
         extract=ExtractOptions.from_settings(ours),
         reservation_policy=ReservationPolicy(agent=reservation_policy(ours).agent),
         shares_children=True,
+        wants_uniform=wants_uniform,
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyoxigraph as ox
 
+from rdfcrawl.rdf.framing import class_iri, iter_items
 from rdfcrawl.rdf.rdflib_graphs import dataset_of, graph_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,21 @@ class ReadStatements(ABC):
             "Iterator[ox.Quad]",
             ox.parse(self.nquads(), format=ox.RdfFormat.N_QUADS, lenient=True),
         )
+
+    def items(self, type: str | None = None) -> Iterator[dict[str, Any]]:  # noqa: A002
+        """Yield the items of a class as nested dicts, from all syntaxes alike.
+
+        They have `@context`, `@type` and properties by their local names. Without a
+        class, they are those with any class that no other item refers to.
+
+        Args:
+            type: IRI of the class, or with a prefix, as `schema:Product`.
+
+        Raises:
+            ConfigError: the prefix is not known.
+            SourceFault: `TOO_LARGE`: more than 100,000 statements.
+        """
+        return iter_items(self.quads(), None if type is None else class_iri(type))
 
     def graph(self) -> rdflib.Graph:
         """Return the statements of all graphs as a graph of rdflib, in memory."""
