@@ -6,20 +6,22 @@ values as plain text or numbers, and the vocabulary of the item in `@context`.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.core.namespaces import PREFIXES, RDF_TYPE, SCHEMA, SCHEMA_HTTPS
+from rdfcrawl.rdf.pyld_datasets import pyld_statement
 
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
 MAX_STATEMENTS: Final = 100_000
-# Nodes in all items of a document beside four times those of the document: each item
+# Values in all items of a document beside twice those of the document: each item
 # has a copy of the nodes that it refers to.
-_MAX_COPIES: Final = 10_000
+_MAX_COPIED: Final = 5_000
+_FORMAT: Final = "application/n-quads"
 _BLANK: Final = "urn:rdfcrawl:blank:"  # no document has such a name
 _OPTIONS: Final = {"processingMode": "json-ld-1.1", "documentLoader": None}
 
@@ -61,7 +63,11 @@ def iter_items(
         if wanted.isdisjoint(types) and (type_iri or name in nodes.referred):
             continue
         chosen = next((each for each in types if each in wanted), types[0])
-        yield _compacted(nodes.around(name), name, _vocabulary(chosen))
+        vocabulary = _vocabulary(chosen)
+        try:
+            yield _compacted(nodes.around(name), name, vocabulary)
+        except RecursionError:  # nested too deep
+            yield _compacted([nodes.by_name[name]], name, vocabulary)
 
 
 class _Nodes:
@@ -69,13 +75,14 @@ class _Nodes:
 
     Attributes:
         types: classes of the nodes that have any, in the order of the document.
+        by_name: all nodes.
         referred: nodes that are values of others.
     """
 
     def __init__(self, quads: Iterable[ox.Quad]) -> None:
         from pyld import jsonld  # noqa: PLC0415 (slow to import)
 
-        lines: list[str] = []
+        statements: list[Any] = []
         self.types: dict[str, list[str]] = {}
         self.referred: set[str] = set()
         self._values: dict[str, list[str]] = defaultdict(list)
@@ -83,41 +90,43 @@ class _Nodes:
             if n_statements == MAX_STATEMENTS:
                 detail = f"items of more than {MAX_STATEMENTS} statements"
                 raise SourceFault(Reason.TOO_LARGE, detail)
-            subject, obj = _term(quad.subject), _term(quad.object)
-            if obj.startswith("<<") or subject.startswith("<<"):  # only in RDF 1.2
-                continue
-            lines.append(f"{subject} {quad.predicate} {obj} .\n")
-            name = _name(subject)
-            if quad.predicate.value == RDF_TYPE:
-                self.types.setdefault(name, []).append(_name(obj))
-            elif obj[0] != '"' and obj != subject:
-                self.referred.add(_name(obj))
-                self._values[name].append(_name(obj))
-        options = {"format": "application/n-quads", "useNativeTypes": True}
-        found = jsonld.from_rdf("".join(lines), options)
-        self._nodes = {node["@id"]: node for node in found}
-        self._n_copies = _MAX_COPIES + 4 * len(self._nodes)
+            statement = pyld_statement(quad)
+            if statement is not None:
+                statements.append(statement)
+                self._note(_named(statement["subject"]), _named(statement["object"]))
+                if quad.predicate.value == RDF_TYPE:
+                    name = statement["subject"]["value"]
+                    self.types.setdefault(name, []).append(statement["object"]["value"])
+        processor = jsonld.JsonLdProcessor()
+        processor.register_rdf_parser(_FORMAT, lambda _: {"@default": statements})
+        found = processor.from_rdf("", {"format": _FORMAT, "useNativeTypes": True})
+        self.by_name = {node["@id"]: node for node in found}
+        self._n_left = _MAX_COPIED + 2 * len(statements)
+
+    def _note(self, subject: dict[str, str], obj: dict[str, str]) -> None:
+        if obj["type"] == "IRI" and obj["value"] != subject["value"]:
+            self.referred.add(obj["value"])
+            self._values[subject["value"]].append(obj["value"])
 
     def around(self, name: str) -> list[Any]:
         """Return a node and those that it leads to, as far as the bound allows."""
-        found, waiting = {name}, [name]
-        while waiting and self._n_copies > 0:
-            for each in self._values[waiting.pop()]:
-                if each in self._nodes and each not in found:
-                    self._n_copies -= 1
+        found, waiting = {name}, deque([name])
+        while waiting and self._n_left > 0:
+            values = self._values[waiting.popleft()]
+            self._n_left -= len(values)
+            for each in values:
+                if each in self.by_name and each not in found:
                     found.add(each)
                     waiting.append(each)
-        return [self._nodes[each] for each in found if each in self._nodes]
+        # Those that were not looked at are named, and have no properties here.
+        return [self.by_name[each] for each in found.difference(waiting) | {name}]
 
 
-def _term(term: object) -> str:
-    """Return a term in N-Triples; a frame names no blank node, so it gets an IRI."""
-    text = str(term)
-    return f"<{_BLANK}{text[2:]}>" if text.startswith("_:") else text
-
-
-def _name(term: str) -> str:
-    return term[1:-1]
+def _named(term: dict[str, str]) -> dict[str, str]:
+    """Give a blank node an IRI, as a frame names no blank node."""
+    if term["type"] == "blank node":
+        term["type"], term["value"] = "IRI", _BLANK + term["value"][2:]
+    return term
 
 
 def _vocabulary(type_iri: str) -> str:

@@ -49,6 +49,19 @@ class ReadStatements(ABC):
         """
         return iter_items(self.quads(), None if type is None else class_iri(type))
 
+    def canonical(self) -> str:
+        """Return the statements as canonical N-Quads, by URDNA2015 of PyLD.
+
+        They are equal for documents that differ in order and blank node labels alone.
+
+        Raises:
+            SourceFault: `TOO_LARGE`: more than 100,000 statements, or blank nodes that
+                too many statements connect.
+        """
+        from rdfcrawl.rdf.canonical_nquads import canonical_nquads  # noqa: PLC0415 (PyLD)
+
+        return canonical_nquads(self.quads())
+
     def graph(self) -> rdflib.Graph:
         """Return the statements of all graphs as a graph of rdflib, in memory."""
         return graph_of(self.quads())
