@@ -19,7 +19,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.project import ENVVAR, get_project_settings
 
 from rdfcrawl.addon import PATH, SPIDERS
-from rdfcrawl.core.console import fail, tell_interrupts
+from rdfcrawl.core.console import fail, report_interrupts
 from rdfcrawl.core.version import __version__
 from rdfcrawl.launch.crawls import check_name, load_addons, load_spiders
 
@@ -71,7 +71,7 @@ def execute(argv: Sequence[str]) -> NoReturn:
 
     The first word of `argv` behind the program that is no option is the command.
     """
-    tell_interrupts()
+    report_interrupts()
     words = list(argv[1:])
     name = next((word for word in words if not word.startswith("-")), "")
     if not name:

@@ -24,9 +24,11 @@ from rdfcrawl.commands import genspider
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.conflicts import check_components, iter_warnings
-from rdfcrawl.downloader.options import FetchOptions
-from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.launch import crawls as launch
+from rdfcrawl.launch.progress.options import LaunchOptions
+from rdfcrawl.pipelines.spider_options import SpiderOptions
+from rdfcrawl.rdf.environment import ParseLimits
+from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from rdfcrawl.uri.guard.policy import Guard
 
@@ -122,7 +124,7 @@ def test_a_project_needs_no_settings_of_ours() -> None:
     """If a project only names our spiders, then their options can all be read."""
     crawler = Crawler(LinkedDataSpider, Settings())
     check_components(crawler.settings)
-    assert list(iter_warnings(crawler.settings, LinkedDataSpider)) == []
+    assert not [*iter_warnings(crawler.settings, LinkedDataSpider, with_scrapy=False)]
     crawler.crawling = True
     with pytest.raises(ConfigError, match="USER_AGENT=rdfcrawl/"):
         LinkedDataSpider.from_crawler(crawler)
@@ -136,7 +138,7 @@ def test_a_project_needs_no_settings_of_ours() -> None:
 def test_a_project_of_startproject_is_not_warned_of() -> None:
     """If a project has what Scrapy's template sets, then no warning tells of it."""
     settings = settings_of(LinkedDataSpider)
-    assert list(iter_warnings(settings, LinkedDataSpider)) == []
+    assert not [*iter_warnings(settings, LinkedDataSpider, with_scrapy=False)]
 
 
 def test_update_settings_of_a_subclass_may_forget_ours() -> None:
@@ -167,14 +169,14 @@ def test_scheduler_of_a_project_is_kept_for_its_spiders_alone() -> None:
 
 def test_options_can_be_read_without_a_spider(tmp_path: Path) -> None:
     """If numbers and switches are read from bare settings, they are our defaults."""
-    from rdfcrawl.core.options.values import integer, is_on, number
-
-    bare = Settings()
-    assert number(bare, "RDF_PARSE_SECS", 0) == defaults.RDF_PARSE_SECS
-    assert integer(bare, "UNPACK_MAX_DEPTH", 1) == defaults.UNPACK_MAX_DEPTH
-    assert is_on(bare, "WORKERS_FORK")
-    assert CrawlOptions.from_settings(bare, "x").crawl_id == "x"
-    assert FetchOptions.from_settings(bare, spool_dir=tmp_path).guard == Guard()
+    bare = Settings({"CRAWL_DIR": tmp_path})
+    options = SpiderOptions.from_settings(bare, "x")
+    assert options.extract.limits == ParseLimits()
+    assert options.extract.unpack == UnpackLimits()
+    assert bare["UNPACK_MAX_DEPTH"] == UnpackLimits().depth
+    assert LaunchOptions.from_settings(bare).may_fork
+    assert options.crawl.paths.root == tmp_path / "x"
+    assert options.fetch.guard == Guard()
 
 
 class TestInterface:
@@ -308,7 +310,7 @@ class TestSettingsOfTheProgram:
     def test_of_any_folder_are_our_defaults(self) -> None:
         """If there is no project, they are those of ours, for child processes, too."""
         settings = settings_here()
-        assert settings["CRAWL_DIR"] == defaults.CRAWL_DIR
+        assert settings["DOWNLOAD_DELAY"] == defaults.DOWNLOAD_DELAY
         assert settings["SPIDER_MODULES"] == ["rdfcrawl.spiders"]
         assert settings["NEWSPIDER_MODULE"] is None
         assert os.environ[ENVVAR] == "rdfcrawl.settings"

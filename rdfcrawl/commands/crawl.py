@@ -12,6 +12,7 @@ from rdfcrawl.launch.crawls import (
     check_operator,
     is_ours,
     load_spiders,
+    page_if_wanted,
     prepare_process,
     run_crawl,
 )
@@ -48,8 +49,6 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, then crawl."""
-        from rdfcrawl.launch.progress.page_process import page_beside
-
         if self.crawler_process is None or self.settings is None:
             super().run(args, opts)
             return
@@ -59,6 +58,8 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
                 fail(f"--page: spider {args[0]} does not use the frontier")
             super().run(args, opts)
             return
-        settings = check_operator(spider, opts.spargs, self.settings)
-        with page_beside(opts, settings, spider.name):
-            self.exitcode = run_crawl(self.crawler_process, spider, opts.spargs)
+        checked = check_operator(
+            spider, opts.spargs, self.settings, self.crawler_process
+        )
+        with page_if_wanted(opts, checked):
+            self.exitcode = run_crawl(self.crawler_process, checked)

@@ -87,19 +87,22 @@ class Command(QuietCommand):
             fail("export: say where to: --to FILE, --to DIR/ or --to -")
         if self.settings is None:
             return
-        from rdfcrawl.core.options.values import is_on
+        from rdfcrawl.downloader.options import FetchOptions
         from rdfcrawl.launch.progress.describing import CrawlDescribing
         from rdfcrawl.stores.log.crawl_log import CrawlLog
         from rdfcrawl.stores.log.location import find_crawl
         from rdfcrawl.stores.members import TornMember
+        from rdfcrawl.stores.options import StoreOptions
 
         signal.signal(signal.SIGTERM, _interrupt)
         # What the log tells is told at the end; without a handler, it would be twice.
         logging.getLogger("rdfcrawl").addHandler(logging.NullHandler())
         try:
-            describing = CrawlDescribing.from_settings(self.settings)
+            describing = CrawlDescribing.from_settings(self.settings).by(
+                FetchOptions.one(self.settings, "user_agent")
+            )
             log = CrawlLog(find_crawl(self.settings))
-            is_once = is_on(self.settings, "SAME_STATEMENTS_ONCE")
+            is_once = StoreOptions.one(self.settings, "is_once")
             _export(log, opts, describing, is_once=is_once)
             self.exitcode = _tell_damages(log)
         except ConfigError as error:

@@ -54,8 +54,8 @@ class Command(QuietCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, and answer in a process that can be stopped."""
-        from rdfcrawl.core.options.values import is_on
         from rdfcrawl.stores.log.location import find_crawl
+        from rdfcrawl.stores.options import StoreOptions
 
         if len(args) != (not opts.update_only):
             fail("query: give one query, or @FILE; none with --update-only")
@@ -64,7 +64,7 @@ class Command(QuietCommand):
         try:
             query = _read_query(args[0]) if args else None
             root = find_crawl(self.settings)
-            is_once = is_on(self.settings, "SAME_STATEMENTS_ONCE")
+            is_once = StoreOptions.one(self.settings, "is_once")
         except ConfigError as error:
             fail(str(error))
         opts.is_once = is_once

@@ -96,8 +96,8 @@ class Command(QuietCommand):
         from rdfcrawl.core.options.merging import apply_defaults
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.downloader.options import FetchOptions, ftp_logins
-        from rdfcrawl.downloader.robots.options import obeying_agent, reservation_policy
-        from rdfcrawl.frontier.queue.options import CrawlPaths
+        from rdfcrawl.downloader.robots.options import RobotsSettings
+        from rdfcrawl.frontier.queue.options import CrawlOptions
         from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
         from rdfcrawl.rdf.extraction.options import ExtractOptions
         from rdfcrawl.rdf.graphs import check_iri
@@ -113,8 +113,10 @@ class Command(QuietCommand):
         except SourceFault as error:
             fail(f"--base: {error}")
         try:
-            spool_dir = CrawlPaths.from_settings(settings, "rdf").spool
-            fetch = FetchOptions.from_settings(settings, spool_dir=spool_dir)
+            crawl = CrawlOptions.from_settings(settings, "rdf")
+            extract = ExtractOptions.from_settings(settings, formats=crawl.formats)
+            robots = RobotsSettings.from_settings(settings)
+            fetch = FetchOptions.of(settings, crawl, extract.custom)
             return InspectionRequest(
                 target=target,
                 media_type=opts.media_type,
@@ -126,10 +128,10 @@ class Command(QuietCommand):
                     max_document_bytes=fetch.max_dump_bytes,
                     timeout_secs=fetch.dump_timeout_secs,
                 ),
-                robots_agent=obeying_agent(settings),
-                extract=ExtractOptions.from_settings(settings),
+                robots_agent=robots.obeyed_agent,
+                extract=extract,
                 logins=ftp_logins(),
-                reservation_policy=reservation_policy(settings),
+                reservation_policy=robots.policy,
                 fetchers=build_fetchers(Crawler(Spider, settings), fetch.fetchers)
                 if fetch.fetchers
                 else {},

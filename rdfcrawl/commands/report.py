@@ -57,7 +57,7 @@ def _report(settings: BaseSettings, opts: argparse.Namespace) -> int:
     from rdfcrawl.analysis.report.writing import write_report
     from rdfcrawl.analysis.urldb.building import build
     from rdfcrawl.analysis.urldb.rank_building import rank
-    from rdfcrawl.frontier.queue.options import normal_form_of
+    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.stores.export.selection import parse_since
     from rdfcrawl.stores.log.location import find_crawl
     from rdfcrawl.uri import registered_domain
@@ -65,7 +65,7 @@ def _report(settings: BaseSettings, opts: argparse.Namespace) -> int:
     begin_ms = 0 if opts.since is None else parse_since(opts.since)
     site = registered_domain(opts.site.lower()) if opts.site else None
     root = find_crawl(settings)
-    built = build(root, normal_form_of(settings), scratch=root)
+    built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
     rank(root, scratch=root)
     folder = Path(opts.to) if opts.to else root / "report"
     written = write_report(report_crawl(root, site, begin_ms), folder)

@@ -16,6 +16,7 @@ from rdfcrawl.launch.crawls import (
     check_operator,
     is_ours,
     load_addons,
+    page_if_wanted,
     prepare_process,
     run_crawl,
 )
@@ -48,17 +49,15 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, then crawl."""
-        from rdfcrawl.launch.progress.page_process import page_beside
-
         process, spider = self.crawler_process, self._spider
         if spider is None or process is None or self.settings is None:
             if opts.page:
                 fail("--page: the spider does not use the frontier")
             super().run(args, opts)
             return
-        settings = check_operator(spider, opts.spargs, self.settings)
-        with page_beside(opts, settings, spider.name):
-            self.exitcode = run_crawl(process, spider, opts.spargs)
+        checked = check_operator(spider, opts.spargs, self.settings, process)
+        with page_if_wanted(opts, checked):
+            self.exitcode = run_crawl(process, checked)
 
 
 def _spider_of(path: Path) -> type[RdfSpider] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.core.console import fail, program, tell_interrupts
+from rdfcrawl.core.console import fail, program, report_interrupts
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError
 
@@ -35,13 +35,14 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options: those of all commands."""
-        tell_interrupts()
+        report_interrupts()
         super().add_options(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
         """Run the action; exit with 2 and one line on errors."""
         from rdfcrawl.stores.followers.options import FollowerPlan, exposed_secrets
         from rdfcrawl.stores.log.location import find_crawl
+        from rdfcrawl.stores.options import StoreOptions
 
         if self.settings is None:
             return
@@ -51,8 +52,10 @@ class Command(ScrapyCommand):
                     self.exitcode = _tell(find_crawl(self.settings), *uri)
                 case ["load" | "verify" as action, uri]:
                     root = find_crawl(self.settings)
-                    plan = FollowerPlan.of(self.settings, uri)
-                    for line in exposed_secrets(self.settings, uri):
+                    stores = StoreOptions.from_settings(self.settings)
+                    plan = FollowerPlan.of(stores, uri)
+                    told = exposed_secrets(self.settings, stores.followers, uri)
+                    for line in told:
                         sys.stderr.write(f"{program()}: {line}\n")
                     act = _load if action == "load" else _verify
                     self.exitcode = act(root, plan)
@@ -107,14 +110,11 @@ def _tell(root: Path, uri: str | None = None) -> int:
 
 def _verify(root: Path, plan: FollowerPlan) -> int:
     """Compare a store with the log; return 0 if they are known to be equal."""
-    from rdfcrawl.stores.followers.protocol import ListedFollower, ReadableFollower
     from rdfcrawl.stores.followers.stored_once import is_marked
     from rdfcrawl.stores.followers.verification import compare
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     log, follower = CrawlLog(root), plan.build()
-    if not isinstance(follower, ReadableFollower | ListedFollower):
-        fail(f"store verify: {plan.name} cannot be read")
     checkpoint = follower.open(log.identity)
     is_once = checkpoint is not None and is_marked(checkpoint)
     try:

@@ -92,13 +92,13 @@ def _run(settings: BaseSettings, args: list[str], opts: argparse.Namespace) -> i
 def _build(settings: BaseSettings, memory_mb: int) -> int:
     """Bring the database up to date; return 1 if something could not be read."""
     from rdfcrawl.analysis.urldb.building import build
-    from rdfcrawl.frontier.queue.options import normal_form_of
+    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.stores.log.location import find_crawl
 
     root = find_crawl(settings)
     report = build(
         root,
-        normal_form_of(settings),
+        CrawlOptions.one(settings, "normal_form"),
         memory_bytes=memory_mb * 1024 * 1024,
         scratch=root,
     )

@@ -11,7 +11,13 @@ from scrapy.utils.log import configure_logging
 from rdfcrawl.core.console import add_number, fail
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.json_logs import install_json_logs
-from rdfcrawl.launch.crawls import check_name, check_operator, is_ours, load_spiders
+from rdfcrawl.launch.crawls import (
+    check_name,
+    check_operator,
+    is_ours,
+    load_spiders,
+    page_if_wanted,
+)
 from rdfcrawl.pipelines.feed_options import (
     FeedsCommand,
     add_page_option,
@@ -86,26 +92,22 @@ class Command(FeedsCommand):
         opts: argparse.Namespace,
         forks: WorkerForks | None,
     ) -> None:
-        from rdfcrawl.launch.progress.page_process import page_beside
         from rdfcrawl.launch.progress.worker_pool import WorkerPool
 
         if self.settings is None:
             return
-        settings = check_operator(spider, opts.spargs, self.settings)
-        given = spider.given(opts.spargs, settings)
+        checked = check_operator(spider, opts.spargs, self.settings)
         install_json_logs(self.settings)
         configure_logging(self.settings)
         pool = WorkerPool(
-            spider.name,
-            member=spider.member_of(given),
-            arguments=given,
-            options=_options_of(opts),
-            settings=settings,
+            checked,
+            member=spider.member_of(checked.given),
+            words=_options_of(opts),
             n_workers=opts.n_workers,
             forks=forks,
         )
         try:
-            with page_beside(opts, settings, spider.name):
+            with page_if_wanted(opts, checked):
                 self.exitcode = asyncio.run(pool.run())
             pool.describe()
         except ConfigError as error:
@@ -125,9 +127,9 @@ def _options_of(opts: argparse.Namespace) -> list[str]:
 
 
 def _may_fork(settings: BaseSettings) -> bool:
-    from rdfcrawl.core.options.values import is_on
+    from rdfcrawl.launch.progress.options import LaunchOptions
 
     try:
-        return is_on(settings, "WORKERS_FORK")
+        return bool(LaunchOptions.one(settings, "may_fork"))
     except ConfigError as error:
         fail(str(error))

@@ -1,7 +1,7 @@
-"""The bytes of one document: in memory, in a file, or passing by in an archive.
+"""The bytes of one document: in memory, in a file, or in a stream from an archive.
 
-Nobody else chooses between the body of a response in memory and its spool file: what
-is written for a small body would silently find nothing in a large one.
+Only this module chooses between the body of a response in memory and its spool file.
+Other code would find no body in a large response.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ByteSource:
     Args:
         data: all of them, if they are in memory.
         reopen: opens them as a stream from the beginning, any number of times.
-        stream: they pass by here, once; `open` gives it out first.
+        stream: a stream that can be read once; `open` returns it first.
 
     Attributes:
         data: all of them, or None.
@@ -52,27 +52,27 @@ class ByteSource:
 
     @property
     def can_reopen(self) -> bool:
-        """Whether `open` gives the bytes more than once."""
+        """Whether `open` can return the bytes more than once."""
         return self.data is not None or self._reopen is not None
 
     @property
-    def passes_by(self) -> bool:
-        """Whether the bytes come in a stream, which tells its faults."""
+    def is_stream(self) -> bool:
+        """Whether the bytes are in a stream, which may raise faults."""
         return self._stream is not None
 
     def gathered(self, max_bytes: int) -> ByteSource:
-        """Return a source of the same bytes, in memory if there are at most so many.
+        """Return a source of the same bytes, in memory if at most `max_bytes`.
 
-        This source must not be opened any more.
+        Do not open this source afterwards.
         """
         if self.data is not None:
             return self
-        passes_by, file = self.passes_by, self.open()
+        is_stream, file = self.is_stream, self.open()
         head = file.read(max_bytes + 1)
         if len(head) <= max_bytes:
             file.close()
             return ByteSource(head)
-        if not passes_by and self._reopen is not None:
+        if not is_stream and self._reopen is not None:
             file.close()
             return ByteSource(reopen=self._reopen)
         joined: Any = _Joined(head, file)
@@ -80,7 +80,7 @@ class ByteSource:
         return ByteSource(reopen=self._reopen, stream=stream)
 
     def head(self) -> bytes:
-        """Return the first bytes, at most `formats.HEAD_BYTES`; none is consumed."""
+        """Return the first bytes, at most `formats.HEAD_BYTES`, without consuming."""
         if self.data is not None:
             return self.data[:HEAD_BYTES]
         if self._stream is not None:
@@ -92,7 +92,7 @@ class ByteSource:
         """Return the bytes as a stream from the beginning; the caller closes it.
 
         Raises:
-            OSError: they passed by already and cannot be opened again.
+            OSError: the stream has been read, and cannot be reopened.
         """
         if self.data is not None:
             return io.BytesIO(self.data)
@@ -101,17 +101,17 @@ class ByteSource:
 
     def _fresh(self) -> BinaryIO:
         if self._reopen is None:
-            raise OSError("the stream has passed by")
+            raise OSError("the stream has already been read")
         return self._reopen()
 
 
 class PulledStream(io.RawIOBase):
-    """A stream whose bytes a subclass pulls; closes the file behind it, if any."""
+    """A stream whose subclass supplies the bytes; closes its file, if any."""
 
     _file: Any = None  # closed with the stream
 
     def _pull(self, n_bytes: int) -> bytes | memoryview:
-        """Return at most so many bytes; none at the end."""
+        """Return at most `n_bytes`; empty at the end."""
         raise NotImplementedError
 
     def readable(self) -> bool:
@@ -119,7 +119,7 @@ class PulledStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer as far as bytes are at hand; zero bytes mean the end."""
+        """Fill the buffer with available bytes; 0 means the end."""
         data = self._pull(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -132,7 +132,7 @@ class PulledStream(io.RawIOBase):
 
 
 class _Joined(PulledStream):
-    """A stream of bytes that were read from a file, and of the rest of the file."""
+    """A stream of bytes already read from a file, followed by the rest of the file."""
 
     def __init__(self, head: bytes, file: BinaryIO) -> None:
         self._head, self._file = memoryview(head), file
@@ -144,22 +144,22 @@ class _Joined(PulledStream):
 
 
 class HasBody(Protocol):
-    """A response, or the document that is made of it: it has a body."""
+    """A response, or a document made from it, with a body."""
 
     body: bytes | None
     path: Path | None
 
 
 def body_of(holder: HasBody) -> bytes | Path | None:
-    """Return the body, or the path of the file that has it; None if there is none."""
+    """Return the body, or the path of its spool file; None if there is no body."""
     return holder.body if holder.body is not None else holder.path
 
 
 def head_of(holder: HasBody, n_bytes: int) -> bytes:
-    """Return the first bytes of a body, at most so many; nothing if there is no body.
+    """Return at most `n_bytes` from the start of a body; empty without a body.
 
     Raises:
-        OSError: its file cannot be read.
+        OSError: the spool file cannot be read.
     """
     if holder.body is not None:
         return holder.body[:n_bytes]

@@ -1,16 +1,16 @@
-"""The time of what happens in a crawl."""
+"""The clock of a crawl."""
 
 from __future__ import annotations
 
 import time
 from typing import Final
 
-# Counts while a machine sleeps, too, and is set by nobody.
+# Runs while the machine sleeps, and cannot be set.
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class _ProcessTime:
-    """Unix time in this process, from when it began on."""
+    """Unix time of this process, from its start."""
 
     def __init__(self) -> None:
         self.began_ns = time.time_ns() - time.clock_gettime_ns(_CLOCK)
@@ -20,19 +20,19 @@ _time: Final = _ProcessTime()
 
 
 def now_ms() -> int:
-    """Return Unix time in milliseconds; it never goes back in this process.
+    """Return Unix time in milliseconds; it never decreases in this process.
 
-    Of several versions of a document the one with the latest time counts: a clock that
-    is set back must not make an older one of it.
+    The latest version of a document counts, so setting the clock back must not make a
+    new version older.
     """
     return (_time.began_ns + time.clock_gettime_ns(_CLOCK)) // 1_000_000
 
 
-def begin_at(ms: int) -> None:
-    """Let the time of this process go on from one that lies ahead.
+def advance_to(ms: int) -> None:
+    """Advance the time of this process.
 
     Args:
-        ms: Unix time in milliseconds; one that is over changes nothing.
+        ms: Unix time in milliseconds; a time in the past changes nothing.
     """
     ahead_ms = ms - now_ms()
     if ahead_ms > 0:

@@ -1,9 +1,8 @@
-"""Frozen dataclasses as short texts in JSON, and back: for queues and tables in Redis.
+"""Encode frozen dataclasses as short JSON, for queues and tables in Redis.
 
-A value is the array of its fields in their order, without fields at the end that have
-their defaults; before them is the `TAG` of its class, if the class has one. So a value
-has one text: equal values have equal texts. The type annotations of the fields are the
-schema: `decode` refuses whatever does not fit them.
+A value is the array of its fields in order, without trailing fields that have their
+defaults. The `TAG` of the class, if any, comes first. Equal values have equal texts.
+The type annotations of the fields are the schema: `decode` refuses other texts.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ def decode(text: str, schema: type[T]) -> T: ...
 @overload
 def decode(text: str, schema: UnionType) -> Any: ...
 def decode(text: str, schema: Any) -> Any:
-    """Return the value of a text that `encode` made.
+    """Return the value of a text that `encode` returned.
 
     Raises:
-        SourceFault: `BAD_RECORD`: the text is none that `encode` makes.
-        TypeError: a field has a type that JSON does not have, a mistake in its class.
+        SourceFault: `BAD_RECORD`: `encode` never returns this text.
+        TypeError: a field has a type without a JSON form: a bug in its class.
     """
     read = _reader_of(schema)
     try:
@@ -53,7 +52,7 @@ def decode(text: str, schema: Any) -> Any:
 
 @cache
 def _layout_of(schema: Any) -> tuple[list[str], list[Any]]:
-    """Return the names of what is written of a class, and their defaults."""
+    """Return the names of the encoded fields of a class, and their defaults."""
     tag = [("TAG", MISSING)] if hasattr(schema, "TAG") else []
     written: list[Any] = [*tag, *((each.name, each.default) for each in fields(schema))]
     return [name for name, _ in written], [default for _, default in written]
@@ -72,7 +71,7 @@ _to_text: Final = json.JSONEncoder(separators=(",", ":"), default=_to_array).enc
 
 @cache
 def _reader_of(schema: Any) -> Read:
-    """Return what makes a value of a type out of JSON, or refuses that."""
+    """Return a function that makes a value of a type from JSON, or refuses it."""
     origin, args = get_origin(schema), get_args(schema)
     if schema in (str, bool, int, float, NoneType):
         return _finite if schema is float else _exactly(schema)
@@ -103,7 +102,7 @@ _float: Final = _exactly(float)
 
 
 def _finite(value: Any) -> Any:
-    if not isfinite(_float(value)):  # NaN is not even equal to itself
+    if not isfinite(_float(value)):  # NaN is not equal to itself
         raise ValueError("finite")
     return value
 
@@ -124,12 +123,12 @@ def _tuple(args: tuple[Any, ...]) -> Read:
 
 
 def _union(args: tuple[Any, ...]) -> Read:
-    """Return what reads one of several classes with tags, or a type or None."""
+    """Return a reader for one of several tagged classes, or for an optional type."""
     classes = [each for each in args if each is not NoneType]
     has_none = len(classes) < len(args)
     by_tag = {getattr(each, "TAG", ""): _reader_of(each) for each in classes}
     if len(by_tag) < len(classes):
-        raise TypeError(f"a tag that two have: {args}")
+        raise TypeError(f"two classes have the same tag: {args}")
     one = by_tag.popitem()[1] if len(classes) == 1 else None
 
     def read(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Messages of commands to the operator, and their failures."""
+"""Messages and errors of commands."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
-"""Address of this machine, at which commands listen unless others are let in."""
+"""Default address on which commands listen."""
 _LARGEST: Final = 2**53
 
 
 class QuietCommand(ScrapyCommand):
-    """Base of commands of ours that start no crawl in this process, and log nothing.
+    """Base of our commands that run no crawl in this process, and do not log.
 
     Attributes:
-        synopsis: what comes after the command's name.
+        synopsis: arguments after the command's name.
         summary: one line for `scrapy -h`.
     """
 
@@ -51,34 +51,34 @@ class QuietCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of Scrapy."""
-        tell_interrupts()
+        report_interrupts()
         super().add_options(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Read the options of Scrapy; from here on, terminals get no raw controls."""
+        """Read the options of Scrapy; then escape control characters on terminals."""
         super().process_options(args, opts)
         for name in ("stdout", "stderr"):
-            with suppress(AttributeError, ValueError):  # it is closed
+            with suppress(AttributeError, ValueError):  # the file is closed
                 setattr(sys, name, safe_file(getattr(sys, name)))
 
 
 def program() -> str:
-    """Return the name of the command that was called: `rdfcrawl`, or else `scrapy`."""
+    """Return the name of the program: `rdfcrawl` or `scrapy`."""
     path = Path(sys.argv[0])
     name = path.parent.name if path.stem == "__main__" else path.stem
     return "rdfcrawl" if name == "rdfcrawl" else "scrapy"
 
 
 def has_log_file() -> bool:
-    """Return whether log lines go into a file, which may be all that is ever read."""
+    """Return whether the log goes to a file."""
     handlers = logging.getLogger().handlers
     return any(isinstance(one, logging.FileHandler) for one in handlers)
 
 
 def fail(message: str) -> NoReturn:
-    """Print and log what is wrong, and exit with 2.
+    """Print and log an error, and exit with 2.
 
-    Logged, too, as scrapyd keeps only the log file. Logins in URLs are hidden.
+    It is logged too, since scrapyd keeps only the log file. Logins in URLs are hidden.
     """
     message = hide_logins(message)
     if has_log_file():
@@ -95,15 +95,15 @@ def add_number(
     is_whole: bool = True,
     **options: Any,
 ) -> None:
-    """Declare an option with a number; exit with 2 and one line if it is none.
+    """Declare an option with a number; exit with 2 and one line if it is invalid.
 
     Args:
-        parser: that takes the option.
+        parser: for the option.
         names: of the option.
-        least: the smallest number that is allowed.
-        most: the largest one.
-        is_whole: it has no fraction.
-        options: as those of `argparse`.
+        least: smallest allowed number.
+        most: largest allowed number.
+        is_whole: it must be an integer.
+        options: for `add_argument`.
     """
     read = partial(_number, names[0], least=least, most=most, is_whole=is_whole)
     parser.add_argument(*names, type=read, **options)
@@ -134,20 +134,20 @@ def add_listening(
     on_address: str = "",
     on_port: str = "",
 ) -> None:
-    """Declare `--address` and `--port` of a command that serves; None if not given.
+    """Declare `--address` and `--port` of a server; None if not given.
 
     Args:
-        parser: that takes the options.
-        port: that is used if none is given.
-        action: of the command that serves; empty: the command itself.
-        on_address: more of what the address means.
-        on_port: more of what the port means.
+        parser: for the options.
+        port: default port.
+        action: of the command that runs the server; empty: the command itself.
+        on_address: further help for the address.
+        on_port: further help for the port.
     """
-    what = f"of {action}: listen at it" if action else "listen at it"
+    what = f"of {action}: listen on it" if action else "listen on it"
     parser.add_argument(
         "--address",
         metavar="ADDRESS",
-        help=f"{what} ({LOOPBACK}: for this machine alone){on_address}",
+        help=f"{what} ({LOOPBACK}: only this machine){on_address}",
     )
     add_number(
         parser,
@@ -155,23 +155,23 @@ def add_listening(
         least=0,
         most=65_535,
         metavar="PORT",
-        help=f"{what} ({port}{on_port}); 0 chooses a free one",
+        help=f"{what} ({port}{on_port}); 0: a free port",
     )
 
 
 def stop_event() -> asyncio.Event:
-    """Return an event of the running loop that Ctrl-C sets, and no second one stops."""
+    """Return an event of the running loop that Ctrl-C sets."""
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     return stopped
 
 
-def tell_interrupts() -> None:
-    """Report a Ctrl-C that nobody handles in one line, in place of a traceback."""
-    tell_others = sys.excepthook
+def report_interrupts() -> None:
+    """Report an unhandled Ctrl-C in one line instead of a traceback."""
+    report_other = sys.excepthook
 
-    def tell(
+    def report(
         kind: type[BaseException],
         error: BaseException,
         traceback: TracebackType | None,
@@ -179,6 +179,6 @@ def tell_interrupts() -> None:
         if issubclass(kind, KeyboardInterrupt):
             sys.stderr.write(f"{program()}: interrupted before it had begun\n")
         else:
-            tell_others(kind, error, traceback)
+            report_other(kind, error, traceback)
 
-    sys.excepthook = tell
+    sys.excepthook = report

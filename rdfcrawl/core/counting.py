@@ -8,7 +8,7 @@ def counted(n: float, noun: str, plural: str = "") -> str:
 
     Args:
         n: the number.
-        noun: in the singular; a verb may follow, if `plural` has its other form.
+        noun: in the singular; may include a verb if `plural` has its other form.
         plural: the noun with an "s", unless given.
 
     >>> counted(1, "host")

@@ -1,8 +1,8 @@
-"""The tree of exceptions, and the closed list of faults of a document.
+"""The exceptions, and the closed list of faults of a document.
 
-The leaves of the tree say who acts: `ConfigError` the operator, `SourceFault` the
-publisher (the crawl counts it and goes on), `StoreFault` the store (retried),
-`CrawlGone` the operator again (the crawl has ended under its worker).
+The class of an exception determines who acts: `ConfigError` the operator, `SourceFault`
+the publisher (the crawl counts it and continues), `StoreFault` the store (retried),
+`CrawlGone` the operator (the crawl has ended while its worker ran).
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
 
-# What a disk may refuse now and take later: it is full, over a quota, away.
+# Errors of a disk that may pass: full, over quota, disconnected.
 PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
-# What the system refuses as too many files are open.
+# Too many open files.
 NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 _word: Final = re.compile(r"[^\s'\"<>]+")
 _authority: Final = re.compile(r"[^/?#]*")
-_is_hidden: Final = re.compile(r"[^/?#:@]*:(?:\*\*\*|password)@").match  # or an example
+_is_hidden: Final = re.compile(r"[^/?#:@]*:(?:\*\*\*|password)@").match  # or example
 
 
 def hide_logins(text: str, instead: str = "***@") -> str:
     """Hide users and passwords in the URLs of a text.
 
-    Whatever could be a part of a password is left out.
+    Everything that may be part of a password is removed.
 
     >>> hide_logins("argument seeds=http://me:p@ss/w#rd@a.example/x: no URL")
     'argument seeds=http://***@a.example/x: no URL'
@@ -42,8 +42,8 @@ def hide_logins(text: str, instead: str = "***@") -> str:
 def _hide_login(word: str, instead: str) -> str:
     """Hide the login of the URLs in a word.
 
-    An unescaped password may look like host and path, so all up to the last `@` is
-    hidden.
+    An unescaped password may look like host and path, so everything up to the last `@`
+    is hidden.
     """
     at, end = word.find("://"), word.rfind("@")
     while 0 <= at < end:
@@ -145,11 +145,11 @@ class Reason(StrEnum):
 
 
 class Decision(StrEnum):
-    """Why a URI that was found is not queued.
+    """Why a URI was found but not queued.
 
     A closed set: each member is a statistic (`decision/<reason>`) and a value in the
-    log of decisions, and is described in `docs/reference/stores.md`. Why a queued
-    URI was not fetched is a `Reason`, in the provenance.
+    log of decisions, and is described in `docs/reference/stores.md`. For a queued URI
+    that was not fetched, the provenance has a `Reason`.
     """
 
     BAD_URI = "bad_uri"
@@ -172,8 +172,8 @@ class Decision(StrEnum):
     DOMAIN_BUDGET = "domain_budget"
 
 
-# Something of the document was not read; what only had to be mended, or is no part of
-# what is taken from it, is not among them.
+# A part of the document was not read. Repaired errors, and errors in parts that are not
+# extracted, are not included.
 LOSSES: Final = frozenset(
     {
         *(Reason.TRUNCATED_BODY, Reason.BAD_CONTENT_ENCODING, Reason.TOO_LARGE),
@@ -188,18 +188,18 @@ LOSSES: Final = frozenset(
 
 
 # Faults of the installation or of code that runs here, ours or the user's, not of the
-# document: they stand in the summary by themselves, and change the exit code.
+# document: the summary lists them separately, and they change the exit code.
 OWN: Final = frozenset({Reason.NOT_INSTALLED, Reason.PARSE_CRASH, Reason.INTERNAL})
 
 
-# These of them are of bytes that have come whole, and of how they are read.
+# Losses in bytes that were received completely.
 OF_READING: Final = LOSSES - {
     *(Reason.TRUNCATED_BODY, Reason.TOO_LARGE, Reason.NOT_INSTALLED),
     *(Reason.BAD_ANSWER, Reason.TOO_MANY_ENTRIES, Reason.INCOMPLETE, Reason.INTERNAL),
 }
 
 
-# What sites without end are left for.
+# Signs of endless sites.
 TRAPS: Final = frozenset(
     {
         *(Reason.URL_TRAP, Reason.HOST_COPIES, Reason.DOMAIN_COPIES),
@@ -208,7 +208,7 @@ TRAPS: Final = frozenset(
 )
 
 
-# What may be had another time (`retry=failed`).
+# Faults that may pass (`retry=failed`).
 MAY_PASS: Final = frozenset(
     {
         *(Reason.DNS, Reason.DNS_UNANSWERED, Reason.DNS_BLOCKED),
@@ -219,21 +219,21 @@ MAY_PASS: Final = frozenset(
 )
 OF_NAMES: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED})
 _LASTING: Final = OF_NAMES | {Reason.TLS}
-# The guard lets no request through. Name services lie at times: a name that leads
-# nowhere else is looked up again later, as one that has no address.
+# Requests that the guard refuses. Name services return wrong addresses at times: a name
+# with only refused addresses is looked up again later, like one without an address.
 GUARDED: Final = frozenset({Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED})
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault of one document, with its reason: counted and stored, not raised.
+    """A fault of one document: counted and stored, not raised.
 
     Attributes:
-        detail: for people, one line, at most `MAX_DETAIL` characters; may quote
-            the web, so it is escaped before it reaches a terminal.
-        count: how many statements or bytes it stands for (1 if it is one event).
+        detail: for people, one line of at most `MAX_DETAIL` characters; may quote the
+            web, so it is escaped before it is shown on a terminal.
+        count: number of statements or bytes it stands for; 1 for an event.
         part: of the crawler that failed, such as the name of an extractor, if the
-            fault is one of our own.
+            fault is ours.
     """
 
     reason: Reason
@@ -245,19 +245,19 @@ class Fault:
 
     @property
     def is_own(self) -> bool:
-        """Whether code that runs here is at fault, or its installation: see `OWN`."""
+        """Whether our code, the user's or the installation is at fault: see `OWN`."""
         return self.reason in OWN
 
 
 def lasting_reasons(
     *, has_answered: bool, is_connection_refused: bool
 ) -> frozenset[Reason]:
-    """Return the reasons for which a host is not waited for, as they hardly pass soon.
+    """Return the reasons that hardly pass soon, so the host is not waited for.
 
     Args:
-        has_answered: the host did so before. Then its name had an address, and has one
-            again once name services tell the truth; and a server did listen there.
-        is_connection_refused: it is there, and nothing listens.
+        has_answered: the host has responded before. Then its name has an address when
+            name services work again, and a server listens on it.
+        is_connection_refused: the host is up, but no server listens.
     """
     if has_answered:
         return _LASTING - OF_NAMES
@@ -265,13 +265,13 @@ def lasting_reasons(
 
 
 def one_line(text: object) -> str:
-    """Return a text, or what an exception says, as the detail of a fault."""
+    """Return a text, or the message of an exception, as the detail of a fault."""
     is_mute = isinstance(text, Exception) and not str(text)
-    said = type(text).__name__ if is_mute else str(text)
-    return " ".join(said.split())[: Fault.MAX_DETAIL]
+    message = type(text).__name__ if is_mute else str(text)
+    return " ".join(message.split())[: Fault.MAX_DETAIL]
 
 
-# Control characters, and what ends a line or turns its direction.
+# Control characters, and characters that end a line or change its direction.
 _CONTROL: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -303,7 +303,7 @@ class ConfigError(RdfcrawlError):
 class SourceFault(RdfcrawlError):
     """The document is at fault; the crawl goes on.
 
-    Whoever catches the exception appends its `Fault` to those of the document.
+    The code that catches it appends its `Fault` to those of the document.
     """
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
@@ -313,11 +313,11 @@ class SourceFault(RdfcrawlError):
 
 
 class StoreFault(RdfcrawlError):
-    """A store could not take what was written.
+    """A store could not be written.
 
     Attributes:
-        may_pass: nothing is torn, and the same may be taken later, as when a disk was
-            full: the crawl waits. Else it stops.
+        may_pass: a retry may succeed, as after a full disk, and nothing is torn: the
+            crawl waits. Otherwise it stops.
     """
 
     def __init__(self, message: str = "", *, may_pass: bool = False) -> None:
@@ -326,9 +326,9 @@ class StoreFault(RdfcrawlError):
 
 
 class UnusableStore(StoreFault):
-    """A store that cannot be used as it is set up, as its login is refused.
+    """A store that cannot be used as configured, for example because of its login.
 
-    Who runs the store may mend that while the crawl goes on: the store is tried again.
+    The operator may fix it while the crawl runs: the store is retried.
     """
 
     def __init__(self, message: str) -> None:
@@ -336,7 +336,7 @@ class UnusableStore(StoreFault):
 
 
 def passing_fault(error: BaseException | None) -> StoreFault | None:
-    """Return an error of the system as a fault of ours, if it may pass later."""
+    """Return an error of the system as a fault, if it may pass later."""
     if isinstance(error, StoreFault):
         return error if error.may_pass else None
     if not isinstance(error, OSError) or error.errno not in {*PASSING, *NO_FILES}:
@@ -351,8 +351,8 @@ class CrawlGone(RdfcrawlError):
 
 
 class NeedsSandbox(RdfcrawlError):
-    """A document may only be read in a bounded process; nothing was read of it."""
+    """The document must be read in a process with limits; nothing has been read."""
 
 
 class HeldBack(RdfcrawlError):
-    """The reservations of a document are not known; it goes back to the queue."""
+    """The reservations of a document are unknown; it goes back to the queue."""

@@ -1,4 +1,4 @@
-"""Optional libraries, which few crawls need: the extras of the package."""
+"""Optional libraries: the extras of the package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def install_hint(extra: str) -> str:
 
 @contextmanager
 def needed_by_operator(extra: str, what: str) -> Iterator[None]:
-    """Raise `ConfigError` if a library is missing for what the operator wants."""
+    """Raise `ConfigError` if a library for an option of the operator is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -35,6 +35,6 @@ def needed_by_document(extra: str) -> Iterator[None]:
 
 
 def _check_is_extra(error: ModuleNotFoundError) -> None:
-    """Raise an error again if a module of our own is missing, which no extra brings."""
+    """Raise the error if the missing module is ours, and not of an extra."""
     if (error.name or "").partition(".")[0] == __name__.partition(".")[0]:
         raise error

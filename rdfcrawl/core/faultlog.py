@@ -7,11 +7,11 @@ from typing import Final
 
 from rdfcrawl.core.errors import Decision, Fault, Reason, one_line, safe_text
 
-_MAX_REFUSED: Final = 1000  # URLs; of as many links of a document decisions are logged
+_MAX_REFUSED: Final = 1000  # URLs of a document; the log of decisions takes as many
 
 
 class FaultLog:
-    """The faults of a document by reason: their number, and the detail of the first."""
+    """The faults of a document by reason: their number, and the first detail."""
 
     __slots__ = ("_faults", "_refused")
 
@@ -20,7 +20,7 @@ class FaultLog:
         self._refused: list[tuple[Decision, str]] | None = None
 
     def refuse(self, why: Decision, url: str) -> None:
-        """Note a URL in the document that is not queued, for the log of decisions."""
+        """Note a URL that is not queued, for the log of decisions."""
         if self._refused is None:
             self._refused = []
         if len(self._refused) < _MAX_REFUSED:
@@ -40,7 +40,7 @@ class FaultLog:
         apart: bool = False,
         part: str = "",
     ) -> None:
-        """Count a fault; `apart` keeps one fault per detail, not per reason."""
+        """Count a fault; with `apart`, there is one fault per detail."""
         key = (reason, detail if apart else "")
         known = self._faults.get(key)
         if known is None:
@@ -49,25 +49,25 @@ class FaultLog:
             self._faults[key] = replace(known, count=known.count + count)
 
     def count(self, reason: Reason) -> int:
-        """Return how many faults were noted with this reason and not apart."""
+        """Return the number of faults noted with this reason and not apart."""
         known = self._faults.get((reason, ""))
         return known.count if known else 0
 
     def snapshot(self) -> FaultLog:
         """Return a copy of the state, for `restore`."""
         copy = FaultLog()
-        copy._faults = dict(self._faults)  # of its own class
+        copy._faults = dict(self._faults)  # same class
         return copy
 
     def restore(
         self, snapshot: FaultLog, *, kept: frozenset[Reason] = frozenset()
     ) -> None:
-        """Forget the faults noted since the snapshot, but for those `kept`."""
+        """Remove the faults noted since the snapshot, except those `kept`."""
         since = {key: x for key, x in self._faults.items() if key[0] in kept}
-        self._faults = snapshot._faults | since  # of its own class
+        self._faults = snapshot._faults | since  # same class
 
     def all(self) -> list[Fault]:
-        """Return the faults in the order their reasons first came."""
+        """Return the faults in the order in which their reasons first occurred."""
         return list(self._faults.values())
 
 
@@ -76,11 +76,11 @@ _logged: set[tuple[str, type[Exception]]] = set()
 
 
 def fault_of_exception(error: Exception, part: str, url: str) -> Fault:
-    """Return the fault of a document for which a part of the crawler has raised.
+    """Return the fault of a document on which a part of the crawler has raised.
 
-    Nesting and memory are limits that the document has reached. Every other exception
-    is a fault of our own, which is logged with its traceback: once in a process for
-    each part and class, however many documents meet it.
+    Recursion and memory errors are limits that the document has exceeded. Every other
+    exception is our fault, and is logged with its traceback once per process, part and
+    class.
     """
     if isinstance(error, RecursionError):
         return Fault(Reason.TOO_DEEP, f"{part}: nested too deep")
@@ -89,15 +89,15 @@ def fault_of_exception(error: Exception, part: str, url: str) -> Fault:
     is_missing = isinstance(error, ImportError)
     reason = Reason.NOT_INSTALLED if is_missing else Reason.PARSE_CRASH
     _log_once(error, part, url)
-    said = error if is_missing else repr(error)
-    return Fault(reason, one_line(f"{part}: {said}"), part=part)
+    text = error if is_missing else repr(error)
+    return Fault(reason, one_line(f"{part}: {text}"), part=part)
 
 
 def _log_once(error: Exception, part: str, url: str) -> None:
-    from logging import getLogger  # noqa: PLC0415  # a child seldom has anything to log
+    from logging import getLogger  # noqa: PLC0415  # a child seldom logs
 
     kind = part, type(error)
     if kind not in _logged:
         _logged.add(kind)
-        text = "%s: %s has failed (logged once for each kind of exception)"
+        text = "%s: %s failed (logged once for each kind of exception)"
         getLogger(__name__).error(text, safe_text(url), part, exc_info=error)

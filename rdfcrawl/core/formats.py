@@ -1,4 +1,4 @@
-"""The table of formats and of packings, and what names say of them."""
+"""The formats and packings, and how to derive them from names and media types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pyoxigraph import RdfFormat
 
-HEAD_BYTES = 4096  # looked at to tell one format from another
+HEAD_BYTES = 4096  # read to detect the format
 
 Family = Literal["text", "xml", "json", "html", "binary"]
 
@@ -19,17 +19,13 @@ Family = Literal["text", "xml", "json", "html", "binary"]
 class Format:
     """One way to publish RDF."""
 
-    name: str  # as its specification calls it
+    name: str  # as in its specification
     media_types: tuple[str, ...]  # accepted ones, the registered one first
     extensions: tuple[str, ...]  # of file names, without the dot, the usual one first
-    # what the bytes look like; sniffing tells families apart for sure
-    family: Family = "text"
-    # what pyoxigraph calls it; unset where another reader has it
-    parser: RdfFormat | None = None
-    # one statement per line, so that any line can be dropped
-    is_line_based: bool = False
-    # reading may go on after a bad statement without the risk of statements that the
-    # publisher did not make
+    family: Family = "text"  # which sniffing always detects
+    parser: RdfFormat | None = None  # of pyoxigraph; None for other readers
+    is_line_based: bool = False  # one statement per line: any line can be dropped
+    # Reading can continue after an invalid statement without inventing statements.
     is_resumable: bool = False
     has_graphs: bool = False  # statements may name a graph
 
@@ -58,8 +54,8 @@ TURTLE = Format(
     parser=RdfFormat.TURTLE,
     is_resumable=True,
 )
-# Not resumable: after an error inside of `<g> { … }` the parser takes what follows
-# for statements of the default graph.
+# Not resumable: after an error inside of `<g> { … }` the parser reads the following
+# statements into the default graph.
 TRIG = Format(
     name="TriG",
     media_types=("application/trig", "application/x-trig"),
@@ -116,7 +112,7 @@ HDT = Format(
     extensions=("hdt",),
     family="binary",
 )
-# Statements in markup; what is in a page decides which extractors read it.
+# Markup; its content decides which extractors read it.
 HTML = Format(
     name="HTML",
     media_types=("text/html", "application/xhtml+xml"),
@@ -173,19 +169,18 @@ DecidedBy = Literal["content-type", "extension", "content"]
 
 
 class FormatDecision(NamedTuple):
-    """The decision on what a response is read as."""
+    """The decision on the format of a response."""
 
-    format: Format | None  # unset if the content is no RDF that can be read
-    decided_by: DecidedBy  # what told
-    # name of what the content is instead (`PDF`, `gzip`, `JSON`, …); empty if that is
-    # not known either
+    format: Format | None  # None if the content is not readable RDF
+    decided_by: DecidedBy
+    # name of the other content (`PDF`, `gzip`, `JSON`, …); empty if unknown
     found: str = ""
-    # the content is to be unpacked, and what is in it decided again
+    # unpack the content, and decide again for its members
     packing: PackingKind | None = None
 
 
 def format_of_name(url: str) -> Format | None:
-    """Return the format by the extension of a name, after those of packings."""
+    """Return the format by the extension of a name, after removing packings."""
     return _BY_EXTENSION.get(_extension(url))
 
 
@@ -208,7 +203,7 @@ def name_inside(url: str) -> str:
 
 
 def _extension(url: str) -> str:
-    """Return the lower-case extension of the path, after those of packings."""
+    """Return the lower-case extension of the path, after removing packings."""
     name = file_name(url)
     stem, _, extension = name.rpartition(".")
     while extension in _PACKING_BY_EXTENSION:
@@ -216,7 +211,7 @@ def _extension(url: str) -> str:
     return extension
 
 
-@lru_cache(maxsize=16)  # asked for several times per document
+@lru_cache(maxsize=16)  # called several times per document
 def file_name(url: str) -> str:
     """Return the file name in a URL or path, in lower case; empty if there is none."""
     scheme, slashes, rest = url.partition("://")

@@ -1,7 +1,7 @@
-"""Log lines as JSON, one object a line, where `LOG_FORMAT` is `json`.
+"""Log lines as JSON objects, if `LOG_FORMAT` is `json`.
 
-Scrapy makes handlers whose lines are `%`-formats. Here a handler of the same kind takes
-the place of Scrapy's, before Scrapy has logged anything.
+The handlers of Scrapy use `%`-formats. Here a handler of the same kind replaces that of
+Scrapy, before Scrapy has logged anything.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 JSON: Final = "json"
-_MAX_TEXT: Final = 20_000  # characters of what happened, and of a traceback
+_MAX_TEXT: Final = 20_000  # characters of a message, and of a traceback
 _MAX_URL: Final = 2_000
 _JOB: Final = "_job="
 _is_url = re.compile(r"(?:https?|ftps?)://\S+").fullmatch
 
 
 class JsonLines(logging.Formatter):
-    """Formatter of one JSON object a line, in ASCII.
+    """Formatter of one JSON object per line, in ASCII.
 
     Attributes:
-        worker, crawl: names that each line has, once they are known.
+        worker, crawl: names for each line, when they are known.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class JsonLines(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC)
         url = next(_urls(record.args), "")[:_MAX_URL]
         error = self.formatException(record.exc_info) if record.exc_info else ""
-        told = {
+        members = {
             "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
@@ -55,11 +55,11 @@ class JsonLines(logging.Formatter):
             "worker": self.worker,
             "exception": error[-_MAX_TEXT:],
         }
-        return json.dumps({name: value for name, value in told.items() if value})
+        return json.dumps({name: value for name, value in members.items() if value})
 
 
 def _urls(args: object) -> Iterator[str]:
-    """Yield the URLs among the arguments of a log line, also those of requests."""
+    """Yield the URLs among the arguments of a log line, also of requests."""
     if isinstance(args, Mapping):
         values = list(args.values())
     else:
@@ -71,7 +71,7 @@ def _urls(args: object) -> Iterator[str]:
 
 
 def _job_in(words: Sequence[str]) -> str:
-    """Return the job of scrapyd, which is among the arguments of its spider.
+    """Return the job of scrapyd, from the arguments of its spider.
 
     >>> _job_in(["runner", "crawl", "linkeddata", "-a", "_job=6487ec"])
     '6487ec'
@@ -93,9 +93,9 @@ def _host(url: str) -> str:
 
 
 def install_json_logs(settings: BaseSettings) -> None:
-    """Have this process log JSON, if the settings say so.
+    """Log JSON in this process, if the settings select it.
 
-    Scrapy then finds its own format in the settings, and makes no handler.
+    Scrapy then finds its own format in the settings, and creates no handler.
     """
     if settings.get("LOG_FORMAT") != JSON:
         return
@@ -112,7 +112,7 @@ def install_json_logs(settings: BaseSettings) -> None:
 
 
 def _handler(settings: BaseSettings) -> logging.Handler:
-    """Return a handler for what `LOG_FILE` and the like say."""
+    """Return a handler according to `LOG_FILE` and related settings."""
     filename = settings.get("LOG_FILE")
     if not filename:
         is_on = settings.getbool("LOG_ENABLED")
@@ -120,7 +120,7 @@ def _handler(settings: BaseSettings) -> logging.Handler:
     encoding = settings.get("LOG_ENCODING")
     if not settings.getbool("LOG_FILE_APPEND"):
         Path(filename).write_bytes(b"")
-    # To append: `logging.config` closes handlers, and those that write do not go on.
+    # Appending: `logging.config` closes handlers, and reopened ones must not truncate.
     return logging.FileHandler(filename, mode="a", encoding=encoding)
 
 
@@ -131,13 +131,13 @@ def json_lines() -> list[JsonLines]:
 
 
 def name_worker(crawl_id: str, worker: str) -> None:
-    """Have each line from now on say of which crawl and worker it is."""
+    """Add the crawl and the worker to all following lines."""
     for each in json_lines():
         each.crawl, each.worker = crawl_id, worker
 
 
 def log_to(filename: str | None, *, is_json: bool) -> None:
-    """Log into a file, or to standard error, where Scrapy does not run."""
+    """Log to a file, or to standard error, in a process without Scrapy."""
     handler = logging.FileHandler(filename) if filename else logging.StreamHandler()
     text = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
     handler.setFormatter(JsonLines() if is_json else logging.Formatter(text))

@@ -1,4 +1,4 @@
-"""The relation of a link to its target, and which of several counts for a crawl.
+"""The relation of a link to its target, and the strongest of several.
 
 Source: RFC 8288 (relation types), RFC 6596 (canonical), RFC 6892 (describedby),
 RFC 9264 (linkset); HTML Standard 4.6.7 "Link types"; FAIR Signposting.
@@ -15,14 +15,14 @@ from rdfcrawl.core.formats import FORMATS, HTML
 
 
 class Relation(StrEnum):
-    """The relation of a link that is no statement to its target."""
+    """The relation of a link outside of statements."""
 
-    ALTERNATE = "alternate"  # the same in another form that we read
+    ALTERNATE = "alternate"  # another form that we read
     DESCRIBEDBY = "describedby"  # RFC 6892, signposting
     LINKSET = "linkset"  # RFC 9264
     CANONICAL = "canonical"
     NEXT = "next"  # the next page of a list
-    DATASET = "dataset"  # what statements say of datasets and of pages of collections
+    DATASET = "dataset"  # in statements about datasets and pages of collections
     HYPERLINK = "hyperlink"
     NOFOLLOW = "nofollow"  # a hyperlink that its page does not vouch for
 
@@ -36,7 +36,7 @@ class Link:
     media_type: str = ""  # declared for the target; lower case, or empty
 
 
-# An alternate that is a page again is a translation, or what a person is to see.
+# An alternate HTML page is a translation, or a page for people.
 _READ_TYPES: Final = frozenset(
     name for each in FORMATS if each is not HTML for name in each.media_types
 )
@@ -50,12 +50,12 @@ _STRONGEST_FIRST: Final = (
 
 
 def strongest_relation(relations: Container[str], media_type: str) -> Relation | None:
-    """Return the strongest of the relations that a crawl knows, else None.
+    """Return the strongest known relation, or None.
 
     Args:
-        relations: that the link states, in lower case.
+        relations: stated by the link, in lower case.
         media_type: declared for the target, lower case, without parameters; an
-            alternate counts only if it is one of data that is read.
+            alternate counts only if this is a data format that we read.
     """
     for relation in _STRONGEST_FIRST:
         if relation in relations and (

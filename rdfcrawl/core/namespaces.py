@@ -24,7 +24,7 @@ MEDIA_TYPES: Final = "https://www.iana.org/assignments/media-types/"
 OWL: Final = "http://www.w3.org/2002/07/owl#"
 POSIX_STAT: Final = "http://www.w3.org/ns/posix/stat#"
 PROV: Final = "http://www.w3.org/ns/prov#"
-RC: Final = "urn:rdfcrawl:vocab#"  # the crawler's own; there is nothing to dereference
+RC: Final = "urn:rdfcrawl:vocab#"  # of the crawler; cannot be dereferenced
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFA: Final = "http://www.w3.org/ns/rdfa#"
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
@@ -64,4 +64,4 @@ PREFIXES: Final = {
     "void": VOID,
     "xsd": XSD,
 }
-"""Prefixes that a query need not declare, and that files in Turtle have."""
+"""Prefixes that are predefined in queries, and declared in Turtle files."""

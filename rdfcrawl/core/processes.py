@@ -40,7 +40,7 @@ def start_module(
     stderr: IO[bytes] | int | None = None,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a module in a session of its own, and write its job.
+    """Start a module in a separate session, and write its job.
 
     Ctrl-C in a terminal goes to the crawl, which then ends the child. Standard input
     stays open until `close_input`.

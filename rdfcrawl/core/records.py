@@ -1,4 +1,4 @@
-"""The values that cross the borders between rooms."""
+"""The values that rooms pass to each other."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ if TYPE_CHECKING:
         Iterable,
         Mapping,
     )
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.core.formats import Format
     from rdfcrawl.core.link_relations import Link
+    from rdfcrawl.core.quad_chunks import QuadChunk
     from rdfcrawl.core.tasks.text import Task
 
 _NO_COUNTS: Final[Mapping[str, int]] = MappingProxyType({})
-MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
+_NO_LINKS: Final[AbstractSet[Link]] = frozenset()
+MAX_RETRIES: Final = 3  # two bits in the frontier
 
 
 class Kind(IntEnum):
-    """How a URI is requested and what its response means; four bits in the frontier.
+    """How a URI is requested and its response is read; four bits in the frontier.
 
     Attributes:
-        is_source: its responses are no documents but lead to them.
+        is_source: its responses are not documents but lead to them.
         is_of_url: two records with one URL are the same.
     """
 
@@ -42,27 +45,27 @@ class Kind(IntEnum):
 
     PAGE = 0
     DUMP = 1
-    # Sources: what is meant by one of their URLs is said by the record's task.
+    # Sources: the task of the record determines the meaning of a URL.
     SITEMAP = 2
     RESOURCESYNC = 3
     CKAN = 4
     SPARQL = 5
     REQUEST = 6  # of a user's spider, with a callback
-    CUSTOM = 7  # of a harvester of the user's, which the task names
+    CUSTOM = 7  # of a user's harvester, which the task names
     WARC = 8
 
     def __init__(self, number: int) -> None:
-        self.is_source = number > 1 and number != 6  # asked for often: no property
+        self.is_source = number > 1 and number != 6  # read often: not a property
         self.is_of_url = number < 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One file in an archive, as it was read.
+    """One file of an archive.
 
     Attributes:
-        name: as the archive has it; data, never a path.
-        format: name of what the file was read as; empty if it was not.
+        name: in the archive; data, never a path.
+        format: name of the format it was read in; empty if it was not read.
     """
 
     name: str
@@ -74,28 +77,29 @@ class Member:
 class Record:
     """One URI in the frontier.
 
-    Records of sources are the same if URL, kind and task are; of others, if URL and
-    `change` are.
+    Records of sources are equal if URL, kind and task are; others, if URL and `change`
+    are.
 
     Attributes:
-        lost: 1 if a worker died that held it: it is handled with care since; else 0.
-        task: what it is for beyond its URL: which step of a source is meant, or what
-            a page is a part of (`core.tasks.text`).
-        change: stands for a change of a document that was seen before, and for which
-            it is fetched again; empty for all others.
-        profile: number of the arguments that it is dealt with by: those of the spider
-            that queued it (`frontier/queue/profiles.py`).
-        blame: eighths of lives that it lost, as workers died while it was asked for or
+        lost: 1 if a worker died while it held the record, which is then handled
+            separately; else 0.
+        task: the step of a source, or the set that a page belongs to
+            (`core.tasks.text`).
+        change: identifies a change of a known document, for which it is fetched again;
+            empty for all others.
+        profile: number of the arguments of the spider that queued it
+            (`frontier/queue/profiles.py`).
+        blame: eighths of lives that it lost when workers died while it was requested or
             read; kept by `lua/reap.lua`.
     """
 
-    url: str  # absolute, as it will be requested, without fragment
+    url: str  # absolute, as in the request, without fragment
     kind: Kind = Kind.PAGE
     depth: int = 0  # links followed from a seed to here, at most 255
     parent: str = ""  # URL of the document that named it; empty for seeds
     chain: tuple[str, ...] = ()  # URLs that redirected here from other hosts, in order
     lost: int = 0
-    retries: int = 0  # times it was tried and put back, at most `MAX_RETRIES`
+    retries: int = 0  # attempts after which it was requeued, at most `MAX_RETRIES`
     task: Task | None = None
     change: str = ""
     profile: int = 0
@@ -105,9 +109,9 @@ class Record:
         """Return the text of its task; empty without one.
 
         Raises:
-            SourceFault: `TOO_LARGE`: it is longer than a record holds.
+            SourceFault: `TOO_LARGE`: the text is too long for a record.
         """
-        if self.task is None:  # as of most
+        if self.task is None:  # the usual case
             return ""
         from rdfcrawl.core.tasks.text import encode_task  # noqa: PLC0415
 
@@ -117,7 +121,7 @@ class Record:
 class Urgency(IntEnum):
     """The urgency of a record among those of its host.
 
-    The numbers are in queues and tables: those that came later stand in between.
+    The numbers are stored in queues and tables; later additions are out of order.
     """
 
     SOON = 1
@@ -128,7 +132,7 @@ class Urgency(IntEnum):
     LOWERED = 7
     LOW = 8
     LATER = 3  # when the host has nothing else
-    REFRESH = 9  # in half of the host's turns, if all others want some, too
+    REFRESH = 9  # in at most half of the host's turns, if other URIs are queued
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +140,11 @@ class FollowUp:
     """A record that a source leads to.
 
     Attributes:
-        record: to be queued; its URL need not be requestable.
-        is_part_of_source: the scope and filters of the crawl do not judge it, as they
-            do links.
-        urgency: when it is wanted.
-        change: of a document that was seen before, what says that it changed since:
-            it is fetched again, once for each change.
+        record: to queue; its URL need not be requestable.
+        is_part_of_source: exempt from the scope and filters for links.
+        urgency: of the record.
+        change: identifies a change of a known document, which is fetched again once
+            for each change.
     """
 
     record: Record
@@ -151,21 +154,21 @@ class FollowUp:
 
 
 class LinkedIris(NamedTuple):
-    """IRIs that the statements of a document link to, found by its harvester."""
+    """Links in the statements of a document, found by its harvester."""
 
     iris: frozenset[bytes]
 
 
 HarvestedPart: TypeAlias = "bytes | FollowUp | Fault | LinkedIris"
-"""What a harvester yields of one document: a chunk of N-Quads, or something else."""
+"""Part of a document from a harvester: a chunk of N-Quads, or another value."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class FetchedResponse:
-    """The response of a server for one URI; header values are as it sent them.
+    """The response of a server for one URI, with unmodified header values.
 
-    `body` holds a small body of a response of 2xx, `path` names the spool file of a
-    large one; both are unset for a URI that gave no document.
+    `body` holds a small body of a 2xx response, `path` names the spool file of a large
+    one; both are None if there is no document.
     """
 
     requested: tuple[str, ...] = ()  # URLs, in order; none if part of a response
@@ -178,46 +181,64 @@ class FetchedResponse:
     http_links: str = ""  # of all `Link` headers, joined by commas; at most 64 KiB
     # Names and lines of the headers in `reservations`.
     reservation_headers: tuple[tuple[str, str], ...] = ()
-    # Those that the request wanted kept: lower-case names and values.
+    # Headers that the request asked to keep: lower-case names and values.
     headers: tuple[tuple[str, str], ...] = ()
-    # Of Scrapy, to a request of a user's spider; without its body.
+    # Scrapy's response to a request of a user's spider, without its body.
     scrapy_response: object = None
     body: bytes | None = None
     path: Path | None = None
-    error_body: bytes = b""  # its beginning, of a response of 4xx or 5xx
+    error_body: bytes = b""  # its beginning, of a 4xx or 5xx response
     n_bytes: int = 0  # length of the decoded body
     started_ms: int = 0  # beginning and end of the fetch, Unix time in ms
     ended_ms: int = 0
+    is_partial: bool = False  # a part of the body is missing
 
 
-class BodyReading(NamedTuple):
-    """How the body of a document was read."""
+class ReadResult(NamedTuple):
+    """The result of reading a document; set once, when its chunks are read.
 
-    format: Format | None = None  # unset if it was not read
-    decided_by: str = ""  # what decided the format (see `sniffing.decide`)
-    packings: tuple[str, ...] = ()  # what it was packed in, from the outside in
-    members: tuple[Member, ...] = ()  # of an archive, the first 100
-    n_members: int = 0  # of an archive
-    extracted: Mapping[str, int] = _NO_COUNTS  # statements by extractor, if several
+    Attributes:
+        format: unset if the body was not read.
+        decided_by: the reason for the format (see `sniffing.decide`).
+        packings: of the body, from the outside in.
+        members: of an archive, the first 100.
+        n_members: of an archive.
+        extracted: statements by extractor, if there are several.
+        links: of the page and of `http_links`.
+        outlinks: links in the statements, as lines of the log of links.
+        targets: of all of these, if the document was read at once.
+        is_partial: the document has statements that were not read.
+    """
+
+    format: Format | None = None
+    decided_by: str = ""
+    packings: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    n_members: int = 0
+    extracted: Mapping[str, int] = _NO_COUNTS
+    links: AbstractSet[Link] = _NO_LINKS
+    outlinks: bytes = b""
+    targets: AbstractSet[bytes] | None = None
+    is_partial: bool = False
 
 
-NOT_READ: Final = BodyReading()
+NOT_READ: Final = ReadResult()
 
 
 class DocumentFacts(NamedTuple):
-    """What a later run compares a document by, and other documents; empty if unknown.
+    """Values to compare a document with later versions and other documents.
 
     Attributes:
         content_hash: of the decoded body; see `rdf.fingerprints`.
         text_hash: of the text of a page, or of the statements of another document.
         sketch: of the same.
-        n_shingles: different ones that the sketch is made of.
-        canonical: URL that the document declares to be its own.
+        n_shingles: number of different shingles in the sketch.
+        canonical: canonical URL that the document declares.
         sitemap_format: of a sitemap.
-        n_images: of a page of few words; else 0.
-        n_words: of a page of many links; else 0.
+        n_images: of a page with few words; else 0.
+        n_words: of a page with many links; else 0.
         n_linked_words: of these, within links.
-        is_error_page: the page says that there is none.
+        is_error_page: the page reports that it does not exist.
     """
 
     content_hash: str = ""
@@ -236,7 +257,7 @@ NO_FACTS: Final = DocumentFacts()
 
 
 class QuadCopy(Protocol):
-    """A copy of the statements of a document, whole if these were read to the end."""
+    """A copy of the statements of a document, complete if they were read to the end."""
 
     n_bytes: int
     is_whole: bool
@@ -250,57 +271,52 @@ class QuadCopy(Protocol):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Document:
-    """The document of one URI, and what became of it: the item of all pipelines.
+    """The document of one URI with its results: the item of all pipelines.
 
-    Extract sets `chunks`, Store and Discover pass it on; whoever is last has read it
-    to its end.
+    Extract sets `chunks`, Store and Discover wrap it; the last reads it to its end.
 
     Attributes:
         url: final URL after redirects on the same host, without fragment.
         reservations: of the publisher, without ignored ones; complete when `chunks`
             are read.
-        asks_site: returns the reservations of its site, to be called before anything
-            is taken from it; None if they are known or do not matter.
-        withheld: why its statements are not stored, if its publisher asks for that.
-        is_nofollow: its links are not followed, as its publisher asks.
-        links: of the page and of `http_links`; complete when `chunks` are read.
+        fetch_site: returns the reservations of its site; call it before
+            extraction. None if they are known or irrelevant.
+        withheld: why its statements are not stored, if its publisher reserves that.
+        is_nofollow: its links are not followed, since its publisher reserves that.
+        listed_links: that its source gives beside the document.
         is_read: its harvester has read the body; there is nothing to extract.
-        parts: what its harvester yields of it; becomes `chunks` when it is processed.
-        chunks: N-Quads, at most about 256 KiB each, ending on line borders.
-        is_followed: its quads are looked through for links.
-        n_quads: statements written.
-        is_partial: the document has statements that were not read.
-        n_links: links handed to the frontier.
-        n_follow_ups: records that it led to, beside its links.
-        n_documents: of their own, that it stands for, as a page of a portal does.
-        is_unchanged: it was read again, and says what is stored; it is not written.
+        parts: results of its harvester; processing turns them into `chunks`.
+        chunks: its statements.
+        is_followed: its quads are searched for links.
+        n_quads: statements that have passed the store.
+        n_links: links passed to the frontier.
+        n_follow_ups: records that it led to, other than links.
+        n_documents: number of documents in the response, as in a page of a portal.
+        is_unchanged: its statements equal the stored ones; it is not written.
         is_changed: an earlier run has stored other statements.
-        is_deleted: the source says that it is gone; its statements are to be, too.
-        replaced: another document, whose statements were deleted, as the page that had
-            them has moved.
-        facts: by which it is compared; complete when `chunks` are read.
-        outlinks: links in its statements, as lines of the log of links; as `facts`.
-        targets: of all of these, if it was read at once.
-        faults: all that was wrong, in order.
+        is_deleted: the source reports its deletion; its statements are deleted.
+        replaced: another document, whose statements were deleted since its page has
+            moved here.
+        facts: for comparison; complete when `chunks` are read.
+        faults: all faults, in order.
         kept: a copy of its statements, for the spider's `parse_document`.
-        extra: what item pipelines of users have set, for feeds.
+        extra: values for feeds, from item pipelines of users.
     """
 
     record: Record
     url: str
     response: FetchedResponse = field(default_factory=FetchedResponse)
-    reading: BodyReading = NOT_READ
+    reading: ReadResult = NOT_READ
     reservations: Reservations = NOTHING
-    asks_site: Callable[[], Awaitable[Reservations | None]] | None = None
+    fetch_site: Callable[[], Awaitable[Reservations | None]] | None = None
     withheld: Reason | None = None
     is_nofollow: bool = False
-    links: set[Link] = field(default_factory=set)
+    listed_links: set[Link] = field(default_factory=set)
     is_read: bool = False
     parts: AsyncIterator[HarvestedPart] | None = None
-    chunks: AsyncIterator[bytes] | None = None
+    chunks: AsyncIterator[QuadChunk] | None = None
     is_followed: bool = True
     n_quads: int = 0
-    is_partial: bool = False
     n_links: int = 0
     n_follow_ups: int = 0
     n_documents: int = 0
@@ -309,8 +325,6 @@ class Document:
     is_deleted: bool = False
     replaced: str = ""
     facts: DocumentFacts = NO_FACTS
-    outlinks: bytes = b""
-    targets: set[bytes] | None = None
     faults: list[Fault] = field(default_factory=list)
     kept: QuadCopy | None = None
     extra: dict[str, object] | None = None
@@ -325,6 +339,17 @@ class Document:
         """Media type that the server declared; lower case, without parameters."""
         return self.response.media_type
 
+    @property
+    def links(self) -> AbstractSet[Link]:
+        """Links of the document that are no statements."""
+        listed, links = self.listed_links, self.reading.links
+        return links | listed if listed else links
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the document has statements that were not fetched, or not read."""
+        return self.response.is_partial or self.reading.is_partial
+
     def harvested(
         self,
         parts: AsyncIterator[HarvestedPart] | None = None,
@@ -334,14 +359,14 @@ class Document:
         faults: Iterable[Fault] | None = None,
         n_documents: int = 0,
     ) -> Document:
-        """Return the document as its harvester has read it.
+        """Return the document with the results of its harvester.
 
         Args:
-            parts: what is in it: statements, follow-ups and faults, in any order.
-            url: by which it is stored; that of the document if it is empty.
-            is_followed: its statements are looked through for links.
-            faults: in place of those of the document.
-            n_documents: that the response has in it.
+            parts: its content: statements, follow-ups and faults, in any order.
+            url: to store it under; by default that of the document.
+            is_followed: search its statements for links.
+            faults: replace those of the document.
+            n_documents: number of documents in the response.
         """
         return replace(
             self,
@@ -351,7 +376,7 @@ class Document:
             is_followed=is_followed,
             faults=list(self.faults if faults is None else faults),
             n_documents=n_documents,
-            links=set(self.links),
+            listed_links=set(self.listed_links),
         )
 
     def part(
@@ -362,9 +387,9 @@ class Document:
         is_followed: bool = True,
         is_deleted: bool = False,
     ) -> Document:
-        """Return a further document, which this response contains or tells of.
+        """Return a further document, which this response contains or mentions.
 
-        The arguments are as for `harvested`; of a deleted document, the statements go.
+        The arguments are those of `harvested`; `is_deleted` deletes its statements.
         """
         response = FetchedResponse(
             status=self.response.status,
@@ -382,12 +407,12 @@ class Document:
         )
 
     def __repr__(self) -> str:
-        """Return a summary in one line: logs must not have the body."""
+        """Return a one-line summary: logs must not contain the body."""
         return f"<Document {self.status} {self.url!r}>"
 
 
 class CrawlBudget(NamedTuple):
-    """The most that is ever accepted; 0 is no limit each time."""
+    """Limits of accepted URIs and hosts; 0: no limit."""
 
     of_host: int = 0  # URIs of one host
     hosts: int = 0  # of one registered domain

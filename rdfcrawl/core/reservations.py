@@ -1,8 +1,8 @@
-"""Reservations of publishers towards those who take their documents, beside robots.txt.
+"""Reservations of publishers for the use of their documents, other than robots.txt.
 
-Robots directives stand in the header `X-Robots-Tag` or in a `<meta>` of a page, and
-the reservation of text and data mining in `tdm-reservation`, a header or a `<meta>`.
-`docs/explanation/politeness.md` says what each of them means for a crawl of data.
+Robots directives are in the header `X-Robots-Tag` or in a `<meta>` of a page, and the
+reservation of text and data mining is in `tdm-reservation`, a header or a `<meta>`.
+`docs/explanation/politeness.md` describes their effect on a crawl of data.
 
 Source: Robots meta tag and X-Robots-Tag specifications (Google Search Central); TDM
 Reservation Protocol, W3C Community Group Final Report of 10 May 2024.
@@ -21,14 +21,14 @@ from typing import Final, Self
 from rdfcrawl.core.errors import Reason
 
 PRODUCT_TOKEN: Final = "rdfcrawl"  # noqa: S105  a name, not a secret
-"""The name that rules and directives are meant for (RFC 9309 2.2.1)."""
+"""Our name in rules and directives (RFC 9309 2.2.1)."""
 
 ROBOTS_TAG: Final = "X-Robots-Tag"
 TDM_RESERVATION: Final = "TDM-Reservation"
 TDM_POLICY: Final = "TDM-Policy"
 
-# A closed set: each is a statistic. Others, and those that allow what nobody forbids,
-# are passed over.
+# A closed set: each is a statistic. Others are ignored, such as those that allow
+# something that is allowed anyway.
 DIRECTIVES: Final = frozenset(
     {
         *("noindex", "nofollow", "noarchive", "nosnippet", "noai", "noimageai"),
@@ -41,7 +41,7 @@ MAX_POLICY_CHARS: Final = 1024
 _WITH_VALUE: Final = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
-# A comma may stand after the day of the week in a date.
+# A date may have a comma after the day of the week.
 _RULE = re.compile(
     r"\s*+(?:([^\s:,]++)\s*+:)?\s*+((?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri"
     r"|sat(?:ur)?|sun)(?:day)?\s*+,)?[^,]*+)(?:,|\Z)",
@@ -50,30 +50,30 @@ _RULE = re.compile(
 
 
 class Obedience(StrEnum):
-    """How far a reservation of a publisher is obeyed."""
+    """How to treat a reservation of a publisher."""
 
     RESPECT = "respect"
-    RECORD = "record"  # it is kept in the provenance, and nothing else
+    RECORD = "record"  # only write it to the provenance
     IGNORE = "ignore"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationPolicy:
-    """How far robots directives and reservations of text and data mining are obeyed.
+    """How to treat robots directives and reservations of text and data mining.
 
-    `agent` is the product token that directives may address us by, in lower case.
+    `agent` is the product token that directives may address, in lower case.
     """
 
     robots: Obedience = Obedience.IGNORE
     tdm: Obedience = Obedience.IGNORE
     signals: Obedience = Obedience.IGNORE
-    # signals that say no to what the crawl is for, as `search=no`
+    # signals that forbid a use of the crawl, such as `search=no`
     unwelcome: frozenset[str] = frozenset()
     agent: str = PRODUCT_TOKEN
 
     @property
     def reads_any(self) -> bool:
-        """Whether reservations are looked for in documents at all."""
+        """Whether documents are searched for reservations."""
         return self.robots is not Obedience.IGNORE or self.tdm is not Obedience.IGNORE
 
 
@@ -85,24 +85,22 @@ class Reservations:
     """The reservations of a publisher for a document."""
 
     directives: tuple[str, ...] = ()  # to robots; some of `DIRECTIVES`, sorted
-    is_expired: bool = False  # the time of `unavailable_after` is over
-    # whether the rights to text and data mining are reserved; None if the publisher
-    # does not say
+    is_expired: bool = False  # the time of `unavailable_after` has passed
+    # whether text and data mining is reserved; None if not declared
     tdm: bool | None = None
-    # URL of the terms on which the rights are granted; unchecked, perhaps empty
+    # URL of the terms under which the rights are granted; unchecked, may be empty
     tdm_policy: str = ""
-    # what robots.txt says of its use, as `search=yes`, sorted
+    # signals of robots.txt for the document, such as `search=yes`, sorted
     signals: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self is not NOTHING and self != NOTHING
 
     def refined(self, other: Self) -> Self:
-        """Return these with others that are stated nearer to the document.
+        """Return these merged with others that are more specific to the document.
 
-        Of robots directives, all hold; of the reservation of text and data mining,
-        what a page says goes before what its header does (TDMRep, "Processing
-        priority").
+        All robots directives apply; for text and data mining, a page overrides its
+        header (TDMRep, "Processing priority").
         """
         if not other:
             return self
@@ -117,7 +115,7 @@ class Reservations:
         )
 
     def under(self, policy: ReservationPolicy) -> Self:
-        """Return those that the policy does not ignore."""
+        """Return the reservations without those that the policy ignores."""
         kept = self
         if policy.robots is Obedience.IGNORE:
             kept = replace(kept, directives=(), is_expired=False)
@@ -128,12 +126,12 @@ class Reservations:
         return kept
 
     def closes(self, policy: ReservationPolicy) -> bool:
-        """Return whether nothing may be taken from the document at all."""
+        """Return whether nothing may be extracted from the document."""
         is_reserved = self.tdm is True and policy.tdm is Obedience.RESPECT
         return is_reserved or self._is_unwelcome(policy)
 
     def _is_unwelcome(self, policy: ReservationPolicy) -> bool:
-        """Return whether signals say no to what the crawl is for."""
+        """Return whether signals forbid a use of the crawl."""
         is_obeyed = bool(self.signals) and policy.signals is Obedience.RESPECT
         return is_obeyed and not policy.unwelcome.isdisjoint(self.signals)
 
@@ -151,7 +149,7 @@ class Reservations:
     ) -> bool:
         """Return whether links of the document are not followed.
 
-        With `wants_nofollow`, links that nobody vouches for are wanted, too.
+        `wants_nofollow` ignores the directive `nofollow`.
         """
         is_nofollow = not wants_nofollow and "nofollow" in self.directives
         is_obeyed = policy.robots is Obedience.RESPECT
@@ -164,10 +162,10 @@ NOTHING: Final = Reservations()
 def read_headers(
     headers: Iterable[tuple[str, str]], policy: ReservationPolicy, *, now: float
 ) -> Reservations:
-    """Return the reservations in the headers of a response that a policy looks for.
+    """Return the reservations in the headers of a response, according to a policy.
 
     Args:
-        headers: those of the names above, one pair per line.
+        headers: with the names above, one pair per line.
         policy: of the crawl.
         now: Unix time.
     """
@@ -190,8 +188,8 @@ def read_directives(
 ) -> Reservations:
     """Return the directives of one line of `X-Robots-Tag`, or of one `<meta>`.
 
-    A name with a colon addresses what follows it in the line to one crawler;
-    directives for others are passed over.
+    A name with a colon addresses the rest of the line to one crawler; directives for
+    others are ignored.
 
     >>> read_directives("otherbot: noindex, nofollow", now=0).directives
     ()
@@ -216,7 +214,7 @@ def read_directives(
 
 
 def read_tdm(value: str) -> bool | None:
-    """Return what `tdm-reservation` says; None if it is neither 1 nor 0."""
+    """Return the value of `tdm-reservation`; None if it is neither 1 nor 0."""
     return {"1": True, "0": False}.get(value.strip())
 
 
@@ -239,12 +237,12 @@ def read_metas(
 
 
 def _iter_ours(value: str, agent: str) -> Iterator[tuple[str, str]]:
-    """Yield the directives meant for everybody or for us, and their values."""
+    """Yield the directives for all crawlers or for us, and their values."""
     is_ours = True
     at = 0
     while at < len(value):
         match = _RULE.match(value, at)
-        if match is None:  # two colons and the like
+        if match is None:  # such as two colons
             at = value.find(",", at) + 1 or len(value)
             continue
         at = match.end()
@@ -258,7 +256,7 @@ def _iter_ours(value: str, agent: str) -> Iterator[tuple[str, str]]:
         if is_ours:
             inner, colon, rest = text.partition(":")
             word = inner.strip().lower()
-            # Old pages separate directives by blanks alone.
+            # Old pages separate directives only by spaces.
             words = [word] if colon else word.split()
             for each in words:
                 yield each, rest.strip()

@@ -1,4 +1,4 @@
-"""Tasks that several callers wait for together."""
+"""Tasks with several waiting callers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class SharedTasks(Generic[T]):
-    """Tasks by name; of each name, one runs at a time.
+    """Tasks by name; at most one runs for each name.
 
-    A caller that is cancelled does not take the task from the others.
+    Cancelling a caller does not cancel the task of the others.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class SharedTasks(Generic[T]):
         return name in self._running
 
     async def run(self, name: str, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of the task of a name, which is started if none runs."""
+        """Return the result of the task with a name; start it if none is running."""
         task = self._running.get(name)
         if task is None:
             task = self._running[name] = asyncio.create_task(start())

@@ -1,4 +1,4 @@
-"""HTTP servers for strangers: connections are few, and all end."""
+"""HTTP servers for untrusted clients: few connections, all with a time limit."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Final
 from aiohttp import web
 
 _MAX_CONNECTIONS: Final = 100
-_CONNECTION_SECS: Final = 15.0  # from its begin to its end
-_UNREAD_MS: Final = 20_000  # for a client that reads nothing of its answer
+_CONNECTION_SECS: Final = 15.0  # from start to end
+_UNREAD_MS: Final = 20_000  # for a client that does not read the response
 _BEGIN_SECS: Final = 1.0  # after which a connection has a socket
 
 
 class BoundedConnections:
-    """Makes the handlers of connections: so many at a time, and none for ever.
+    """Creates the handlers of connections, with limits of number and time.
 
     Args:
         handlers: of aiohttp; its `keepalive_timeout` is the time for a request's head.
-        most: connections at a time; others are closed at once.
-        secs: from the begin of a connection to its end; None: it may be used on.
+        most: number of connections; further ones are closed.
+        secs: from start to end of a connection; None: no limit.
     """
 
     def __init__(self, handlers: web.Server, most: int, secs: float | None) -> None:
@@ -44,7 +44,7 @@ class BoundedConnections:
 
 
 def _end_unread(handler: web.RequestHandler) -> None:
-    """Have the system end a connection whose client reads nothing for a while."""
+    """Let the system end a connection whose client reads nothing for a while."""
     transport = handler.transport
     found = transport and transport.get_extra_info("socket")
     if found and hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -56,11 +56,11 @@ class SmallServer:
     """Server of one function from requests to responses."""
 
     def __init__(
-        self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+        self, respond: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
     ) -> None:
         self._server: asyncio.Server | None = None
         self._handlers = web.Server(
-            answer, keepalive_timeout=0, access_log=None, max_line_size=8190
+            respond, keepalive_timeout=0, access_log=None, max_line_size=8190
         )
 
     async def open(self, host: str, port: int) -> int:
@@ -77,7 +77,7 @@ class SmallServer:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """Answer what is under way, and listen no more."""
+        """Stop listening, and finish current requests."""
         if self._server is not None:
             self._server.close()
         await self._handlers.shutdown(1.0)
@@ -87,5 +87,5 @@ class _Refusal(asyncio.Protocol):
     """A connection beyond the allowed number."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Close the connection at once."""
+        """Close the connection."""
         transport.close()

@@ -1,7 +1,7 @@
 """External sorting of strings: sorted runs are spilled to disk, and merged in one pass.
 
-A piece of each run is held. Entries up to the least of the last entries of the pieces
-are sorted together and handed out; then used up pieces are replaced by the next ones.
+A piece of each run is in memory. Entries up to the smallest last entry of all pieces
+are sorted together and yielded; then consumed pieces are replaced by the next ones.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 _IN_MEMORY_BYTES: Final = 512 * 1024
 _COPY_BYTES: Final = 2**20
-_BLOCK_BYTES: Final = 32 * 1024  # of strings that are compressed together, about
+_BLOCK_BYTES: Final = 32 * 1024  # approximate; of strings compressed together
 _LEVEL: Final = 1
-_STRING_BYTES: Final = 90  # memory of a string beside its length, in list and set
+_STRING_BYTES: Final = 90  # memory of a string besides its length, in list and set
 _LEAST_PIECE_BYTES: Final = 4096
 _MOST_PIECE_BYTES: Final = 2**20
-_OBJECTS: Final = 8  # pieces become objects, which are far larger
+_OBJECTS: Final = 8  # factor by which the objects are larger than their bytes
 
 
 class SpillFile:
-    """Bytes in the order they were added; a few stay in memory."""
+    """Bytes in the order of addition; small ones stay in memory."""
 
     def __init__(self, file: SpooledTemporaryFile[bytes]) -> None:
         self._file = file
         self.n_bytes = 0
 
     def add(self, content: bytes | bytearray | memoryview) -> tuple[int, int]:
-        """Add bytes; return the offsets of begin and end."""
+        """Add bytes; return their start and end offsets."""
         begin = self.n_bytes
         self._file.seek(begin)
         self._file.write(content)
@@ -63,9 +63,9 @@ class SpillFile:
 
 
 class SpillFolder(ExitStack):
-    """Factory of spills in a folder, which closes them on exit.
+    """Factory of spills in a folder; closes them on exit.
 
-    The files are created once they are large, and vanish with the process.
+    Files are created only when they are large, and disappear with the process.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -95,10 +95,10 @@ class StringRun:
         self.piece: list[bytes] = []
 
     def refill(self, n_bytes: int) -> bool:
-        """Read the next piece if none is held; return whether one is held now.
+        """Read the next piece if none is in memory; return whether there is one.
 
         Args:
-            n_bytes: of the piece, about; a block is read in any case.
+            n_bytes: approximate length of the piece; at least a block is read.
         """
         if not self.piece:
             n_read = 0
@@ -119,11 +119,11 @@ class StringRun:
 
 
 class StringSorter:
-    """Strings without NUL, each once, to be read in their order.
+    """Sorts strings without NUL, and removes duplicates.
 
     Args:
-        spill: takes what does not fit in memory.
-        memory_bytes: that the strings may take, about, before and while they are read.
+        spill: for strings that do not fit in memory.
+        memory_bytes: approximate limit of memory, while adding and while reading.
     """
 
     def __init__(self, spill: SpillFile, memory_bytes: int) -> None:
@@ -133,7 +133,7 @@ class StringSorter:
         self._runs: list[StringRun] = []
 
     def add(self, string: bytes) -> None:
-        """Add a string, which may have been added before.
+        """Add a string; duplicates are allowed.
 
         Raises:
             OSError: the disk is full.
@@ -149,7 +149,7 @@ class StringSorter:
         self._n_held_bytes = 0
 
     def sorted(self) -> Iterator[list[bytes]]:
-        """Yield all strings in their order, some at a time.
+        """Yield all strings in order, in lists.
 
         Raises:
             OSError: the disk is full, or cannot be read.
@@ -167,11 +167,11 @@ class StringSorter:
             strings: list[bytes] = []
             for run in live:
                 strings += run.take(bound)
-            strings.sort()  # which knows rising runs: this is a merge
+            strings.sort()  # detects sorted runs, so this is a merge
             yield list(dict.fromkeys(strings))
 
 
 def piece_bytes(memory_bytes: int, n_runs: int) -> int:
-    """Return how much of each run is held while runs are merged."""
+    """Return the size of a piece of each run while runs are merged."""
     size = max(memory_bytes // max(n_runs, 1), _LEAST_PIECE_BYTES)
     return min(size, _MOST_PIECE_BYTES)

@@ -10,11 +10,11 @@ from rdfcrawl.core.errors import safe_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_LAYOUT: Final = re.compile("(\r?\n|\t)")  # of our own, in tables, CSV and TSV
+_LAYOUT: Final = re.compile("(\r?\n|\t)")  # ours, in tables, CSV and TSV
 
 
 def escaped(text: str) -> str:
-    r"""Return text of lines and tabs with all other control characters escaped.
+    r"""Return text with all control characters except line ends and tabs escaped.
 
     >>> escaped("a\tb\x1b[2J\n")
     'a\tb\\x1b[2J\n'
@@ -43,11 +43,11 @@ class _Terminal:
 
 
 def safe_file(file: TextIO) -> TextIO:
-    """Return a file that, if it is a terminal, gets control characters escaped."""
+    """Return a file that escapes control characters if it is a terminal."""
     is_safe = isinstance(file, _Terminal) or not file.isatty()
     return file if is_safe else cast("TextIO", _Terminal(file))
 
 
 def raw_file(file: TextIO) -> TextIO:
-    """Return the file behind a safe one, for colours and carriage returns of ours."""
+    """Return the file behind a safe one, for our colours and carriage returns."""
     return file.file if isinstance(file, _Terminal) else file

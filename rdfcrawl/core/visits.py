@@ -1,4 +1,4 @@
-"""A leased host while its URIs are asked for: what was claimed, and what came of it."""
+"""A leased host during a visit: the claimed URIs, and the results of their requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.core.errors import lasting_reasons
-from rdfcrawl.core.task_records import is_asked_again
+from rdfcrawl.core.task_records import has_own_schedule
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.core.records import Document, Record
 
-_CUT_AGAIN_SECS: Final = 1.0  # what is cut needs some time to clean up
+_CUT_AGAIN_SECS: Final = 1.0  # cancelled code needs some time to clean up
 
 
 class UrlDeferral(NamedTuple):
-    """How long a refused URI waits."""
+    """Time until a refused URI is requested again."""
 
     secs: float
-    is_asked: bool  # its server has asked for that; else it is our own choice
+    is_asked: bool  # by its server; otherwise it is our choice
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Visit:
-    """One leased host with a batch of its URIs, and what came of asking for them.
+    """One leased host with a batch of its URIs, and the results of their requests.
 
     Invariant: when the visit is over, each of `records` is either the `record` of
     one of `documents` (fetched, failed or refused) or the index of one of
@@ -41,70 +41,70 @@ class Visit:
     epoch: int  # fencing number of the lease
     records: tuple[Record, ...]  # as claimed; the order is the frontier's
     delay_secs: float  # least time between two requests to the host
-    failures: int = 0  # visits in a row, before this one, that the host refused
-    down_secs: float = 0.0  # how long ago the first of these failures was
-    suspected: str = ""  # URL that was refused last, if none was answered since
-    is_of_crowd: bool = False  # of very many hosts that take turns with others as one
+    failures: int = 0  # consecutive earlier visits that the host refused
+    down_secs: float = 0.0  # time since the first of these failures
+    suspected: str = ""  # last refused URL, if none has succeeded since
+    is_of_crowd: bool = False  # of very many hosts that share turns
     address: str = ""  # of the host, if it is known by the end of the visit
-    is_borne: bool = False  # what is refused is tried again, however many `failures`
+    ignores_failures: bool = False  # refused URIs are retried despite `failures`
     has_refresher: bool = False  # pages that fail are left to `scrapy refresh`
-    least_delay_secs: float = 0.0  # of all hosts that ask for nothing else
-    # What the settings and robots.txt say, which `delay_secs` may be above; None if it
-    # is what `delay_secs` was at the beginning.
+    least_delay_secs: float = 0.0  # of hosts without a separate delay
+    # Delay by settings and robots.txt, which may be less than `delay_secs`; None if it
+    # is the initial `delay_secs`.
     floor_secs: float | None = None
     open_until: float = 0.0  # monotonic time when its working hours end; 0: never
     claimed_delay_secs: float = 0.0  # `delay_secs`, as the frontier has it
-    # Indexes into `records` still to be asked for. Middlewares may take out what must
-    # not be asked for, and add its document.
+    # Indexes into `records` still to request. Middlewares may remove some, and add
+    # their documents.
     pending: list[int] = field(default_factory=list)
-    documents: list[Document] = field(default_factory=list)  # in the order they came
-    # By index, as the records go back; `retries` is raised of those that were tried.
+    documents: list[Document] = field(default_factory=list)  # in order of arrival
+    # By index, the records that go back; `retries` is increased if they were tried.
     returned: dict[int, Record] = field(default_factory=dict)
-    behind: set[int] = field(default_factory=set)  # of these, what is wanted last
-    # Of these, what is not requested again before a time; other URIs go first.
+    behind: set[int] = field(default_factory=set)  # of these, queued last
+    # Of these, not requested again before a time; other URIs go first.
     deferred: dict[int, UrlDeferral] = field(default_factory=dict)
     # Targets of redirects on other hosts, to be added to the frontier.
     outlinks: list[Record] = field(default_factory=list)
     # URLs on the way to the documents, to be marked as seen.
     known: list[str] = field(default_factory=list)
-    not_before_secs: float = 0.0  # for so long after the visit the host is left alone
-    retry_after_secs: float = 0.0  # for so long the host itself has asked for that
-    has_answered: bool = False  # the host did so once, in this visit or before
-    is_answering: bool = False  # it did so in this visit
-    has_recovered: bool = False  # in this visit, it answered after refusals
-    is_connection_refused: bool = False  # nothing listens on it
-    host_refused: bool = False  # the host did not answer, or said that it is busy
-    refused: str = ""  # URL that was refused in this visit, if none was answered since
-    is_unasked: bool = False  # no record may be asked for: the host is not kept waiting
-    is_only: bool = False  # the host is not visited again: what is refused is final
-    is_put_off: bool = False  # ended by us before it could tell anything about its host
-    is_lost: bool = False  # so is the lease: somebody else may visit the host by now
-    # Monotonic time when the host was asked for robots.txt, if the clock of the host
-    # does not have that yet; else 0.
+    not_before_secs: float = 0.0  # pause of the host after the visit
+    retry_after_secs: float = 0.0  # pause that the host itself requires
+    has_answered: bool = False  # the host has responded, in this visit or before
+    is_answering: bool = False  # it has responded in this visit
+    has_recovered: bool = False  # in this visit, it responded after refusals
+    is_connection_refused: bool = False  # no server listens
+    host_refused: bool = False  # the host did not respond, or reported overload
+    refused: str = ""  # URL refused in this visit, if none has succeeded since
+    is_unrequested: bool = False  # no record may be requested: no pause afterwards
+    is_only: bool = False  # the host is not visited again: refusals are final
+    is_postponed: bool = False  # ended by us before any result about its host
+    is_lost: bool = False  # the lease is lost: another worker may visit the host
+    # Monotonic time of the request for robots.txt, if the clock of the host does not
+    # have it yet; else 0.
     rules_at: float = 0.0
-    step_at: float = 0.0  # monotonic time when the present request or wait began
+    step_at: float = 0.0  # monotonic time when the current request or wait began
     task: asyncio.Task[Any] | None = None  # makes it, or processes its documents
-    is_cut: bool = False  # it must end now; what is not done goes back
+    is_cut: bool = False  # it must end now; unfinished records go back
     cut_at: float = float("-inf")  # monotonic time of the last cancellation
-    # By index, what the frontier has there and nobody can read: a document says so.
+    # By index, unreadable records of the frontier; a document reports each.
     unreadable: dict[int, bytes] = field(default_factory=dict)
-    # Indexes of records that were given up, and may be had another time.
+    # Indexes of records that were given up, and may succeed later.
     failed: list[int] = field(default_factory=list)
-    owed: set[int] = field(default_factory=set)  # of these, what the next run asks for
-    # Whether pages of it count for the quota of their domain, a request each.
+    owed: set[int] = field(default_factory=set)  # of these, for the next run
+    # Whether each request for its pages counts for the quota of their domain.
     is_scheduled: bool = False
-    # Indexes of `returned` that were not asked for.
-    unasked: set[int] = field(default_factory=set)
-    # Of a scheduled visit, by index: what became of records (`frontier/domain_epochs`).
+    # Indexes of `returned` that were not requested.
+    unrequested: set[int] = field(default_factory=set)
+    # Of a scheduled visit, by index: results of records (`frontier/domain_epochs`).
     outcomes: dict[int, str] = field(default_factory=dict)
-    # Of `documents`, the one that is processed; others that it stands for may be in
-    # the pipelines in its place.
+    # The one of `documents` that is being processed; documents that it contains may be
+    # in the pipelines in its place.
     current: Document | None = None
 
     def cut(self) -> None:
-        """End the visit now, whatever it waits for.
+        """End the visit now, even while it waits.
 
-        A cancellation may get lost in a library: call this until the visit has ended.
+        A library may swallow a cancellation: repeat the call until the visit has ended.
         """
         now = monotonic()
         if self.task is not None and now - self.cut_at > _CUT_AGAIN_SECS:
@@ -113,7 +113,7 @@ class Visit:
 
     @contextmanager
     def cuttable(self) -> Iterator[None]:
-        """Let `cut` end what is done within; then it ends without an exception."""
+        """Let `cut` end the context, without an exception."""
         from asyncio import CancelledError, current_task  # noqa: PLC0415 (commands import this without an event loop)
 
         self.task, self.is_cut = current_task(), False
@@ -130,7 +130,7 @@ class Visit:
             self.task = None
 
     def keep_delay(self, secs: float) -> None:
-        """Keep at least a delay that the host asks for."""
+        """Apply a minimum delay that the host requires."""
         self.delay_secs = max(self.delay_secs, secs)
         if self.floor_secs is not None:
             self.floor_secs = max(self.floor_secs, secs)
@@ -138,8 +138,8 @@ class Visit:
     def return_untried(self, index: int) -> None:
         """Return a requested record to the queue that cannot be stored now.
 
-        It loses no try; but it may have marked redirect targets as seen, which are
-        fetched only for records that were tried before.
+        The attempt does not count. But it may have marked redirect targets as seen,
+        which are fetched only for records that were tried before.
         """
         record = self.records[index]
         self.returned[index] = replace(record, retries=max(1, record.retries))
@@ -147,12 +147,12 @@ class Visit:
     def give_up(self, index: int, faults: Sequence[Fault] | None) -> None:
         """Give up a record: for this run, or for good.
 
-        The next run asks for it again if its faults may pass by then, unless something
-        else does so in its time; None says that they are no matter of time.
+        The next run requests it again if its faults may have passed, unless another
+        schedule does. `faults` is None if they cannot pass.
         """
         self.failed.append(index)
         record, lasting = self.records[index], self.lasting_reasons
-        if is_asked_again(record) or (self.has_refresher and record.kind.is_of_url):
+        if has_own_schedule(record) or (self.has_refresher and record.kind.is_of_url):
             return
         if faults and not any(fault.reason in lasting for fault in faults):
             self.owed.add(index)
@@ -169,17 +169,17 @@ class Visit:
         """Return all pending records to the queue."""
         for index in self.pending:
             self.returned.setdefault(index, self.records[index])
-            self.unasked.add(index)
+            self.unrequested.add(index)
         self.pending.clear()
 
     @property
     def rest_secs(self) -> float:
-        """Return how long the host is left alone after the visit, in seconds."""
-        if self.is_unasked:
+        """Return the pause of the host after the visit, in seconds."""
+        if self.is_unrequested:
             return 0.0
         return max(self.delay_secs, self.not_before_secs)
 
     def index(self, document: Document) -> int:
-        """Return the index in the batch of the record of a document."""
+        """Return the index of the record of a document in the batch."""
         record = document.record
         return next(i for i, each in enumerate(self.records) if each is record)

@@ -1,7 +1,7 @@
 """Parse points in time of sitemaps and feeds, with their precision.
 
-A W3C datetime means no more than it says: `2013-01` is all of January. Its end tells
-whether something is over, its begin whether something may be news.
+A W3C datetime is an interval: `2013-01` is all of January. Compare its end to test
+whether something is over, its begin to test whether something may be new.
 
 Source: W3C note "Date and Time Formats" (1997-09-15); RFC 5322 3.3 for RSS 2.0.
 """
@@ -139,7 +139,7 @@ def _of_w3c(found: re.Match[str]) -> PointInTime:
     precision = TimePrecision(1 + sum(parts[name] is not None for name in names))
     month, day = (int(parts[name] or 1) for name in names[:2])
     hour, minute, second = (int(parts[x] or 0) for x in ("hour", "minute", "second"))
-    leap = second == 60  # it is the second before, once more
+    leap = second == 60  # treat it as the second before
     at = datetime(int(parts["year"]), month, day, hour, minute, second - leap, 0, UTC)
     fraction = "" if leap else (parts["fraction"] or "").rstrip("0")
     if precision is TimePrecision.FRACTION and not fraction:

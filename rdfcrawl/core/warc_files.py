@@ -1,7 +1,7 @@
-"""Local WARC files as URLs of a crawl, so that workers share them as they share hosts.
+"""Local WARC files as URLs of a crawl, so that workers share them like hosts.
 
-`warc-file://<digest>/<path>`: the authority stands for the path. Each file thus has a
-lease of its own.
+`warc-file://<digest>/<path>`: the authority is a digest of the path, so each file has a
+separate lease.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def url_of_file(path: Path) -> str:
 
 
 def file_of_url(url: str) -> Path | None:
-    """Return the local file of a URL; None if it is that of something else."""
+    """Return the local file of a URL; None if the URL is not of a local file."""
     parts = urlsplit(url)
     path = Path(unquote(parts.path, errors="surrogateescape"))
     return path if url_of_file(path) == url else None
 
 
 def matching_files(pattern: str) -> list[Path]:
-    """Return the files that a path or a pattern (`*`, `?`, `**`) stands for, sorted."""
+    """Return the files that match a path or a pattern (`*`, `?`, `**`), sorted."""
     if (path := Path(pattern).expanduser()).is_file():
         return [path]
     found = glob(str(path), recursive=True)  # noqa: PTH207  of any folder

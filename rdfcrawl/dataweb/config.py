@@ -1,4 +1,4 @@
-"""What a synthetic Data Web is made of: its size, its mix of nodes, its manners."""
+"""Configuration of a synthetic Data Web: size, mix of nodes, behaviour."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class WebConfig:
         profile: serializations and compressions of dumps.
         rdfa_dir: unpacked RDFa test suite whose pages RDFa nodes serve; empty for
             the pages of this package.
-        latency_ms: every answer is held back so long.
+        latency_ms: delay of every response.
         speed: seconds that pass for evolving nodes in one of ours; with 0, their time
             is only moved on by hand.
         begin: date at the beginning of their time, in ISO 8601; without an offset, it

@@ -47,7 +47,7 @@ class NodeRecall:
 
 @dataclass(slots=True)
 class RecallReport:
-    """What a crawl is worth.
+    """Recall of a crawl.
 
     Attributes:
         nodes: by graph of the truth, without those that have no statements.
@@ -116,7 +116,7 @@ class _Truth:
         self._open = {mask: set(keys) for mask, keys in self._index.items()}
 
     def match(self, quad: ox.Quad) -> bool:
-        """Mark the patterns that a statement fulfils; tell whether there are any."""
+        """Mark the patterns that a statement fulfils; return whether there are any."""
         terms = (quad.subject, quad.predicate, _comparable(quad.object))
         is_known = False
         for mask, keys in self._index.items():
@@ -127,7 +127,7 @@ class _Truth:
         return is_known
 
     def report(self) -> RecallReport:
-        """Count what was found and what was not."""
+        """Count found and missing statements."""
         report = RecallReport({})
         missing = {
             position

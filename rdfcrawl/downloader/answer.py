@@ -110,7 +110,6 @@ class HttpResponse(FetchedResponse):
     cookies: tuple[str, ...] = ()  # lines of `Set-Cookie`
     retry_after: str = ""  # of `Retry-After`, unparsed
     fault: Fault | None = None  # what was wrong below the meaning of the status
-    is_partial: bool = False  # the body is cut off
     # no connection, or no answer: the fault holds for the whole origin
     is_host_fault: bool = False
     errno: int = 0  # of the system's error behind the fault, if there was one

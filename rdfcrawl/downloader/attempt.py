@@ -83,6 +83,5 @@ class RecordAttempt:
             record=self.record,
             url=self.requested[-1] if self.requested else self.record.url,
             response=answer,
-            is_partial=answer.is_partial,
             faults=list(faults),
         )

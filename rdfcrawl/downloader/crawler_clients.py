@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdfcrawl.downloader.schemes.exchange import SchemeExchange
+from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.ftp.exchange import FtpExchange
+    from collections.abc import Awaitable
+
+    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
     from rdfcrawl.downloader.http.exchange import HttpExchange
-    from rdfcrawl.downloader.http.scrapy_exchange import RequestExchange, ScrapyExchange
+    from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.schemes.exchange import FetcherExchange
     from rdfcrawl.downloader.watch import WatchedExchange
+
+
+class RareExchange:
+    """A client that is made, and imported, by its first request."""
+
+    def __init__(self, make: Callable[[], WatchedExchange]) -> None:
+        self._make = make
+        self._made: WatchedExchange | None = None
+
+    def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> Awaitable[HttpResponse]:
+        """See `HttpClient.get`."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made.get(url, ask, turn)
+
+    def flowing(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers make good progress."""
+        return self._made.flowing() if self._made is not None else frozenset()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._made is not None:
+            await self._made.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +57,8 @@ class CrawlerClients:
     """
 
     web: HttpExchange | ScrapyExchange
-    ftp: FtpExchange
-    requests: RequestExchange
+    ftp: RareExchange
+    requests: RareExchange
     fetchers: FetcherExchange
 
     def by_scheme(self, own: Iterable[str]) -> SchemeExchange:
@@ -49,5 +77,5 @@ class CrawlerClients:
         for each in self._all():
             await each.close()
 
-    def _all(self) -> Iterator[WatchedExchange]:
+    def _all(self) -> Iterator[WatchedExchange | RareExchange]:
         yield from (self.web, self.requests, self.ftp, self.fetchers)

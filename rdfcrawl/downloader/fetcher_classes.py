@@ -8,30 +8,24 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import build_from_crawler
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import check_method, load_setting, mapping
+from rdfcrawl.core.options.values import check_method, iter_classes
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
-    from rdfcrawl.uri.schemes import SchemePolicy
 
 
-def fetcher_classes(
-    settings: BaseSettings, schemes: SchemePolicy
-) -> Mapping[str, type]:
-    """Return the class of the fetcher of each scheme of the user's.
+def fetcher_classes(paths: Mapping[str, object]) -> Mapping[str, type]:
+    """Return the classes of fetchers by their schemes.
 
     Raises:
-        ConfigError: it cannot be imported, or is no fetcher.
+        ConfigError: one cannot be imported, or is no fetcher.
     """
-    paths = mapping(settings, "FETCH_SCHEMES")
     found = {}
-    for scheme in sorted(schemes.own):
-        found[scheme] = load_setting("FETCH_SCHEMES", scheme, paths[scheme])
-        where = f"FETCH_SCHEMES: {scheme!r}: {paths[scheme]}"
-        check_method(where, found[scheme], "fetch", 1, kind="async def")
+    for scheme, where, cls in iter_classes("FETCH_SCHEMES", paths):
+        check_method(where, cls, "fetch", 1, kind="async def")
+        found[scheme] = cls
     return found
 
 

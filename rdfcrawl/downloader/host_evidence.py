@@ -87,7 +87,11 @@ class HostEvidence:
     def _is_first_failure(self, attempt: RecordAttempt, origin: str) -> bool:
         """Return whether a failure is the first sign that its origin may fail."""
         is_first = not attempt.record.retries
-        return is_first and self._visit.is_borne and self._may_fail(attempt, origin)
+        return (
+            is_first
+            and self._visit.ignores_failures
+            and self._may_fail(attempt, origin)
+        )
 
     def _may_fail(self, attempt: RecordAttempt, origin: str) -> bool:
         failed = self._failed.get(origin, ())

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import logging
 import resource
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.counting import counted
-from rdfcrawl.core.options.values import integer
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.queue.options import WorkerOptions
 
 logger = logging.getLogger(__name__)
 
 _OWN: Final = 100  # stores, log, Redis, processes that read, libraries that are loaded
 _PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
-_SETTINGS: Final = "CONCURRENT_REQUESTS", "SLOW_VISITS"
 
 
-def hold_to_open_files(settings: BaseSettings) -> None:
-    """Raise the limit of open files to what the crawl needs, or visit fewer hosts."""
-    n_hosts, n_slow = (integer(settings, name, 0) for name in _SETTINGS)
+def held_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOptions:
+    """Raise the limit of open files to what the crawl needs, or visit fewer hosts.
+
+    Args:
+        work: options of the worker.
+        settings: of the crawl, which then say how many visits Scrapy makes.
+    """
+    n_hosts, n_slow = work.visits, work.slow_visits
     wanted = _OWN + _PER_HOST * (n_hosts + n_slow)
     limit = _raised(wanted)
     if limit >= wanted:
-        return
+        return work
     n_possible = max(1, (limit - _OWN) // _PER_HOST)
     n_less = max(1, min(n_hosts, n_possible * n_hosts // max(1, n_hosts + n_slow)))
     logger.warning(
@@ -38,8 +44,8 @@ def hold_to_open_files(settings: BaseSettings) -> None:
         n_less,
         n_possible - n_less,
     )
-    for name, value in zip(_SETTINGS, (n_less, n_possible - n_less), strict=True):
-        settings.set(name, value, priority="cmdline")
+    settings.set("CONCURRENT_REQUESTS", n_less, priority="cmdline")
+    return replace(work, visits=n_less, slow_visits=n_possible - n_less)
 
 
 def _raised(wanted: int) -> int:

@@ -1,31 +1,37 @@
-"""The settings of the fetch, read and checked; its `Accept` headers."""
+"""The settings of the fetch, and its `Accept` headers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.core.options.values import integer, is_on, mapping, number
+from rdfcrawl.core.options import defaults
+from rdfcrawl.core.options.table import (
+    OptionsTable,
+    integer,
+    number,
+    parsed,
+    part,
+    switch,
+    text,
+)
 from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.answer import RequestOptions
 from rdfcrawl.downloader.attempt import FAILING
 from rdfcrawl.downloader.fetcher_classes import fetcher_classes
 from rdfcrawl.downloader.ftp_logins import FtpLogins
 from rdfcrawl.downloader.pace import PaceOptions
-from rdfcrawl.downloader.unread_types import UnreadTypes
-from rdfcrawl.frontier.ignored_options import own_formats
-from rdfcrawl.frontier.queue.options import scheme_policy
-from rdfcrawl.frontier.visiting import HasCrawlOptions
-from rdfcrawl.uri.guard.options import guard_of
+from rdfcrawl.downloader.unread_types import UnreadTypes, media_types
 from rdfcrawl.uri.guard.policy import Guard
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.core.reservations import ReservationPolicy
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.rdf.html.extractors import CustomExtractor
 
 _RDF: Final = (
     "application/n-quads, application/trig, application/n-triples;q=0.95, "
@@ -74,105 +80,136 @@ ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
 """The content codings that `content_encoding` can undo."""
 
 
-KIB: Final = 1024
-MIB: Final = 1024 * KIB
-GIB: Final = 1024 * MIB
+_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchOptions:
+class FetchOptions(OptionsTable):
     """Limits and manners of the fetch; times in seconds, sizes in bytes."""
 
-    user_agent: str
+    user_agent: str = text("USER_AGENT", defaults.USER_AGENT)
+    """how the crawler introduces itself. **Set it to name you and a way to reach you**:
+    a URL or a mail address"""
     spool_dir: Path  # folder of the spool files, shared by the workers of a machine
     accept: Mapping[Kind, str] = field(default_factory=lambda: ACCEPT)
-    # for one GET of a page, from connecting to the last byte
-    timeout_secs: float = 60.0
-    dump_timeout_secs: float = 6 * 3600.0  # the same for a dump
-    first_byte_secs: float = 30.0  # from connecting to the end of the headers
-    # the same for endpoints and portals, which search
-    endpoint_first_byte_secs: float = 600.0
+    timeout_secs: float = number(
+        "DOWNLOAD_TIMEOUT", defaults.DOWNLOAD_TIMEOUT, 0.01, _DAY
+    )
+    """for one request of a page, from connecting to the last byte"""
+    dump_timeout_secs: float = number("DUMP_TIMEOUT_SECS", 6 * 3600.0, 0.01, _DAY * 7)
+    """the same for a dump"""
+    first_byte_secs: float = number("TRANSFER_FIRST_BYTE_SECS", 30.0, 0.01, _DAY)
+    """from connecting to the end of the headers of an answer, whatever is asked for; of
+    FTP, for each reply"""
+    endpoint_first_byte_secs: float = number(
+        "ENDPOINT_FIRST_BYTE_SECS", 600.0, 0.01, _DAY
+    )
+    """the same for portals, and for endpoints that have answered an earlier request:
+    their queries may take long"""
     connect_secs: float = 20.0  # for name lookup, connecting and the TLS handshake
     keep_alive_secs: float = 10.0  # an idle connection is kept so long
-    max_document_bytes: int = 64 * MIB  # longest decoded body of a page
-    max_dump_bytes: int = 50 * GIB  # longest decoded body of a dump
+    max_document_bytes: int = integer("DOWNLOAD_MAXSIZE", defaults.DOWNLOAD_MAXSIZE, 1)
+    """longest body of a page, decompressed; what is beyond it is not read"""
+    max_dump_bytes: int = integer("DUMP_MAXSIZE", 50 * 1024 * 1024 * 1024, 1)
+    """the same for a dump"""
     max_ratio: float = 200.0  # decoded : received, once 1 MiB is decoded
-    spool_bytes: int = 256 * KIB  # a longer body goes to a spool file
-    visit_memory_bytes: int = 64 * MIB  # while open visits hold more, every body does
-    spool_max_bytes: int = 0  # of all spool files; 0 is no limit
-    spool_host_max_bytes: int = 0  # of those of one host; 0 is no limit
-    min_free_bytes: int = 0  # left free on each disk that is written to
-    redirect_limit: int = 5  # redirects on the way to one document, over all hosts
-    # a document is asked for so many times more within its visit, and a host that
-    # refuses is visited so many times more
-    retry_times: int = 2
+    spool_bytes: int = integer("VISIT_SPOOL_BYTES", 256 * 1024, 1)
+    """a longer body goes to a file in `spool`"""
+    visit_memory_bytes: int = integer("VISIT_MEMORY_BYTES", 64 * 1024 * 1024, 0)
+    """bodies that one worker holds in memory; beyond it, all go to files"""
+    spool_max_bytes: int = integer(
+        "SPOOL_MAX_BYTES", 100 * 1024 * 1024 * 1024, 0, unread=0
+    )
+    """such files of one worker, all together; an answer that there is no room for goes
+    back to the queue as it was. 0: no limit"""
+    spool_host_max_bytes: int = integer(
+        "SPOOL_HOST_MAX_BYTES", 60 * 1024 * 1024 * 1024, 0, unread=0
+    )
+    """the same for those of one host; a single answer that is longer is cut there
+    (`too_large`). 0: no limit"""
+    min_free_bytes: int = integer("DISK_MIN_FREE_BYTES", 256 * 1024 * 1024, 0, unread=0)
+    """left free on the disks of `quads`, `provenance`, `spool` and
+    `RESOURCESYNC_FILES`: below that, requests
+    [pause](../explanation/politeness.md#rules-for-all-requests). 0: not before a disk
+    is full"""
+    redirects: bool = switch("REDIRECT_ENABLED", True)
+    redirect_limit: int = integer(
+        "REDIRECT_MAX_TIMES", defaults.REDIRECT_MAX_TIMES, 0, 100
+    )
+    """redirects on the way to one document, over all hosts; `REDIRECT_ENABLED=False` is
+    0"""
+    retry_times: int = integer("RETRY_TIMES", defaults.RETRY_TIMES, 0, 3)
+    """a document is asked for so many times more, and a host that refuses is visited so
+    many times more at least (see `HOST_PATIENCE_SECS`); `RETRY_ENABLED=False` is 0,
+    and no patience"""
     # statuses that may be better the next time
     retry_codes: frozenset[int] = FAILING | {408}
     # statuses that ask for the whole host to be left alone
     busy_codes: frozenset[int] = frozenset({429, 503})
-    verify_certificates: bool = True
-    visit_max_secs: float = 300.0  # no request of a visit starts later than this
-    min_bytes_per_sec: int = KIB  # a slower answer is given up (slow loris)
-    # for which it must have been so
-    min_rate_after_secs: float = 10.0
-    backoff_base_secs: float = 1.0  # first wait after a failure; it doubles with each
+    verify_certificates: bool = switch(
+        "DOWNLOAD_VERIFY_CERTIFICATES", defaults.DOWNLOAD_VERIFY_CERTIFICATES
+    )
+    """refuse hosts whose certificate cannot be verified"""
+    visit_max_secs: float = number("VISIT_MAX_SECS", 300.0, 1, _DAY)
+    """no request of a visit starts after this time; the rest goes back to the queue"""
+    min_bytes_per_sec: int = integer("TRANSFER_MIN_BYTES_PER_SEC", 1024, 0)
+    """a response that comes more slowly is given up"""
+    min_rate_after_secs: float = number("TRANSFER_MIN_RATE_SECS", 10.0, 0.1, _DAY)
+    """time over which that is measured, again and again while the answer comes"""
+    backoff_base_secs: float = number("HOST_BACKOFF_SECS", 5.0, 0.01, 3600, unread=1.0)
+    """first wait for a host that refuses or cannot be reached; it doubles each time, up
+    to an hour"""
     backoff_max_secs: float = 3600.0  # longest wait of that kind
-    retry_after_max_secs: float = 6 * 3600.0  # longest `Retry-After` that is obeyed
-    pace: PaceOptions = field(default_factory=PaceOptions)
+    retry_after_max_secs: float = number(
+        "RETRY_AFTER_MAX_SECS", 6 * 3600.0, 0, _DAY * 30
+    )
+    """longest `Retry-After` that is obeyed: a host that asks for more is asked again
+    then"""
+    pace: PaceOptions = part(PaceOptions)
     with_scrapy: bool = False  # Scrapy's downloader does the requests
     guard: Guard = field(default_factory=Guard)
+    ignored_types: tuple[str, ...] = parsed(
+        "IGNORED_MEDIA_TYPES",
+        None,
+        media_types,
+        allowed="media types, `*` at the end of one",
+    )
+    """responses of these types are not received beyond their headers; unset, a
+    [built-in list](../explanation/politeness.md#skipped-files). An empty
+    value: all are received"""
     # responses whose bodies are not received
     unread: UnreadTypes = field(default_factory=UnreadTypes)
     # classes of the user's, by the schemes that they are for
     fetchers: Mapping[str, type] = field(default_factory=dict)
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings, *, spool_dir: Path) -> Self:
-        """Read the settings.
+    def of(
+        cls,
+        settings: BaseSettings,
+        crawl: CrawlOptions,
+        extractors: Iterable[CustomExtractor] = (),
+    ) -> Self:
+        """Read the settings of a crawl, whose other options are known.
 
         Raises:
-            ConfigError: one is out of range.
+            ConfigError: one is wrong.
         """
-        timeout = number(settings, "DOWNLOAD_TIMEOUT", 0.01, 86_400)
-        redirects = integer(settings, "REDIRECT_MAX_TIMES", 0, 100)
-        retries = integer(settings, "RETRY_TIMES", 0, 3)
-        return cls(
-            user_agent=str(settings.get("USER_AGENT")),
-            spool_dir=spool_dir,
-            timeout_secs=timeout,
-            dump_timeout_secs=number(settings, "DUMP_TIMEOUT_SECS", 0.01, 86_400 * 7),
-            first_byte_secs=number(settings, "TRANSFER_FIRST_BYTE_SECS", 0.01, 86_400),
-            endpoint_first_byte_secs=number(
-                settings, "ENDPOINT_FIRST_BYTE_SECS", 0.01, 86_400
+        read = cls.read(settings, spool_dir=crawl.paths.spool)
+        retries, redirects = crawl.work.retries, read["redirects"]
+        formats, has_magic = crawl.formats, any(each.magic for each in extractors)
+        read |= {
+            "connect_secs": min(20.0, read["timeout_secs"]),
+            "redirect_limit": read["redirect_limit"] if redirects else 0,
+            "retry_times": read["retry_times"] if retries else 0,
+            "with_scrapy": crawl.work.with_scrapy,
+            "guard": crawl.guard,
+            "fetchers": fetcher_classes(crawl.fetchers),
+            "accept": accept_also(formats.media_types),
+            "unread": UnreadTypes.of(
+                read["ignored_types"], formats, has_magic=has_magic
             ),
-            min_bytes_per_sec=integer(settings, "TRANSFER_MIN_BYTES_PER_SEC", 0),
-            min_rate_after_secs=number(settings, "TRANSFER_MIN_RATE_SECS", 0.1, 86_400),
-            connect_secs=min(20.0, timeout),
-            max_document_bytes=integer(settings, "DOWNLOAD_MAXSIZE", 1),
-            max_dump_bytes=integer(settings, "DUMP_MAXSIZE", 1),
-            spool_bytes=integer(settings, "VISIT_SPOOL_BYTES", 1),
-            visit_memory_bytes=integer(settings, "VISIT_MEMORY_BYTES", 0),
-            spool_max_bytes=integer(settings, "SPOOL_MAX_BYTES", 0),
-            spool_host_max_bytes=integer(settings, "SPOOL_HOST_MAX_BYTES", 0),
-            min_free_bytes=integer(settings, "DISK_MIN_FREE_BYTES", 0),
-            redirect_limit=redirects if is_on(settings, "REDIRECT_ENABLED") else 0,
-            retry_times=retries if is_on(settings, "RETRY_ENABLED") else 0,
-            backoff_base_secs=number(settings, "HOST_BACKOFF_SECS", 0.01, 3600),
-            retry_after_max_secs=number(
-                settings, "RETRY_AFTER_MAX_SECS", 0, 86_400 * 30
-            ),
-            pace=PaceOptions(
-                factor=number(settings, "DELAY_FACTOR", 0, 100),
-                max_secs=number(settings, "DELAY_MAX_SECS", 0, 3600),
-            ),
-            verify_certificates=is_on(settings, "DOWNLOAD_VERIFY_CERTIFICATES"),
-            visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
-            with_scrapy=is_on(settings, "FETCH_WITH_SCRAPY"),
-            guard=guard_of(settings),
-            fetchers=fetcher_classes(settings, scheme_policy(settings)),
-            accept=accept_also(own_formats(settings).media_types),
-            unread=UnreadTypes.from_settings(settings, has_magic=_has_magic(settings)),
-        )
+        }
+        return cls(**read)
 
     def ask(self, kind: Kind) -> RequestOptions:
         """Return how a URI of `kind` is asked for."""
@@ -202,35 +239,6 @@ class FetchOptions:
             timeout_secs=self.timeout_secs,
             first_byte_secs=self.first_byte_secs,
         )
-
-
-def _has_magic(settings: BaseSettings) -> bool:
-    """Return whether an extractor of the user's is selected by first bytes."""
-    if not mapping(settings, "EXTRACTORS"):  # as of most
-        return False
-    from rdfcrawl.rdf.extraction.options import custom_extractors  # noqa: PLC0415
-
-    return any(each.magic for each in custom_extractors(settings))
-
-
-class HasFetchOptions(HasCrawlOptions, Protocol):
-    """Options of a spider, as far as the fetch knows them."""
-
-    @property
-    def fetch(self) -> FetchOptions:
-        """Limits and manners of the fetch."""
-
-    @property
-    def folders(self) -> Sequence[Path]:
-        """Folders that the crawl writes to."""
-
-    @property
-    def ftp_logins(self) -> FtpLogins:
-        """Logins of FTP servers."""
-
-    @property
-    def reservation_policy(self) -> ReservationPolicy:
-        """Which reservations of publishers are obeyed."""
 
 
 def ftp_logins() -> FtpLogins:

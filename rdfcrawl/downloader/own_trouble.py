@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, StoreFault
+from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, passing_fault
 from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.system_errors import errno_of, look_up
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.clock import ClockCheck
     from rdfcrawl.downloader.host_delay import InterruptibleSleep
     from rdfcrawl.downloader.spool import Spool
@@ -137,19 +138,26 @@ class OwnTrouble:
             task = self._waits[trouble] = asyncio.create_task(self._wait(trouble))
         return task
 
-    def bear(self, fault: StoreFault) -> None:
-        """Pause until what could not be written may be tried again."""
+    def pause_if_local_failure(self, error: BaseException, visit: Visit | None) -> bool:
+        """Pause if this machine has refused to write; return whether so.
+
+        Args:
+            error: that ended the processing of a document.
+            visit: of the document. Its host is put off, unless a store has failed:
+                then other writes are undone, and leave room.
+        """
+        fault = passing_fault(error)
+        if fault is None:
+            return False
         has_files = errno_of(fault) not in NO_FILES
         self.begin(LocalTrouble.DISK if has_files else LocalTrouble.DESCRIPTORS)
+        if fault is not error and visit is not None:
+            least = self._spool.put_off_secs
+            visit.not_before_secs = max(visit.not_before_secs, least)
+        return True
 
-    @property
-    def put_off_secs(self) -> float:
-        """How long a host waits whose document did not fit on the disk."""
-        return self._spool.put_off_secs
-
-    @property
     def keeps_from_writing(self) -> bool:
-        """Whether stores would be tried in vain."""
+        """Return whether stores would refuse data now."""
         return (
             LocalTrouble.DISK in self._waits or LocalTrouble.DESCRIPTORS in self._waits
         )
@@ -159,9 +167,8 @@ class OwnTrouble:
         while self._waits:
             await asyncio.shield(next(iter(self._waits.values())))
 
-    @property
     def is_pausing(self) -> bool:
-        """Whether no request is made for now."""
+        """Return whether no request is made for now."""
         return bool(self._waits)
 
     async def look_at_disk(self) -> None:
@@ -254,7 +261,7 @@ class BearingExchange:
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
-        if self._trouble.is_pausing:
+        if self._trouble.is_pausing():
             turn.end()
             await self._trouble.all_pass()
             if self._trouble.is_stopping or not await turn.again():

@@ -9,16 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from rdfcrawl.core.options.table import OptionsTable, number
+
 _CLOSE: Final = 1.05  # to the wanted delay, and as good as that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaceOptions:
+class PaceOptions(OptionsTable):
     """How the delay of a host follows its responses."""
 
-    # times that a response took, for which the host is left alone; 0: however slow
-    factor: float = 0.0
-    max_secs: float = 30.0  # longest delay of this kind
+    factor: float = number("DELAY_FACTOR", 0.0, 0, 100)
+    """a host is left alone at least so many times as long as its last response took;
+    see [pace](../explanation/politeness.md#rules-for-all-requests). 0: however
+    slow it is"""
+    max_secs: float = number("DELAY_MAX_SECS", 30.0, 0, 3600)
+    """longest delay of that kind, and of hosts that fail, whose delay doubles with each
+    failure"""
 
 
 def next_delay(

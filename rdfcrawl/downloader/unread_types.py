@@ -6,19 +6,19 @@ Their bodies are not received.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.core.formats import FORMATS, file_name
+from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.records import Kind
-from rdfcrawl.frontier.ignored_options import own_formats
 from rdfcrawl.frontier.queue.url_kind import kind_of
 from rdfcrawl.rdf.sniffing import media_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from scrapy.settings import BaseSettings
+    from rdfcrawl.core.options.own_formats import OwnFormats
 
 IGNORED_MEDIA_TYPES: Final = (
     *("image/*", "audio/*", "video/*", "font/*"),
@@ -63,27 +63,13 @@ class UnreadTypes:
     has_magic: bool = False  # such a class is selected by the first bytes
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings, *, has_magic: bool = False) -> Self:
-        """Read `IGNORED_MEDIA_TYPES`; raise `ConfigError` for a wrong entry."""
-        names, begins = set[str](), set[str]()
-        listed: Iterable[str] = IGNORED_MEDIA_TYPES
-        if settings.get("IGNORED_MEDIA_TYPES") is not None:
-            listed = settings.getlist("IGNORED_MEDIA_TYPES")
-        for given in listed:
-            name = str(given).strip().lower()
-            if "/" not in name or "*" in name[:-1]:
-                raise ConfigError(
-                    f"IGNORED_MEDIA_TYPES: {given!r}: must be a media type, or the"
-                    " beginning of one and an asterisk"
-                )
-            if name.endswith("*"):
-                begins.add(name[:-1])
-            else:
-                names.add(name)
-        own = own_formats(settings)
+    def of(
+        cls, ignored: Iterable[str], own: OwnFormats, *, has_magic: bool = False
+    ) -> Self:
+        """Return the types of `IGNORED_MEDIA_TYPES`, unless the user's classes do."""
         return cls(
-            names=frozenset(names),
-            begins=tuple(sorted(begins)),
+            names=frozenset(name for name in ignored if name[-1] != "*"),
+            begins=tuple(sorted(name[:-1] for name in ignored if name[-1] == "*")),
             read=frozenset(own.media_types),
             read_extensions=own.extensions,
             has_magic=has_magic,
@@ -113,3 +99,19 @@ class UnreadTypes:
         """Return whether a file has the name of RDF, of an archive or of the user's."""
         is_dump = kind_of(url) is Kind.DUMP
         return is_dump or file_name(url).endswith(self.read_extensions)
+
+
+def media_types(name: str, value: Any) -> tuple[str, ...]:
+    """Return media types, or their beginnings with a `*`; a built-in list for None.
+
+    Raises:
+        ConfigError: an entry is something else.
+    """
+    found = IGNORED_MEDIA_TYPES if value is None else texts(value)
+    for given in found:
+        if "/" not in given or "*" in given[:-1]:
+            raise ConfigError(
+                f"{name}: {given!r}: must be a media type, or the beginning of one and"
+                " an asterisk"
+            )
+    return tuple(each.lower() for each in found)

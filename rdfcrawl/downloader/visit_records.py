@@ -151,8 +151,8 @@ class VisitRecords:
         """Leave the host alone: for a while, or for this batch for good."""
         visit = self.visit
         visit.host_refused = True
-        is_borne = visit.is_borne and not self._is_lasting()
-        is_last = self._has_tried and not is_borne
+        ignores_failures = visit.ignores_failures and not self._is_lasting()
+        is_last = self._has_tried and not ignores_failures
         wait_secs = own_secs = self._backoff_secs(0 if is_last else visit.failures)
         if self.retry_after_secs is not None:
             wait_secs = min(self.retry_after_secs, self.options.retry_after_max_secs)
@@ -168,7 +168,7 @@ class VisitRecords:
                 self.finish(attempt)
             else:  # others come first the next time
                 deferral = UrlDeferral(wait_secs, is_asked) if is_tried else None
-                self._put_back(attempt, counts=not is_borne, deferral=deferral)
+                self._put_back(attempt, counts=not ignores_failures, deferral=deferral)
 
     def _settle_deferred(self, attempt: RecordAttempt, *, is_dead: bool) -> None:
         """Put back a record that was refused, unless it was so too often.
@@ -178,7 +178,7 @@ class VisitRecords:
         """
         visit, refusal, record = self.visit, attempt.refusal, attempt.record
         is_own = record.kind in ADAPTING or (refusal is not None and refusal.is_own)
-        if visit.is_only or not (visit.is_borne or self.options.retry_times):
+        if visit.is_only or not (visit.ignores_failures or self.options.retry_times):
             is_last = True
         elif is_dead or not (is_own or record.retries):
             is_last = False
@@ -186,7 +186,7 @@ class VisitRecords:
             is_last = record.retries >= max(1, self.options.retry_times)
         else:
             visit.host_refused = True
-            is_last = self._has_tried and not visit.is_borne
+            is_last = self._has_tried and not visit.ignores_failures
         if is_last:
             attempt.best = attempt.best or self._unanswered(attempt)
             self.finish(attempt)
@@ -262,7 +262,7 @@ class VisitRecords:
         if deferral is not None:
             self.visit.deferred[attempt.index] = deferral
         if best is None and not attempt.requested:
-            self.visit.unasked.add(attempt.index)
+            self.visit.unrequested.add(attempt.index)
 
     def _backoff_secs(self, n_failures: int) -> float:
         return backoff_secs(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.downloader.parts import UnfitPart
-from rdfcrawl.frontier.request_turns import NotSentError
+from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
@@ -203,6 +203,12 @@ class WatchedExchange:
 
     def __init__(self, options: FetchOptions) -> None:
         self._watch = TimeoutWatchdog(options)
+
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `HttpClient.get`."""
+        raise NotImplementedError
 
     def flowing(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.options import CrawlPaths
 from rdfcrawl.frontier.redis.client_settings import named_redis
-from rdfcrawl.stores.log.location import crawl_folder
+from rdfcrawl.stores.log.location import CrawlLocation
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -19,17 +19,16 @@ def begun_crawl(settings: BaseSettings) -> str:
     Raises:
         ConfigError: there is none on this machine, or there are several.
     """
-    if crawl_id := settings.get("CRAWL_ID"):
-        name = str(crawl_id)
-    else:
-        folder = crawl_folder(settings)
+    location = CrawlLocation.from_settings(settings)
+    folder, name = location.folder, location.crawl_id
+    if not name:
         found = (*folder.glob("*/quads"), *folder.glob("*/frontier"))
         names = sorted({path.parent.name for path in found})
         if len(names) != 1:
             there = f"there are {', '.join(names)}" if names else "there is none here"
             raise ConfigError(f"CRAWL_DIR={folder}: say -s CRAWL_ID=NAME; {there}")
         (name,) = names
-    paths = CrawlPaths.from_settings(settings, name)
+    paths = CrawlPaths(folder / name)
     if named_redis(settings) is None and not paths.frontier.exists():
         raise ConfigError(
             f"CRAWL_ID={name}: no crawl of this name has begun in"

@@ -24,8 +24,8 @@ from rdfcrawl.frontier.redis.client import (
     find_primaries,
     server_facts,
 )
-from rdfcrawl.frontier.redis.cluster import ClusterClient, ConnectionHooks
 from rdfcrawl.frontier.redis.embedded import EmbeddedServer, ensure_server
+from rdfcrawl.frontier.redis.primaries import ConnectionHooks, ManyPrimaries
 from rdfcrawl.frontier.redis.refusals import (
     WorkerRefusedError,
     explain,
@@ -146,7 +146,7 @@ class FrontierConnection:
 
     async def _reconnect(self) -> None:
         redis = self.frontier.redis
-        if isinstance(redis, ClusterClient):
+        if isinstance(redis, ManyPrimaries):
             await redis.reconnect()
         else:
             await redis.connection_pool.disconnect(inuse_connections=False)
@@ -160,7 +160,7 @@ class FrontierConnection:
 
 def _has_heirs(redis: Redis) -> bool:
     """Return whether other servers take over from one that fails."""
-    return isinstance(redis, ClusterClient | SentinelClient)
+    return isinstance(redis, ManyPrimaries | SentinelClient)
 
 
 def _opening_tries(redis: Redis) -> RetryWhileAway:

@@ -7,14 +7,11 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.counting import counted
-from rdfcrawl.core.options.defaults import STORE
-from rdfcrawl.stores.options import store_uri
+from rdfcrawl.stores.options import SEGMENTS
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.queue.frontier_client import Frontier
     from rdfcrawl.frontier.queue.options import CrawlOptions
@@ -24,9 +21,7 @@ logger = logging.getLogger(__name__)
 KEY: Final = "logs"  # in Redis: the places where workers have written
 
 
-async def lost_logs(
-    frontier: Frontier, options: CrawlOptions, settings: BaseSettings
-) -> list[str]:
+async def lost_logs(frontier: Frontier, options: CrawlOptions) -> list[str]:
     """Return a line for each log of this machine that was deleted or moved away.
 
     Called before a worker opens its store. The crawl will not fetch these documents
@@ -44,7 +39,7 @@ async def lost_logs(
         for name in ("document/stored", "document/seen"):
             total[name] = total.get(name, 0) + figures.get(name, 0)
     lines = []
-    if store_uri(settings) == STORE:
+    if options.stores.uri == SEGMENTS:
         lines += _line(paths.quads, int(total.get("document/stored", 0)), "statements")
     lines += _line(paths.provenance, int(total.get("document/seen", 0)), "provenance")
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from redis.exceptions import RedisError
 from scrapy.core.scheduler import BaseScheduler, Scheduler
@@ -44,8 +44,8 @@ def request_scheduler(crawler: Crawler) -> BaseScheduler:
     if settings.get("DUPEFILTER_CLASS") == _FILTER_OF_SCRAPY:
         settings.set("DUPEFILTER_CLASS", _FILTER, "cmdline")
     try:
-        scheduler = SharedScheduler.from_settings(settings)
+        scheduler: BaseScheduler = SharedScheduler.from_settings(settings)
     except (RedisError, ImportError, TypeError, ValueError) as error:
         raise ConfigError(f"REDIS_URL={describe(url)}: {one_line(error)}") from error
-    scheduler.stats = crawler.stats
+    cast("Any", scheduler).stats = crawler.stats
     return scheduler

@@ -1,1 +1,1 @@
-"""The start of crawls and workers, and their messages."""
+"""Start crawls and workers, and write their messages."""

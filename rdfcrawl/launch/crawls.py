@@ -1,4 +1,4 @@
-"""The start of a crawl from a command: the checks before, the messages after."""
+"""Start a crawl from a command: checks before the crawl, messages after it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import gc
 import logging
 import re
 import sys
-from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
 from scrapy import Spider, signals
 from scrapy.addons import AddonManager
@@ -24,20 +25,23 @@ from rdfcrawl.core.options import defaults
 from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+    import argparse
+
+    from scrapy.settings import BaseSettings, Settings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.frontier.queue.options import CrawlPaths
-    from rdfcrawl.pipelines.spider_options import SpiderOptions
+    from rdfcrawl.launch.progress.options import CheckedCrawl, ExitCodes
+    from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
     from rdfcrawl.stores.followers.supervision import FollowerProcesses
     from rdfcrawl.stores.log.background import BackgroundCompaction
+    from rdfcrawl.stores.options import StoreOptions
 
 logger = logging.getLogger(__name__)
 
-# They list versions and components at every start. A log file has it all, and so has
-# a terminal with `-L DEBUG`.
-_TALKATIVE = (
+# These list versions and components at every start. They appear only in a log file, or
+# on a terminal with `-L DEBUG`.
+_VERBOSE_LOGGERS = (
     "scrapy.addons",
     "scrapy.crawler",
     "scrapy.middleware",
@@ -47,62 +51,54 @@ _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
 _is_secret: Final = re.compile(r"PASS|SECRET|TOKEN|ACCESS_KEY").search
 _NEXT_SETTING: Final = ",\n '"  # between settings in a list of Scrapy
 _SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc")
-_TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
+_FAILURE_LOGGERS = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
 
 
 def prepare_process(settings: BaseSettings) -> None:
-    """Set what belongs to the process, not to a spider, before a crawl of ours.
+    """Configure the process for one of our crawls.
 
-    A terminal is spared Scrapy's account of itself.
+    On a terminal, Scrapy's lists of components and settings are hidden.
     """
     raise_gc_thresholds()
-    # libuv's loop is the quicker one.
+    # libuv's loop is faster.
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
     install_json_logs(settings)
     logging.getLogger("scrapy.crawler").addFilter(_without_secrets)
     if settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
-        for name in _TALKATIVE:  # not by level: Scrapy resets levels
+        for name in _VERBOSE_LOGGERS:  # not by level: Scrapy resets levels
             logging.getLogger(name).addFilter(_is_no_list)
 
 
-def run_crawl(
-    process: CrawlerProcessBase,
-    spider: type[RdfSpider],
-    arguments: Mapping[str, str],
-) -> int:
-    """Crawl to the end; return the exit code."""
-    from rdfcrawl.frontier.queue.options import CrawlPaths
+def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
+    """Run a crawl to its end; return the exit code."""
     from rdfcrawl.frontier.queue.worker_drains import DRAINED
-    from rdfcrawl.launch.progress.describing import CrawlDescribing
-    from rdfcrawl.launch.progress.stopping import StoppableCrawler
     from rdfcrawl.stores.identity import mark_finished
 
     reasons: list[str] = []
-    crawler = StoppableCrawler(
-        spider, process.settings, init_reactor=isinstance(process, CrawlerProcess)
-    )
+    crawler, options = checked.crawler, checked.options
+    stores = options.crawl.stores
 
     def note_reason(reason: str) -> None:
         reasons.append(reason)
 
     crawler.signals.connect(note_reason, signals.spider_closed)
-    gc.disable()  # nothing of what a crawl begins with is garbage
-    crawler.signals.connect(_collect_what_comes, signals.spider_opened)
+    gc.disable()  # objects created at the start of a crawl are not garbage
+    crawler.signals.connect(_start_gc, signals.spider_opened)
     refusal = _Refusal()
-    for told_by in _TELL_OF_FAILURES:
-        logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
-    crawl_id = crawler.settings.get("CRAWL_ID") or spider.name
-    paths = CrawlPaths.from_settings(crawler.settings, str(crawl_id))
-    followers = _followers(crawler.settings, paths.root)
-    compaction = _compaction(crawler.settings, paths.root)
-    task = process.crawl(crawler, **arguments)
+    for name in _FAILURE_LOGGERS:
+        logging.getLogger(name).addFilter(refusal.is_worth_showing)
+    root = options.crawl.paths.root
+    followers = _followers(stores, root, crawler.settings)
+    compaction = _compaction(stores, root)
+    process.settings = crawler.settings  # otherwise it would restore its settings
+    task = process.crawl(crawler, **checked.arguments)
     if isinstance(task, asyncio.Task):
         task.add_done_callback(refusal.note_end)
     process.start()
-    _collect_what_comes()  # of all there is, the exit frees what it can
+    _start_gc()  # exempt existing objects: exit frees them without a collection
     if reasons == ["finished"]:
-        mark_finished(paths.quads)
+        mark_finished(options.crawl.paths.quads)
     if compaction is not None:
         compaction.finish()
     if followers is not None:
@@ -112,37 +108,50 @@ def run_crawl(
     if refusal.error is not None:
         fail(str(refusal.error))
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
-        CrawlDescribing.from_settings(crawler.settings).describe_ended(paths.root)
-    return _exit_code(reasons, crawler)
+        checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
+    return _exit_code(reasons, crawler, checked.launch.codes)
 
 
-def _collect_what_comes() -> None:
-    """Look for garbage from now on, but not in what is there, which takes 0.1 s."""
+def page_if_wanted(
+    opts: argparse.Namespace, checked: CheckedCrawl
+) -> AbstractContextManager[None]:
+    """Serve the page of a crawl while it runs, if `--page` is given."""
+    if not opts.page:
+        return nullcontext()
+    from rdfcrawl.launch.progress.page_process import serving_page
+
+    return serving_page(opts, checked.crawler.settings, checked.options.crawl)
+
+
+def _start_gc() -> None:
+    """Collect only future garbage: a scan of existing objects takes 0.1 s."""
     gc.freeze()
     gc.enable()
 
 
-def _followers(settings: BaseSettings, root: Path) -> FollowerProcesses | None:
-    if not settings.get("STORES"):
+def _followers(
+    stores: StoreOptions, root: Path, settings: BaseSettings
+) -> FollowerProcesses | None:
+    if not stores.followers:
         return None
     from rdfcrawl.stores.followers.supervision import FollowerProcesses
 
-    return FollowerProcesses.begin(root, settings)
+    dumps = settings.getbool("STATS_DUMP")
+    return FollowerProcesses.begin(root, stores, dumps=dumps)
 
 
-def _compaction(settings: BaseSettings, root: Path) -> BackgroundCompaction | None:
-    if not settings.get("COMPACTION_SECS"):
+def _compaction(stores: StoreOptions, root: Path) -> BackgroundCompaction | None:
+    if not stores.compaction_secs:
         return None
     from rdfcrawl.stores.log.background import BackgroundCompaction
 
-    return BackgroundCompaction.begin(root, settings)
+    return BackgroundCompaction.begin(root, stores.compaction_secs)
 
 
-def _exit_code(reasons: list[str], crawler: Crawler) -> int:
+def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
     from rdfcrawl.frontier.own_faults import DOCUMENTS
     from rdfcrawl.frontier.queue.worker_drains import DRAINED
     from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES
-    from rdfcrawl.launch.progress.options import ExitCodes
     from rdfcrawl.uri.guard.operator import EXIT_CODE
 
     if reasons not in (["finished"], [DRAINED]):
@@ -151,15 +160,13 @@ def _exit_code(reasons: list[str], crawler: Crawler) -> int:
     if stats.get("guard/seeds"):
         return EXIT_CODE
     failed = stats.get("frontier/failed") or stats.get("frontier/owed")
-    return ExitCodes.from_settings(crawler.settings).of(
-        has_failed=bool(failed), has_own_faults=bool(stats.get(DOCUMENTS))
-    )
+    return codes.of(has_failed=bool(failed), has_own_faults=bool(stats.get(DOCUMENTS)))
 
 
 def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
     """Return the spiders of a project, including those of add-ons.
 
-    The settings stay as they are: Scrapy has add-ons change them once.
+    The settings are not changed: Scrapy lets add-ons change them once.
     """
     if settings.get("ADDONS"):
         settings = settings.copy()
@@ -168,9 +175,9 @@ def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
 
 
 def load_addons(settings: BaseSettings) -> None:
-    """Have the add-ons of a project add their spiders to its settings.
+    """Let the add-ons of a project add their spiders to its settings.
 
-    Exit with 2 and one line if there is no such add-on.
+    Exit with 2 and one line if an add-on does not exist.
     """
     from rdfcrawl.core.options.values import load_setting, mapping
 
@@ -183,13 +190,13 @@ def load_addons(settings: BaseSettings) -> None:
 
 
 def is_ours(spider: type[Spider]) -> TypeGuard[type[RdfSpider]]:
-    """Return whether a spider is a subclass of ours, without an import of ours."""
+    """Return whether a spider is a subclass of ours, without importing ours."""
     base = sys.modules.get("rdfcrawl.spiders.base")
     return base is not None and issubclass(spider, base.RdfSpider)
 
 
 def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
-    """Exit with 2 and one line if there is no spider of this name."""
+    """Exit with 2 and one line if there is no spider with this name."""
     names = loader.list()
     if spider in names:
         return
@@ -208,79 +215,68 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
 
 
 def check_operator(
-    spider: type[RdfSpider], arguments: dict[str, str], settings: BaseSettings
-) -> BaseSettings:
-    """Return the settings with those of a spider.
+    spider: type[RdfSpider],
+    arguments: dict[str, str],
+    settings: BaseSettings,
+    process: CrawlerProcessBase | None = None,
+) -> CheckedCrawl:
+    """Return a crawl with parsed and checked arguments and settings.
 
-    Exit with 2 and one line if an argument or a setting is wrong.
+    Exit with 2 and one line if one of them is wrong.
     """
-    from rdfcrawl.core.options.conflicts import check_components
-    from rdfcrawl.core.options.merging import apply_defaults
-    from rdfcrawl.downloader.archive_options import check_archive
-    from rdfcrawl.frontier.arguments.crawl import checked_quota
+    from rdfcrawl.core.options.table import options_of
     from rdfcrawl.frontier.queue.options import WORKER
-    from rdfcrawl.launch.progress.describing import CrawlDescribing
-    from rdfcrawl.launch.progress.options import ExitCodes, ProgressOptions
-    from rdfcrawl.pipelines.discover import link_policy_class
-    from rdfcrawl.pipelines.spider_options import SpiderOptions
-    from rdfcrawl.rdf.extraction.options import ExtractOptions
-    from rdfcrawl.stores.options import segment_limits, store_class
+    from rdfcrawl.launch.progress.options import CheckedCrawl, LaunchOptions
+    from rdfcrawl.launch.progress.stopping import StoppableCrawler
+    from rdfcrawl.pipelines.spider_options import prepared
 
-    given, settings = settings, settings.copy()
     try:
-        spider.update_settings(settings)
-        apply_defaults(settings)  # if a subclass has an `update_settings` of its own
-        parsed = spider.accepts().parse(spider.given(arguments, settings))
-        options = SpiderOptions.from_settings(
-            settings, spider.name, quota=checked_quota(parsed)
-        ).introduced(settings)
-        ExtractOptions.from_settings(settings)
-        ExitCodes.from_settings(settings)
-        segment_limits(settings)
-        check_archive(settings)
-        store_class(settings)
-        if settings.get("STORES") and settings.get(WORKER) is None:
-            _tell_secrets(settings)
-        if parsed.shapes is not None and settings.get(WORKER) is None:
-            _follow_with_shapes(parsed.shapes, options.crawl.paths, settings, given)
-        if settings.get("STORES"):
-            _check_followers(settings, parsed.shapes)
-        link_policy_class(settings)
-        ProgressOptions.from_settings(settings)
-        CrawlDescribing.from_settings(settings)
-        check_components(settings)
-        _check_named(parsed, options)
+        crawler = StoppableCrawler(
+            spider,
+            cast("Settings", settings),
+            init_reactor=isinstance(process, CrawlerProcess),
+        )
+        ready = spider.prepare(crawler, arguments)
+        if crawler.settings.get(WORKER) is None:
+            ready = prepared[crawler] = _with_shapes(ready, crawler.settings)
+        stores = ready.options.crawl.stores
+        stores.store_class()
+        if stores.followers:
+            _check_followers(stores, ready.arguments.shapes)
+        _check_named(ready.arguments, ready.options)
+        return CheckedCrawl(
+            crawler=crawler,
+            arguments=arguments,
+            given=ready.given,
+            options=ready.options,
+            launch=options_of(crawler, LaunchOptions),
+        )
     except ConfigError as error:
         fail(str(error))
-    return settings
 
 
-def _tell_secrets(settings: BaseSettings) -> None:
-    """Tell which passwords of stores stand on the command line."""
-    from rdfcrawl.stores.followers.options import exposed_secrets
+def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> PreparedSpider:
+    """Add a SHACL judge if there are shapes; warn of exposed passwords."""
+    stores, shapes = ready.options.crawl.stores, ready.arguments.shapes
+    if stores.followers:
+        from rdfcrawl.stores.followers.options import exposed_secrets
 
-    for line in exposed_secrets(settings):
-        sys.stderr.write(f"{program()}: {line}\n")
-
-
-def _follow_with_shapes(
-    shapes: Path, paths: CrawlPaths, *all_settings: BaseSettings
-) -> None:
-    """Add a judge to the stores that follow the crawl."""
-    from rdfcrawl.core.options.values import mapping
-
-    stores = dict(mapping(all_settings[0], "STORES"))
-    stores.setdefault(f"shapes:{shapes}", {"report": str(paths.root / "shapes")})
-    for settings in all_settings:
-        settings.set("STORES", stores, "cmdline")
+        for line in exposed_secrets(settings, stores.followers):
+            sys.stderr.write(f"{program()}: {line}\n")
+    if shapes is None:
+        return ready
+    report = str(ready.options.crawl.paths.root / "shapes")
+    followers = {f"shapes:{shapes}": {"report": report}, **stores.followers}
+    options = ready.options.followed_by(replace(stores, followers=followers))
+    return replace(ready, options=options)
 
 
-def _check_followers(settings: BaseSettings, shapes: Path | None) -> None:
-    """Raise `ConfigError` if a store is wrong; of shapes, it names the argument."""
+def _check_followers(stores: StoreOptions, shapes: Path | None) -> None:
+    """Raise `ConfigError` if a store is wrong; for shapes, name the argument."""
     from rdfcrawl.stores.followers.options import follower_plans
 
     try:
-        follower_plans(settings)
+        follower_plans(stores)
     except ConfigError as error:
         raise ConfigError(
             str(error).removeprefix(f"STORES=shapes:{shapes}: ")
@@ -289,15 +285,13 @@ def _check_followers(settings: BaseSettings, shapes: Path | None) -> None:
 
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     """Raise `ConfigError` if the guard refuses a URL of the command line."""
-    from rdfcrawl.frontier.arguments.crawl import check_schemes
-    from rdfcrawl.frontier.arguments.parsers import NAMED
+    from rdfcrawl.frontier.arguments.crawl import NAMED
     from rdfcrawl.uri.guard.operator import looked_up_refusal
 
-    check_schemes(arguments, options.crawl.schemes.of_seeds)
     for name in ("seeds", *NAMED):
         urls = getattr(arguments, name)
         if isinstance(urls, tuple) and urls:
-            # Behind a proxy, it is the proxy that looks names up.
+            # With a proxy, the proxy resolves names.
             refusal = looked_up_refusal(
                 urls, options.fetch.guard, looks_up=not options.fetch.with_scrapy
             )
@@ -324,18 +318,18 @@ def _is_no_list(record: logging.LogRecord) -> bool:
 
 
 class _Refusal:
-    """An error of the operator that shows only when the crawl begins (Redis, say).
+    """An operator error that appears only when the crawl begins, such as for Redis.
 
-    One line tells `error` instead of the tracebacks that come of it.
+    One line with `error` replaces the tracebacks that it causes.
     """
 
     def __init__(self) -> None:
         self.error: ConfigError | None = None
 
     def note_end(self, crawl: asyncio.Task[None]) -> None:
-        """Store the error that ended the crawl, if the operator has to correct it.
+        """Store the error that ended the crawl, if the operator can correct it.
 
-        Any other is told here: nobody else looks at what the task has raised.
+        Other errors are logged here, since the exception of the task is not read.
         """
         error = None if crawl.cancelled() else crawl.exception()
         if isinstance(error, ConfigError):
@@ -343,10 +337,10 @@ class _Refusal:
         elif isinstance(error, RdfcrawlError):
             logger.critical("%s", error)
         elif error is not None:
-            logger.critical("the crawl has not begun", exc_info=error)
+            logger.critical("the crawl did not begin", exc_info=error)
 
-    def is_no_consequence(self, record: logging.LogRecord) -> bool:
-        """Return whether a log record is worth showing."""
+    def is_worth_showing(self, record: logging.LogRecord) -> bool:
+        """Return False for error records that follow an operator error."""
         error = record.exc_info[1] if record.exc_info else None
         while error is not None and self.error is None:
             if isinstance(error, ConfigError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.request import fingerprint
 
-from rdfcrawl.frontier.queue.options import normal_form_of
+from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.uri import BadUri, is_of_web, requestable
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class UriFingerprinter:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the fingerprinter of a crawler."""
-        return cls(normal_form_of(crawler.settings))
+        return cls(CrawlOptions.one(crawler.settings, "normal_form"))
 
     def fingerprint(self, request: Request) -> bytes:
         """Return 20 bytes, the same for requests that count as one."""

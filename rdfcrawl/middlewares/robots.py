@@ -13,10 +13,10 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import is_asyncio_available
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
-from rdfcrawl.core.options.values import is_on
 from rdfcrawl.downloader.retry_policy import parse_retry_after
 from rdfcrawl.downloader.robots.answers import RobotsResponse
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.uri import BadUri, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of
@@ -149,7 +149,7 @@ class RobotsMiddleware:
         settings = self._crawler.settings
         agent = settings.get("ROBOTSTXT_USER_AGENT") or settings.get("USER_AGENT")
         options = RobotsOptions(
-            agent=str(agent), obeys_delay=is_on(settings, "ROBOTSTXT_CRAWL_DELAY")
+            agent=str(agent), obeys_delay=RobotsSettings.one(settings, "obeys_delay")
         )
         keeper = await self._keeper()
         return RobotsCache(self._fetch, options, keeper=keeper, count=self._count)
@@ -157,7 +157,9 @@ class RobotsMiddleware:
     async def _keeper(self) -> RulesKeeper | None:
         settings = self._crawler.settings
         session = getattr(self._crawler.spider, "session", None)
-        if not (session or settings.get("REDIS_URL") or settings.get("REDIS_HOST")):
+        from rdfcrawl.frontier.redis.client_settings import named_redis
+
+        if not session and named_redis(settings) is None:
             return None
         from rdfcrawl.middlewares.shared_rules import SharedRules
 

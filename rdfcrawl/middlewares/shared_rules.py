@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.downloader.robots.cache import RobotsOptions
 from rdfcrawl.frontier.queue.frontier_client import Frontier
-from rdfcrawl.frontier.queue.kept_robots import KeptRobots, keeping_options
+from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.options import FrontierOptions
+from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
 from rdfcrawl.frontier.redis.client import async_client, find_primaries
 from rdfcrawl.frontier.redis.program import MIN_VERSION
 from rdfcrawl.frontier.redis.retry import RedisRetry
@@ -44,7 +45,8 @@ class SharedRules:
         Raises:
             ConfigError: a setting of the connection is wrong.
         """
-        options = keeping_options(settings, first_secs=RobotsOptions().put_off_secs)
+        first_secs = RobotsOptions().put_off_secs
+        options = KeepingOptions.from_settings(settings, first_secs=first_secs)
         if session is not None:
             return cls(session.kept_robots(options))
         redis = async_client(settings)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.duplicates.copies import (
     FOLLOWED,
+    NO_LIMITS,
     ComparedDocument,
     CopyJudge,
     CopyLimits,
@@ -14,7 +15,6 @@ from rdfcrawl.analysis.duplicates.copies import (
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Decision, Fault
 from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.options.values import integer, is_on
 from rdfcrawl.rdf.fingerprints import Fingerprint
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.uri import host_of, registered_domain
@@ -23,26 +23,10 @@ from rdfcrawl.uri.traps import form_of
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from scrapy.settings import BaseSettings
-
     from rdfcrawl.core.records import Document
     from rdfcrawl.frontier.session import CrawlSession
 
 _NO_LINKS: Final[frozenset[bytes]] = frozenset()
-
-
-def copy_limits(settings: BaseSettings) -> CopyLimits:
-    """Read the limits; raise `ConfigError` for a value out of range.
-
-    Without facts there is nothing to compare documents by, and no limit.
-    """
-    limits = CopyLimits(
-        integer(settings, "TRAP_COPIES_PER_HOST", 0),
-        integer(settings, "TRAP_COPIES_PER_DOMAIN", 0),
-        integer(settings, "TRAP_COPIES_PER_ADDRESS", 0),
-        integer(settings, "TRAP_NEAR_COPIES", 0),
-    )
-    return limits if is_on(settings, "FACTS") else CopyLimits(0, 0, 0, 0)
 
 
 class CopiedPages:
@@ -51,7 +35,7 @@ class CopiedPages:
     def __init__(self, session: CrawlSession, limits: CopyLimits) -> None:
         self._session = session
         self.judge = CopyJudge(limits, self._place_of)
-        self.has_limits = limits != CopyLimits(0, 0, 0, 0)
+        self.has_limits = limits != NO_LIMITS
 
     def _place_of(self, host: str) -> tuple[str, str]:
         return registered_domain(host), self._session.addresses.address_of(host)
@@ -62,7 +46,7 @@ class CopiedPages:
         if not facts.text_hash:
             return
         is_first = self.judge.is_first(facts.text_hash)
-        may_be_near = not document.n_quads and document.reading.format is HTML
+        may_be_near = not _n_stored(document) and document.reading.format is HTML
         if not is_first or may_be_near or facts.is_error_page:
             self.judge.note(_compared(document))
 
@@ -89,13 +73,13 @@ class CopiedPages:
 
         compared = _compared(document)
         verdict = self.judge.judge(compared, links, digest=digest, leads_on=leads_on)
-        rejected = self._session.ingest.rejected
+        rejected = self._session.links.rejected
         if verdict.reason is not None:
             rejected.of_copy += len(links)
             detail = f"{counted(len(links), 'link')} of one of very many copies"
             document.faults.append(Fault(verdict.reason, detail))
             urls = [link.decode(errors="replace") for link in links]
-            self._session.note_decision(Decision.OF_COPY, urls, document.url)
+            self._session.links.note_decision(Decision.OF_COPY, urls, document.url)
         elif verdict.is_last:
             rejected.of_copy_later += len(links)
         return verdict
@@ -107,7 +91,11 @@ def _compared(document: Document) -> ComparedDocument:
         host_of(document.url),
         Fingerprint(facts.text_hash, facts.sketch, facts.n_shingles),
         document.reading.format is HTML,
-        document.n_quads,
+        _n_stored(document),
         facts.n_images,
         facts.is_error_page,
     )
+
+
+def _n_stored(document: Document) -> int:
+    return 0 if document.withheld else document.n_quads

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.pipelines.items import harvesting_spider
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
-from rdfcrawl.stores.options import segment_limits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.errors import StoreFault
     from rdfcrawl.frontier.queue.decisions import DecisionLog
-    from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 
 
@@ -25,7 +24,7 @@ class DecisionLogPipeline:
     """Pipeline without items, to log decisions when stores are flushed."""
 
     def __init__(
-        self, spider: VisitingSpider, limits: SegmentLimits, stats: StatsCollector
+        self, spider: HarvestingSpider, limits: SegmentLimits, stats: StatsCollector
     ) -> None:
         self._spider, self._stats = spider, stats
         self._segments = PipelineSegments(spider.options.crawl.paths.decisions, limits)
@@ -38,10 +37,10 @@ class DecisionLogPipeline:
         Raises:
             NotConfigured: no decisions are logged.
         """
-        spider = visiting_spider(crawler)
+        spider = harvesting_spider(crawler)
         if not spider.options.crawl.decisions.share:
             raise NotConfigured
-        pipeline = cls(spider, segment_limits(crawler.settings), crawler.stats)
+        pipeline = cls(spider, spider.options.crawl.stores.segments, crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 

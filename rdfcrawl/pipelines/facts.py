@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.core.options.values import is_on
 from rdfcrawl.core.records import Document
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.fingerprints import content_hash, content_hash_of
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class FactsPipeline:
             ConfigError: the setting is no truth value.
             NotConfigured: no facts are wanted.
         """
-        if not is_on(crawler.settings, "FACTS"):
+        if not harvesting_spider(crawler).options.extract.wants_facts:
             raise NotConfigured
         return cls()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.commands import BaseRunSpiderCommand
 
-from rdfcrawl.core.console import fail, tell_interrupts
+from rdfcrawl.core.console import fail, report_interrupts
 from rdfcrawl.core.options.merging import apply_feed_formats
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class FeedsCommand(BaseRunSpiderCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of Scrapy."""
-        tell_interrupts()
+        report_interrupts()
         super().add_options(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -1,30 +1,36 @@
-"""The settings of a spider: those of all rooms, each read and checked by its own.
-
-Settings of extraction, stores and progress are read by their users: the pipelines and
-the extension.
-"""
+"""The settings of a spider: those of all rooms up to the pipelines."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+from weakref import WeakKeyDictionary
 
+from rdfcrawl.analysis.duplicates.copies import NO_LIMITS, CopyLimits
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import is_on
+from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, switch
+from rdfcrawl.core.options.values import check_method, load_setting
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
+from rdfcrawl.downloader.archive_options import ArchiveSettings
+from rdfcrawl.downloader.open_files import held_to_open_files
 from rdfcrawl.downloader.options import FetchOptions, ftp_logins
-from rdfcrawl.downloader.robots.options import reservation_policy
+from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.sources.harvest.options import HarvestOptions
 from rdfcrawl.uri.schemes import NO_SCHEMES
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.reservations import ReservationPolicy
     from rdfcrawl.downloader.ftp_logins import FtpLogins
+    from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
+    from rdfcrawl.rdf.links.policy import EveryLink
+    from rdfcrawl.stores.options import StoreOptions
 
 # Pages of the software in default values: nobody there knows of the crawl.
 SOFTWARE: Final = ("https://github.com/rdfcrawl/rdfcrawl", "https://scrapy.org")
@@ -36,24 +42,52 @@ _has_address = re.compile(
 _has_page = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE).search
 
 
+def link_policy_class(name: str, path: Any) -> type[EveryLink]:
+    """Return the class that chooses among the links of documents.
+
+    Raises:
+        ConfigError: there is none, or it is no policy.
+    """
+    found = load_setting(name, "class", path)
+    check_method(f"{name}={path}", found, "choose", 2)
+    return cast("type[EveryLink]", found)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpiderOptions:
-    """The options of one spider in one worker."""
+class SpiderOptions(OptionsTable):
+    """The options of one spider in one worker, which are read once in a crawl."""
 
     crawl: CrawlOptions
     fetch: FetchOptions
     harvest: HarvestOptions
+    extract: ExtractOptions
     ftp_logins: FtpLogins
+    robots: RobotsSettings = part(RobotsSettings)
     reservation_policy: ReservationPolicy
+    archive: ArchiveSettings = part(ArchiveSettings)
+    copies: CopyLimits = part(CopyLimits)
+    same_contents: int = integer("SAME_CONTENT_MAX", 100_000, 0, 100_000_000)
+    """contents of which Redis remembers the first URL, so that the provenance can say
+    [which documents are the same](provenance.md#same-content); 0: it does not say so"""
+    link_policy: type[EveryLink] = parsed(
+        "LINK_POLICY_CLASS", "rdfcrawl.rdf.links.policy.EveryLink", link_policy_class
+    )
+    """class that chooses among the links that `follow` finds; see [a policy of your
+    own](spiders.md#link-policies-of-your-own)"""
+    needs_contact: bool = switch("CONTACT_REQUIRED", True)
+    """a crawl without a contact in `USER_AGENT` keeps to `GUARD_ALLOW_NETS`, and does
+    not start if there are none; see
+    [politeness](../explanation/politeness.md#before-your-first-crawl)"""
 
     @classmethod
     def from_settings(
         cls,
         settings: BaseSettings,
-        spider: str,
+        spider: str = "",
         *,
         budget: CrawlBudget = NO_BUDGET,
         quota: int = 0,
+        **given: Any,
     ) -> Self:
         """Read the settings for a spider, whose name is the default of `CRAWL_ID`.
 
@@ -61,13 +95,17 @@ class SpiderOptions:
             ConfigError: a value is not what it must be; one line that names it.
         """
         crawl = CrawlOptions.from_settings(settings, spider, budget=budget, quota=quota)
-        return cls(
-            crawl=crawl,
-            fetch=FetchOptions.from_settings(settings, spool_dir=crawl.paths.spool),
-            harvest=HarvestOptions.from_settings(settings),
-            ftp_logins=ftp_logins(),
-            reservation_policy=reservation_policy(settings),
-        )
+        extract = ExtractOptions.from_settings(settings, formats=crawl.formats)
+        fetch = FetchOptions.of(settings, crawl, extract.custom)
+        read = cls.read(settings, crawl=crawl, extract=extract, fetch=fetch, **given)
+        read |= {
+            "harvest": HarvestOptions.of(settings, crawl, fetch),
+            "ftp_logins": ftp_logins(),
+            "reservation_policy": read["robots"].policy,
+        }
+        if not extract.wants_facts:  # there is nothing to compare documents by
+            read["copies"] = NO_LIMITS
+        return cls(**read)
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -83,14 +121,23 @@ class SpiderOptions:
         """Return the options of a crawl without schemes of the user's."""
         return replace(self, crawl=replace(self.crawl, schemes=NO_SCHEMES))
 
-    def introduced(self, settings: BaseSettings) -> SpiderOptions:
+    def followed_by(self, stores: StoreOptions) -> SpiderOptions:
+        """Return these options with other stores."""
+        return replace(self, crawl=replace(self.crawl, stores=stores))
+
+    def held_to_open_files(self, settings: BaseSettings) -> SpiderOptions:
+        """Return these options, with fewer visits if few files may be open."""
+        work = held_to_open_files(self.crawl.work, settings)
+        return replace(self, crawl=replace(self.crawl, work=work))
+
+    def introduced(self) -> SpiderOptions:
         """Return these options; without a contact, the crawl keeps to its own networks.
 
         Raises:
             ConfigError: it has no networks of its own.
         """
         agent = self.fetch.user_agent
-        if not is_on(settings, "CONTACT_REQUIRED") or names_contact(agent):
+        if not self.needs_contact or names_contact(agent):
             return self
         guard = self.fetch.guard
         if not guard.allow_nets:
@@ -117,3 +164,24 @@ def names_contact(user_agent: str) -> bool:
     for page in SOFTWARE:
         user_agent = user_agent.replace(page, "")
     return bool(_has_address(user_agent) or _has_page(user_agent))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSpider:
+    """The arguments and options of a spider.
+
+    Attributes:
+        accepts: the arguments that its class takes.
+        given: the texts of those that are given.
+        arguments: their values.
+        options: the values of the settings.
+    """
+
+    accepts: ArgumentSet
+    given: dict[str, str]
+    arguments: CrawlArguments
+    options: SpiderOptions
+
+
+# A command reads them before the crawl, as a check; the spider of the crawler follows.
+prepared: WeakKeyDictionary[Crawler, PreparedSpider] = WeakKeyDictionary()

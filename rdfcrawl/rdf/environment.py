@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import NeedsSandbox
+from rdfcrawl.core.options.table import OptionsTable, integer, number
 from rdfcrawl.rdf.context_sources import ContextSource, NoContexts
 
 if TYPE_CHECKING:
@@ -14,15 +15,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParseLimits:
+class ParseLimits(OptionsTable):
     """Limits on one document; statements before a limit are kept."""
 
     doc_bytes: int = 16 * 2**30
     n_quads: int = 1_000_000_000  # statements written
-    literal_bytes: int = 2**20  # length of one statement, mostly of its literal
-    n_errors: int = 10_000  # bad statements skipped before reading ends
-    secs: float = 30.0  # CPU seconds of a child process per document
-    secs_per_mb: float = 1.0  # additional seconds per megabyte (10^6 bytes)
+    literal_bytes: int = integer("RDF_LITERAL_MAX_BYTES", 1024 * 1024, 1)
+    """longest statement, in effect its literal; a longer one is left out"""
+    n_errors: int = 10_000  # bad statements skipped before the rest is given up
+    secs: float = number("RDF_PARSE_SECS", 30.0, 0.1, 86_400)
+    """CPU time for a document that is read in a child process, and one second more for
+    each megabyte of it and of what it gives"""
+    secs_per_mb: float = 1.0  # additional seconds for each megabyte (10^6 bytes)
 
 
 DEFAULT_LIMITS = ParseLimits()

@@ -23,13 +23,12 @@ from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.encoding import MARK_BYTES
 from rdfcrawl.rdf.iris import mended_reference, mended_token
 from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, LexicalScreen, OpenToken
-from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
-from rdfcrawl.rdf.rdflib_reading import MAX_BYTES, is_worth_trying, read_with_rdflib
 from rdfcrawl.rdf.statements import StatementReader
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadChunk
+    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
+    from rdfcrawl.rdf.n3 import FormulaMarker
     from rdfcrawl.rdf.output import QuadOutput
     from rdfcrawl.rdf.text import DocumentText
 
@@ -142,7 +141,7 @@ class ParserFallback:
         self._before = self._log.snapshot()
         self._begin = self._output.mark()
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Yield the chunks of the output.
 
         Raises:
@@ -153,17 +152,21 @@ class ParserFallback:
             self._attempt = self._statements()
             yield from self._read()
             return
-        if self._format in _OF_RDFLIB and self._text.gather(MAX_BYTES):
+        if self._format in _OF_RDFLIB and self._is_small():
             yield from self._read_by_rdflib_at_last()
         else:
             yield from self._read_twice()
 
-    def _read(self) -> Iterator[QuadChunk]:
+    def _is_small(self) -> bool:
+        from rdfcrawl.rdf.rdflib_reading import MAX_BYTES
+
+        return self._text.gather(MAX_BYTES)
+
+    def _read(self) -> Iterator[QuadLines]:
         """Yield the output of the current attempt."""
         attempt = self._attempt
-        lexical, marker = LexicalScreen(), FormulaMarker()
-        is_n3 = self._format is formats.N3
-        screens = [marker.feed] if is_n3 else []
+        lexical, marker = LexicalScreen(), self._formula_marker()
+        screens = [marker.feed] if marker else []
         if self._mends:
             mended = RepairScreen(self._log, self._output.drop_marked)
             screens.insert(0, mended.feed)
@@ -171,10 +174,12 @@ class ParserFallback:
                 screens.insert(1, lexical.feed)
         with self._text.open(self._log, *screens) as text:
             blocks = attempt.read(text, reopen=self._reopen)
-            if is_n3:
+            if marker:
+                from rdfcrawl.rdf.n3 import without_formulas
+
                 blocks = without_formulas(blocks, marker, self._log)
             # The graphs of N3 are formulas, and are left out.
-            has_graphs = self._format.has_graphs and not is_n3
+            has_graphs = self._format.has_graphs and not marker
             yield from self._output.chunks(blocks, has_graphs=has_graphs)
             if attempt.error and not attempt.is_lenient:
                 self._text.drain()
@@ -184,18 +189,27 @@ class ParserFallback:
             self._log.note(Reason.SYNTAX, self._error)
             attempt.error, attempt.n_before = self._error, attempt.n_read
             self.is_partial = True
-        if marker.has_quantifiers:
+        if marker and marker.has_quantifiers:
             self._log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
             self.is_partial = True
 
+    def _formula_marker(self) -> FormulaMarker | None:
+        """Return a screen for the formulas of N3; None for other formats."""
+        if self._format is not formats.N3:
+            return None
+        from rdfcrawl.rdf.n3 import FormulaMarker
+
+        return FormulaMarker()
+
     def _reopen(self) -> BinaryIO:
         """Reopen the text to locate errors; its faults were logged before."""
-        screens = [FormulaMarker().feed] if self._format is formats.N3 else []
+        marker = self._formula_marker()
+        screens = [marker.feed] if marker else []
         if self._mends:
             screens.insert(0, RepairScreen(FaultLog(), lambda: None).feed)
         return self._text.open_stream(FaultLog(), *screens)
 
-    def _read_twice(self) -> Iterator[QuadChunk]:
+    def _read_twice(self) -> Iterator[QuadLines]:
         """Yield the output of the strict parser, after an error of the lenient one."""
         strict = self._attempt = self._statements(ends_at_error=True)
         yield from self._read()
@@ -217,8 +231,8 @@ class ParserFallback:
         if not is_turtle and (gained or self._log.count(Reason.BAD_TERM)):
             self._log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
 
-    def _read_by_rdflib_at_last(self) -> Iterator[QuadChunk]:
-        held: list[QuadChunk] = []
+    def _read_by_rdflib_at_last(self) -> Iterator[QuadLines]:
+        held: list[QuadLines] = []
         n_bytes = 0
         chunks = self._read_twice()
         try:
@@ -240,6 +254,8 @@ class ParserFallback:
 
     def _lines_of_rdflib(self) -> list[str] | None:
         """Return the statements after rewinding the output; None if rdflib fails."""
+        from rdfcrawl.rdf.rdflib_reading import is_worth_trying, read_with_rdflib
+
         document = self._text.load(FaultLog())
         if not is_worth_trying(document, self._format):
             return None

@@ -113,7 +113,7 @@ class NormalStatements(NamedTuple):
         lines: sorted.
         sums: CRC-32 of the lines.
         is_about_itself: the document is the subject of all and occurs nowhere else, and
-            there is no blank node, so that normalization changed no line.
+            there is no blank node, so normalization changed no line.
     """
 
     text: bytes

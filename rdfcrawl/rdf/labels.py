@@ -2,7 +2,7 @@
 
 The parser keeps labels of the document, which clash between documents, and assigns
 random ones to unlabelled nodes, which differ in every crawl. Here the n-th blank node
-of a document is `_:b<hash of its URL>n<n>`, so that an unchanged document results in
+of a document is `_:b<hash of its URL>n<n>`, so an unchanged document results in
 unchanged bytes.
 """
 
@@ -17,7 +17,7 @@ from hashlib import blake2b
 # document then differ between crawls.
 MAX_NUMBERED = 2**18
 
-# Literals of canonical N-Quads contain no line break, so that a blank node is found by
+# Literals of canonical N-Quads contain no line break, so a blank node is found by
 # its position in the line: a subject at the beginning; object and graph at the end, not
 # followed by a quotation mark, unlike a label in a literal: `"see _:b"@en .`,
 # `"_:b <c"^^<http://d> .` The constant prefix `_:` comes first to speed up the search.

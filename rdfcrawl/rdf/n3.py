@@ -1,7 +1,7 @@
 """Read the RDF part of Notation 3, without its logic.
 
 A formula quotes statements without stating them; a variable stands for anything. The
-parser puts the statements of a formula in a graph named by a blank node, so that
+parser puts the statements of a formula in a graph named by a blank node, so
 `without_formulas` can remove these statements, and all about the formula.
 `FormulaMarker` inserts a statement into each formula, to reveal the label of formulas
 without statements.

@@ -9,7 +9,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
 
 MAX_KEY_CHARS: Final = 400
-# SPARQL 1.1, 19.2: escapes are decoded before the query is parsed, so that an escaped
+# SPARQL 1.1, 19.2: escapes are decoded before the query is parsed, so an escaped
 # `>` would end the IRI; some implementations also decode them after `\\`.
 _BAD_TEXT: Final = re.compile(r"[\\\ud800-\udfff\x00]")
 

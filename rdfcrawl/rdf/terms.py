@@ -53,7 +53,7 @@ def resource(name: str, scope: str = "") -> str:
 def literal(text: str, *, datatype: str = "", language: str = "") -> str:
     r"""Return a literal as a term; lone surrogates become U+FFFD.
 
-    Control characters are escaped, so that the lines are safe on terminals.
+    Control characters are escaped, so the lines are safe on terminals.
 
     >>> literal('a "b"', language="en")
     '"a \\"b\\""@en'

@@ -84,8 +84,8 @@ class DocumentText:
         return text
 
     def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
-        passes_by, file = self._source.passes_by, self._source.open()
-        if passes_by:
+        is_stream, file = self._source.is_stream, self._source.open()
+        if is_stream:
             self._passing = file
         stream = Utf8Stream(
             file,
@@ -127,7 +127,7 @@ class XmlScreen:
     """Screen of nesting depth and of entity declarations that expand or are external.
 
     The RDF/XML parser expands internal entities, wherever the document declares them.
-    Ontologies use them to shorten namespaces, so that declarations of a short text are
+    Ontologies use them to shorten namespaces, so declarations of a short text are
     accepted, and all others refused before parsing.
 
     The depth is counted, not parsed: the rest of a comment that spans two blocks counts

@@ -32,7 +32,7 @@ _MAX_GRAPH_NAMES: Final = 8  # of one graph: each repeats the statements
 # Of one tag or declaration: the XML parser buffers it.
 _MAX_TOKEN_BYTES: Final = 4 * 2**20
 
-# Parents of elements. Terms only contain text, so that there are at most four levels.
+# Parents of elements. Terms only contain text, so there are at most four levels.
 _PARENTS = {
     "graph": frozenset({"TriX"}),
     "triple": frozenset({"graph"}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
     from rdfcrawl.frontier.arguments.stored import CrawlMember
+    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.frontier.visiting import SpiderServices
     from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
-    from rdfcrawl.pipelines.spider_options import SpiderOptions
+    from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
+    from rdfcrawl.rdf.links.policy import EveryLink
     from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
@@ -100,53 +103,79 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.core.options.merging import apply_defaults
+        from rdfcrawl.core.options.conflicts import iter_warnings
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
-        from rdfcrawl.downloader.open_files import hold_to_open_files
-        from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
         from rdfcrawl.pipelines.items import adapt_documents
-        from rdfcrawl.pipelines.spider_options import SpiderOptions
-        from rdfcrawl.rdf.extraction.options import ExtractOptions
 
         adapt_documents()
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
-        if not crawler.settings.frozen:  # a subclass may not have called `super()`
-            apply_defaults(crawler.settings, wants_pipelines=not is_onlooker)
-        accepts = cls.accepts()
-        given = cls.given(kwargs, crawler.settings)
-        arguments = accepts.parse(given)
+        ready = cls.prepare(crawler, kwargs, is_onlooker=is_onlooker)
+        options = ready.options
         if crawler.crawling:
-            hold_to_open_files(crawler.settings)
-        options = SpiderOptions.from_settings(
-            crawler.settings,
-            cls.name,
-            budget=arguments.budget,
-            quota=checked_quota(arguments),
-        )
-        if not cls.makes_documents:  # Scrapy's downloader has no fetchers
-            options = options.of_web()
-        check_schemes(arguments, options.crawl.schemes.of_seeds)
-        if is_onlooker:
-            ExtractOptions.from_settings(crawler.settings)
-        else:
-            options = options.introduced(crawler.settings)
-        passed = {name: kwargs[name] for name in accepts.passed & kwargs.keys()}
+            options = options.held_to_open_files(crawler.settings)
+        passed = ready.accepts.passed & kwargs.keys()
         spider = super().from_crawler(
-            crawler, *args, arguments=arguments, options=options, **passed
+            crawler,
+            *args,
+            arguments=ready.arguments,
+            options=options,
+            **{name: kwargs[name] for name in passed},
         )
         spider.options = replace(
             options, crawl=options.crawl.of_spider(spider, crawler.settings)
         )
-        spider.member = cls.member_of(given)
+        spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
         spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
-        if not spider.is_onlooker:
-            from rdfcrawl.core.options.conflicts import check_components, iter_warnings
-
-            check_components(crawler.settings)
-            for line in iter_warnings(crawler.settings, cls):
+        if not is_onlooker:
+            with_scrapy = options.fetch.with_scrapy
+            for line in iter_warnings(crawler.settings, cls, with_scrapy=with_scrapy):
                 logger.warning("%s", line)
         return spider
+
+    @classmethod
+    def prepare(
+        cls,
+        crawler: Crawler,
+        arguments: Mapping[str, object],
+        *,
+        is_onlooker: bool = False,
+    ) -> PreparedSpider:
+        """Return the arguments and options for a crawler, which are read once.
+
+        Raises:
+            ConfigError: one of them is wrong.
+        """
+        from rdfcrawl.core.options.conflicts import check_components
+        from rdfcrawl.core.options.merging import apply_defaults, has_defaults
+        from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
+        from rdfcrawl.pipelines.spider_options import (
+            PreparedSpider,
+            SpiderOptions,
+            prepared,
+        )
+
+        if crawler in prepared:
+            return prepared[crawler]
+        settings, accepts = crawler.settings, cls.accepts()
+        # A subclass may not have called `super().update_settings`.
+        if not (settings.frozen or has_defaults(settings)):
+            apply_defaults(settings, wants_pipelines=not is_onlooker)
+        given = cls.given(arguments, settings)
+        parsed = accepts.parse(given)
+        options = SpiderOptions.from_settings(
+            settings, cls.name, budget=parsed.budget, quota=checked_quota(parsed)
+        )
+        if not cls.makes_documents:  # Scrapy's downloader has no fetchers
+            options = options.of_web()
+        check_schemes(parsed, options.crawl.schemes.of_seeds)
+        if not is_onlooker:
+            options = options.introduced()
+            check_components(settings)
+        prepared[crawler] = PreparedSpider(
+            accepts=accepts, given=given, arguments=parsed, options=options
+        )
+        return prepared[crawler]
 
     @classmethod
     def accepts(cls) -> ArgumentSet:
@@ -163,7 +192,7 @@ class RdfSpider(Spider):
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
         """Return the spider as it joins a crawl; `given` is the result of `given`."""
-        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.stored import CrawlMember
 
         return CrawlMember(
@@ -187,7 +216,8 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: `DEPTH_LIMIT` is not a number, or an argument has no text.
         """
-        from rdfcrawl.frontier.arguments.parsers import MAX_DEPTH, texts_of
+        from rdfcrawl.frontier.arguments.crawl import texts_of
+        from rdfcrawl.frontier.arguments.parsers import MAX_DEPTH
 
         passed = cls.accepts().passed  # from a script, they may be anything
         given = texts_of(
@@ -214,7 +244,7 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid ones."""
-        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
         from rdfcrawl.frontier.arguments.seeds import iter_start_urls, iter_typed_seeds
 
@@ -224,9 +254,11 @@ class RdfSpider(Spider):
         await self._note_sources(schemes)
         typed = seeds.allowed(iter_typed_seeds(given.seeds, schemes))
         for group in in_batches(typed, _SEEDS_AT_ONCE):
-            await session.add_seeds(seed.url for seed in group if seed.kind is None)
+            await session.seeds.add_seeds(
+                seed.url for seed in group if seed.kind is None
+            )
             await self._add_sources(group, Urgency.SOON)
-        await session.add_seeds(
+        await session.seeds.add_seeds(
             seeds.allowed(iter_start_urls(self.start_urls, schemes))
         )
         for name in NAMED:
@@ -234,13 +266,13 @@ class RdfSpider(Spider):
             for group in in_batches(named, _SEEDS_AT_ONCE):
                 await self._add_sources(group)
         async for follow_ups in self.harvesters.discovery.revisits():
-            await session.add_sources(follow_ups, widens=False)
+            await session.seeds.add_sources(follow_ups, widens=False)
         for document in seeds.refused():
             yield document
 
     def _named(self, name: str, schemes: frozenset[str]) -> Iterator[Seed | BadSeed]:
         """Yield the sources that an argument names."""
-        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seeds import Seed, iter_seeds
 
         for each in iter_seeds(getattr(self.arguments, name), schemes):
@@ -248,7 +280,7 @@ class RdfSpider(Spider):
 
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Have all named sitemaps known as such before the first of them is read."""
-        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
         from rdfcrawl.frontier.arguments.seeds import iter_typed_seeds
 
@@ -279,7 +311,7 @@ class RdfSpider(Spider):
             if seed.kind is not None
         ]
         if sources:
-            await self.joined().add_sources(sources)
+            await self.joined().seeds.add_sources(sources)
 
     async def add_source(self, name: str, url: str) -> None:
         """Queue a source that begins at a URL; to be called in `start`.
@@ -289,13 +321,60 @@ class RdfSpider(Spider):
             url: of the first request.
         """
         root = self.harvesters.custom_root(name, url)
-        await self.joined().add_sources([FollowUp(root, is_part_of_source=True)])
+        await self.joined().seeds.add_sources([FollowUp(root, is_part_of_source=True)])
 
-    def join(self, session: CrawlSession) -> None:
+    @property
+    def crawl_options(self) -> CrawlOptions:
+        """Options of its crawl, and of this worker."""
+        return self.options.crawl
+
+    @property
+    def request_of(self) -> Callable[[str], Record] | None:
+        """Makes a record of a pushed seed; None if seeds are for documents."""
+        return None
+
+    def link_policy(self) -> EveryLink | None:
+        """Return the policy of the user; None if every link is followed.
+
+        Raises:
+            ConfigError: its class cannot be built.
+        """
+        from rdfcrawl.core.options.values import build_setting
+        from rdfcrawl.rdf.links.policy import EveryLink
+
+        found = self.options.link_policy
+        if found is EveryLink:
+            return None
+        policy: EveryLink = build_setting("LINK_POLICY_CLASS", found, self.crawler)
+        return policy
+
+    def join(self, session: CrawlSession) -> SpiderServices:
         """Join a crawl, with the options and arguments that the crawl keeps."""
+        from rdfcrawl.downloader.services import FetchSetup, open_services
+        from rdfcrawl.frontier.visiting import SpiderServices
+
         self.session = session
         self.options = replace(self.options, crawl=session.options)
         self.arguments = session.arguments
+        options = self.options
+        setup = FetchSetup(
+            options=options.fetch,
+            robots=options.robots,
+            folders=options.folders,
+            ftp_logins=options.ftp_logins,
+            fetchers=self.fetchers,
+            question=self.question,
+            ignores_robots=self.ignores_robots,
+        )
+        fetching = open_services(self.crawler, session, setup)
+        return SpiderServices(
+            process_visit=self.process_visit,
+            release=self._processor.release,
+            is_pausing=fetching.trouble.is_pausing,
+            keeps_from_writing=fetching.trouble.keeps_from_writing,
+            pause_if_local_failure=fetching.trouble.pause_if_local_failure,
+            active_transfers=fetching.active_transfers,
+        )
 
     def joined(self) -> CrawlSession:
         """Return the connection to the crawl, which exists once `start` is called."""
@@ -379,14 +458,13 @@ class RdfSpider(Spider):
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
         from rdfcrawl.pipelines.callbacks.inspect_response import look_at
-        from rdfcrawl.rdf.extraction.options import ExtractOptions
 
         return look_at(
             response,
             self.parse_document if self.parses_documents else None,
             follow=self.arguments.follow,
             fetch=self.options.fetch,
-            extract=ExtractOptions.from_settings(self.settings),
+            extract=self.options.extract,
             reservation_policy=self.options.reservation_policy,
         )
 
@@ -417,10 +495,6 @@ class RdfSpider(Spider):
             )
         return VisitProcessor(self.crawler, self, self.joined(), self.options, parsing)
 
-    def release(self, visit: Visit) -> None:
-        """Free the bodies of documents that were not processed."""
-        self._processor.release(visit)
-
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""
         visit: Visit = response.meta["visit"]
@@ -437,7 +511,7 @@ class RdfSpider(Spider):
         policy = self.options.reservation_policy
         document.reservations = reservations
         document.withheld = reservations.withholds(policy)
-        follow = self.joined().arguments_of(document.record).follow
+        follow = self.joined().profiles.of(document.record).follow
         document.is_nofollow = reservations.forbids_following(
             policy, wants_nofollow=Relation.NOFOLLOW in follow.relations
         )

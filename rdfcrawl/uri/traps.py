@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
+from rdfcrawl.core.options.table import OptionsTable, integer
+
 YEARS_AHEAD: Final = 5  # for which calendar pages are followed
 FIRST_YEAR: Final = 1700  # lower values are numbers, not years
 MIN_STEPS: Final = 3  # years reached from the year before
@@ -132,14 +134,19 @@ _MANY: Final = 4  # numbers in a URL; with more, it may contain a key
 
 
 @dataclass(frozen=True, slots=True)
-class TrapLimits:
+class TrapLimits(OptionsTable):
     """Limits beyond which URLs count as a trap; 0 is no limit."""
 
-    # times that a run of path segments, or a parameter, may occur in a row; twice as
-    # many segments may repeat earlier ones
-    repeats: int = 3
-    segments: int = 40  # maximum for segments of a path, and for parameters
-    of_form: int = 1000  # URLs of one form on a host, before other forms are preferred
+    repeats: int = integer("TRAP_REPEATS", 3, 0, 1000)
+    """a link is not followed in whose path a run of up to ten segments comes more often
+    in a row, or in which twice as many words repeat earlier ones, or one parameter
+    comes more often; 0: however often; see
+    [traps](../explanation/politeness.md#traps)"""
+    segments: int = integer("TRAP_SEGMENTS", 40, 0, 2000)
+    """a link is not followed that has more segments of a path, or more parameters; 0:
+    however many"""
+    of_form: int = integer("TRAP_FORM_URLS", 1000, 0)
+    """links of a host go behind its others after so many of one form; 0: never"""
     least: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

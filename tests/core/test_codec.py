@@ -44,7 +44,7 @@ KEPT = [
 @pytest.mark.parametrize("schema", KEPT, ids=lambda schema: schema.__name__)
 @given(data=st.data())
 def test_what_is_kept_comes_back(schema: type[Any], data: st.DataObject) -> None:
-    """If a state is written and read, then it is what it was, and so is its text."""
+    """If a state is written and read, then it is equal, and so is its text."""
     value = data.draw(values(schema))
     text = encode(value)
     assert text.isascii()
@@ -71,7 +71,7 @@ def test_damaged_state_is_a_named_fault(schema: type[Any], text: str) -> None:
 def test_record_that_waits_comes_back(
     kind: Kind, depth: int, texts: tuple[str, str], task: Any, profile: int
 ) -> None:
-    """If a record is kept by its URL, then it is what it was."""
+    """If a record is kept by its URL, then it is equal when read."""
     parent, change = texts
     url = "http://a.example/"
     record = Record(url, kind, depth, parent, task=task, change=change, profile=profile)

@@ -189,7 +189,7 @@ PACKED = {
 def test_packing_is_found(
     media_type: str, extension: str, head: bytes, packing: PackingKind
 ) -> None:
-    """If the answer is packed, then it is told what in, whatever is declared."""
+    """If the response is packed, then its packing is detected, despite declarations."""
     decision = decide(media_type, URL + extension, head)
     assert decision.format is None
     assert decision.packing is packing
@@ -237,7 +237,7 @@ def test_names_tell_what_is_inside(
 def test_format_is_decided(
     media_type: str, extension: str, head: bytes, name: str, by: str
 ) -> None:
-    """If the answer is RDF, then its format is found, whatever is declared."""
+    """If the response is RDF, then its format is found, despite declarations."""
     decision = decide(media_type, URL + extension, head)
     assert decision.format is not None
     assert decision.format.name == name
@@ -250,7 +250,7 @@ def test_format_is_decided(
 def test_what_is_no_rdf_is_named(
     media_type: str, extension: str, head: bytes, found: str
 ) -> None:
-    """If the answer is not RDF, then there is no format, but a name of what it is."""
+    """If the response is not RDF, then it has no format, but a name."""
     decision = decide(media_type, URL + extension, head)
     assert decision.format is None
     assert decision.decided_by == "content"

@@ -266,7 +266,7 @@ async def test_sandboxed_document_gets_its_context(
         async with Sandbox(load_context=load) as sandbox:
             job = ReadingJob(url=page, graph=page, media_type=LD)
             reading = await sandbox.read(body, job)
-            quads = b"".join([chunk async for chunk in reading])
+            quads = b"".join([chunk.lines async for chunk in reading])
     assert reading.outcome.faults == []
     assert b'<http://schema.org/name> "N" <http://example.org/page>' in quads
 
@@ -285,7 +285,7 @@ async def test_sandboxed_document_hears_of_a_refusal(
         async with Sandbox(load_context=load) as sandbox:
             job = ReadingJob(url=ELSEWHERE, graph=None, media_type=LD)
             reading = await sandbox.read(body, job)
-            assert [chunk async for chunk in reading] == []
+            assert [chunk.lines async for chunk in reading] == []
     (fault,) = reading.outcome.faults
     assert fault.reason is Reason.REMOTE_CONTEXT
     assert "guard_blocked" in fault.detail

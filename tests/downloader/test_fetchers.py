@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.options.own_formats import OwnFormats
 from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.scheme_fetcher import SchemeRequest, SchemeResponse
 from rdfcrawl.downloader.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.downloader.spool import Spool
-from rdfcrawl.downloader.unread_types import UnreadTypes
+from rdfcrawl.downloader.unread_types import IGNORED_MEDIA_TYPES, UnreadTypes
 from rdfcrawl.frontier.request_turns import SoloTurn
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ async def test_body_that_nothing_reads_is_not_received(
     fetch_options: MakeOptions,
 ) -> None:
     """If a response is a picture, then its body is closed and not kept."""
-    unread = UnreadTypes.from_settings(Settings())
+    unread = UnreadTypes.of(IGNORED_MEDIA_TYPES, OwnFormats())
     options, fetcher = fetch_options(unread=unread), Fetcher()
     fetcher.response = SchemeResponse(fetcher._chunks(), media_type="image/png")
     with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:

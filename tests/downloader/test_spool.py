@@ -15,9 +15,9 @@ import rdfcrawl
 from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.core.options.merging import apply_defaults
 from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
-from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.spool_sink import SpoolSink
+from rdfcrawl.pipelines.spider_options import SpiderOptions
 
 ASK = RequestOptions(accept="*/*", max_bytes=100, spool_bytes=10, timeout_secs=1.0)
 
@@ -110,13 +110,11 @@ def test_full_disk_is_not_the_hosts_fault(tmp_path: Path) -> None:
         ("DOWNLOAD_MAXSIZE", 0),
     ],
 )
-def test_setting_out_of_range_is_refused(
-    tmp_path: Path, name: str, value: float
-) -> None:
+def test_setting_out_of_range_is_refused(name: str, value: float) -> None:
     """If a setting makes no sense, then the operator is told which."""
     settings = Settings()
     apply_defaults(settings)
-    FetchOptions.from_settings(settings, spool_dir=tmp_path)
+    SpiderOptions.from_settings(settings, "x")
     settings.set(name, value)
     with pytest.raises(ConfigError, match=name):
-        FetchOptions.from_settings(settings, spool_dir=tmp_path)
+        SpiderOptions.from_settings(settings, "x")

@@ -225,7 +225,7 @@ async def test_a_host_that_has_answered_is_left_alone_for_a_short_time(
     urls = [server.url(path) for path in ("/a", "/b", "/c", "/good")]
     refused = [Record(url, retries=1) for url in urls[:3]]
     visit = visit_of(*refused, urls[3], failures=3)
-    visit.suspected, visit.is_borne = urls[0], True
+    visit.suspected, visit.ignores_failures = urls[0], True
     await run(visit, fetch_options(backoff_base_secs=1.0))
     assert server.targets[0] == "/good"
     assert len(server.targets) > 1

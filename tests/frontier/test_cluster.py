@@ -14,8 +14,9 @@ from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError, CrawlGone
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
-from rdfcrawl.frontier.queue.kept_robots import KeepingOptions, KeptRobots
+from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
 from rdfcrawl.frontier.redis.client import async_client, server_facts
 from rdfcrawl.frontier.redis.cluster import ClusterClient, slot_of
 from rdfcrawl.frontier.redis.retry import RedisRetry

@@ -238,7 +238,7 @@ async def test_what_may_have_been_asked_for_is_charged_again(
     visit = await claim_one(frontier)
     n = len(visit.records)
     visit.returned = {0: replace(visit.records[0], retries=1), 1: visit.records[1]}
-    visit.unasked = {1}
+    visit.unrequested = {1}
     await commit(frontier, [visit], lambda _: True)
     await check_frontier(frontier)
     counts = await frontier.counts()

@@ -187,7 +187,8 @@ def test_recent_links_forget_the_oldest() -> None:
 
 def test_a_seed() -> None:
     """If a seed is given, then it has no parent, depth 0, and goes before links."""
-    candidate = new_ingest().seed("  http://A.example/x.ttl#me ")
+    ingest = new_ingest()
+    candidate = ingest.seed(ingest.seed_url("  http://A.example/x.ttl#me "))
     assert candidate.item[:1] == SEED_BAND
     record = unpack(candidate.item[1:], candidate.key)
     assert record == Record("http://a.example/x.ttl", Kind.DUMP)
@@ -197,7 +198,7 @@ def test_a_seed() -> None:
 def test_a_bad_seed_is_refused(text: str) -> None:
     """If a seed is not a URL that is crawled, then it is refused by name."""
     with pytest.raises(BadUri):
-        new_ingest().seed(text)
+        new_ingest().seed_url(text)
 
 
 def test_a_redirect_target_keeps_its_chain() -> None:

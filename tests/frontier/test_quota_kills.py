@@ -189,7 +189,7 @@ class ScheduledCrawl(RuleBasedStateMachine):
                     visit.outcomes[index] = "-"
                 else:
                     visit.returned[index] = record
-                    visit.unasked.add(index)
+                    visit.unrequested.add(index)
             elif data.draw(st.booleans()):
                 retries = data.draw(st.integers(record.retries, 3))
                 visit.returned[index] = replace(record, retries=retries)

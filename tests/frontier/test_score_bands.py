@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.analysis.ranking.scores import DiscoveryScore, SitemapScore
 from rdfcrawl.analysis.ranking.table import levels_of, open_ranks
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Urgency
+from rdfcrawl.core.scores import DiscoveryScore, SitemapScore
 from rdfcrawl.frontier.queue.candidate import Candidate
 from rdfcrawl.frontier.queue.score_bands import ScoreBands, ScoreChoice
 from rdfcrawl.uri import NormalForm, fingerprint

@@ -6,7 +6,6 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.working_hours import HostHours, working_hours
@@ -69,7 +68,7 @@ def test_most_specific_hours_hold() -> None:
         ".b.a.example": closed,
         "c.b.a.example": always,
     }
-    hours = working_hours(Settings({"WORKING_HOURS": patterns}))
+    hours = working_hours("WORKING_HOURS", patterns)
     assert hours is not None
     for host, is_open in (
         ("a.example", True),
@@ -98,6 +97,6 @@ def test_most_specific_hours_hold() -> None:
 def test_wrong_hours_are_refused(pattern: str, text: str, message: str) -> None:
     """If hours cannot be read, then one line names setting and pattern."""
     with pytest.raises(ConfigError, match=r"^WORKING_HOURS: ") as raised:
-        working_hours(Settings({"WORKING_HOURS": {pattern: text}}))
+        working_hours("WORKING_HOURS", {pattern: text})
     assert message in str(raised.value)
     assert repr(pattern) in str(raised.value)

@@ -6,10 +6,9 @@ import argparse
 import ast
 import re
 from dataclasses import fields
-from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from scrapy.commands import ScrapyCommand
@@ -20,10 +19,11 @@ from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 from rdfcrawl import settings as our_settings
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.formats import FORMATS
-from rdfcrawl.core.options.defaults import STORE_CLASSES
-from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, of_one
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
 from rdfcrawl.pipelines.provenance import Status
+from rdfcrawl.stores.options import STORE_CLASSES
+from tests.support import arguments_page, settings_page
 from tests.support.page_tables import code_in, names, project_commands, rows, section
 from tests.support.pages import FENCES, PAGES, ROOT, read_page
 
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
-UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
-
-_READERS = {"is_on", "mapping", "one_of", "value_of"}  # of other settings than numbers
 
 
 def nodes(pattern: str) -> Iterator[ast.AST]:
@@ -48,82 +45,35 @@ def nodes(pattern: str) -> Iterator[ast.AST]:
 # -- settings ------------------------------------------------------------------------
 
 
-@cache
-def settings_read() -> dict[str, tuple[float, float] | None]:
-    """Return the settings that the code reads, with the range it asks for."""
-    found: dict[str, tuple[float, float] | None] = {}
-    readers = "|".join((*_READERS, "number", "integer"))
-    for node in nodes(rf"settings\.get|\b({readers})\("):
-        if not isinstance(node, ast.Call):
-            continue
-        called, given = node.func, node.args
-        if isinstance(called, ast.Attribute) and called.attr.startswith("get"):
-            if ast.unparse(called.value).endswith("settings"):
-                match given[0]:
-                    case ast.Constant(str(name)):
-                        found.setdefault(name, None)
-        elif isinstance(called, ast.Name) and called.id in _READERS:
-            match given[1]:
-                case ast.Constant(str(name)):
-                    found[name] = None
-        elif isinstance(called, ast.Name) and called.id in {"number", "integer"}:
-            match given[1:]:
-                case [ast.Constant(str(name)), *limits]:
-                    least, *most = [float(number_of(limit)) for limit in limits]
-                    found[name] = least, most[0] if most else float("inf")
+def settings_read_elsewhere() -> set[str]:
+    """Return the settings that the code reads without a table of settings."""
+    found = set()
+    for node in nodes(r"settings\.get"):
+        match node:
+            case ast.Call(ast.Attribute(value, name), [ast.Constant(str(setting)), *_]):
+                of_settings = ast.unparse(value).endswith("settings")
+                if of_settings and name.startswith("get"):
+                    found.add(setting)
     return found
 
 
-def number_of(node: ast.expr) -> Any:
-    """Return the value of constants and their products."""
-    return eval(ast.unparse(node), {"__builtins__": {}})
+def test_settings_page_is_written_from_the_declarations() -> None:
+    """If a setting is declared, then its page has its default, range and text."""
+    page = read_page("settings.md")
+    assert page == settings_page.drawn(page), (
+        "run python -m tests.support.settings_page"
+    )
+    assert len(settings_page.declared()) > 150
 
 
-def in_settings_py() -> dict[str, Any]:
-    """Return what the project sets."""
-    return {name: value for name, value in vars(our_settings).items() if name.isupper()}
-
-
-def scrapys() -> set[str]:
-    """Return the settings that Scrapy itself reads."""
-    return {name for name in vars(default_settings) if name.isupper()}
-
-
-def value_of(cell: str) -> object:
-    """Return the value that a cell of the column `default` stands for."""
-    text = cell.strip("`")
-    number, _, unit = text.partition(" ")
-    if unit in UNITS:
-        return float(number) * UNITS[unit]
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
-
-
-def test_settings_page_lists_all_settings_and_no_others() -> None:
-    """If a setting is read or set by the project, then its page has it."""
-    redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS"} - {"REDIS_DECODE_RESPONSES"}
-    expected = in_settings_py().keys() | (settings_read().keys() - scrapys()) | redis
-    assert names(read_page("settings.md"), "setting") == expected
-
-
-def test_settings_of_the_project_have_an_effect() -> None:
-    """If the project sets something, then Scrapy or the project reads it."""
-    assert in_settings_py().keys() <= settings_read().keys() | scrapys()
-
-
-def test_settings_page_tells_the_defaults() -> None:
-    """If the page gives a value as the default, then the project sets it."""
-    told = {
-        name: value_of(row["default"])
-        for row in rows(read_page("settings.md"), "setting")
-        for name in code_in(row["setting"])
-        if name in in_settings_py() and ("why" not in row or row["default"][0] == "`")
-        if name not in {"STORE_CLASSES", "GUARD_PORTS"}  # described in words
-    }
-    assert told == {name: in_settings_py()[name] for name in told}
-    assert len(told) > 40
+def test_settings_are_declared() -> None:
+    """If a setting is ours, then a table declares it, and Scrapy's have our default."""
+    redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS"}
+    known = {*vars(default_settings), *settings_page.declared(), *redis}
+    assert settings_read_elsewhere() <= known
+    ours = {name for name in vars(our_settings) if name.isupper()}
+    assert ours <= known
+    assert names(read_page("settings.md"), "setting") <= known
 
 
 def test_stores_page_names_every_kind_of_store() -> None:
@@ -135,24 +85,17 @@ def test_stores_page_names_every_kind_of_store() -> None:
     assert named == kinds
 
 
-def test_settings_page_tells_the_ranges() -> None:
-    """If the code refuses numbers out of a range, then the page tells it."""
-    told = {}
-    for row in rows(read_page("settings.md"), "setting"):
-        text = row.get("range", "").removeprefix("from ")
-        if re.fullmatch(r"[\d.]+( to [\d.]+)?", text):
-            least, _, most = text.partition(" to ")
-            told[row["setting"].strip("`")] = float(least), float(most or "inf")
-    assert told == {name: each for name, each in settings_read().items() if each}
-
-
 # -- arguments, faults, statistics -----------------------------------------------------
 
 
-def test_spiders_page_lists_all_arguments() -> None:
-    """If a spider takes an argument, then its page has it."""
-    expected = {one.name for one in fields(CrawlArguments)}
-    assert names(read_page("spiders.md"), "argument") == expected
+def test_spiders_page_is_written_from_the_declarations() -> None:
+    """If a spider takes an argument, then its page says what it is, and if it lasts."""
+    page = read_page("spiders.md")
+    drawn = arguments_page.drawn(page)
+    assert page == drawn, "run python -m tests.support.arguments_page"
+    assert names(page, "argument") == ARGUMENTS.keys()
+    (brief,) = re.findall(r"^.* one command only.*$", page, re.MULTILINE)
+    assert set(code_in(brief)) == of_one("command") | of_one("run")
 
 
 def test_spiders_page_lists_all_spiders() -> None:
@@ -207,7 +150,7 @@ def test_statistics_page_lists_the_variants() -> None:
     statuses: tuple[str, ...] = get_args(Status)
     assert names(page, "status") == {status.lower() for status in statuses}
     line = next(row for row in rows(page, "key") if "<format>" in row["key"])
-    assert set(code_in(line["what is counted"])) == {each.name for each in FORMATS}
+    assert set(code_in(line["count"])) == {each.name for each in FORMATS}
 
 
 # -- commands ------------------------------------------------------------------------

@@ -235,7 +235,7 @@ def test_fields_of_feeds() -> None:
 
 def test_types_of_seeds() -> None:
     """If a table of seeds may name a type, then the page has it."""
-    text = read_page("spiders.md").partition("| type | what the URI is |")[2]
+    text = read_page("spiders.md").partition("| type | kind of URI |")[2]
     told = in_code(re.sub(r"\|[^|\n]*\|\n", "|\n", text.partition("\n\n")[0]))
     assert set(told) == TYPES.keys() - {""}
 

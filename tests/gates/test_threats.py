@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.options import defaults
 from tests.mutants.threats import MUTANTS
 from tests.support.page_tables import rows
 from tests.support.pages import ROOT, read_page
+from tests.support.settings_page import declared
 
 if TYPE_CHECKING:
     from tests.mutants.mutant import Mutant
@@ -58,7 +58,7 @@ def test_defence_of_a_threat_is_there(number: int) -> None:
         if "/" in name:
             assert (ROOT / name).exists(), name
         elif name.isupper():
-            assert hasattr(defaults, name), name
+            assert name in declared(), name
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.path)

@@ -78,7 +78,7 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        "rdfcrawl/core/options/defaults.py",
+        "rdfcrawl/uri/guard/policy.py",
         "6064-6378,6381-6431",
         "6064-6431",
         "tests/uri/guard/test_guard.py::test_ports_of_services_are_left_out",
@@ -216,7 +216,7 @@ MUTANTS = (
     Mutant(
         28,
         "rdfcrawl/rdf/extraction/confinement.py",
-        "            yield _ANY_BIT, 0, 1, _WRITING\n",
+        "            yield _ANY_BIT, 0, 1, WRITING\n",
         "            yield _ANY_BIT, 0, 1, 0\n",
         "tests/rdf/extraction/test_confinement.py::test_each_layer_denies_by_itself",
     ),

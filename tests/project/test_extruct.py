@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import subprocess
+import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import extruct
+import pyoxigraph as ox
 import pytest
 from scrapy.http import HtmlResponse
 
 from rdfcrawl import ConfigError, Reason, SourceFault, extract
+from tests.support.pages import blocks, read_page
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rdfcrawl import ExtractedRdf
     from tests.support.crawl_webs import Loopback
     from tests.support.project_fixtures import StartProject
@@ -181,3 +187,23 @@ def test_crawl_gives_items_to_callbacks_and_to_exports(
         "export", "--to", "x.nq", "--class", "schema:Product", "-sCRAWL_ID=shop"
     )
     assert (done.code, "needs a file in .jsonl" in done.stderr) == (2, True)
+
+
+def test_examples_of_the_page_run(tmp_path: Path) -> None:
+    """If the examples of the page on items run, then they find what the page says."""
+    folder = tmp_path / "crawl" / "linkeddata"
+    folder.mkdir(parents=True)
+    store = ox.Store(str(folder / "oxigraph"))
+    store.load(b'<urn:a> <http://xmlns.com/foaf/0.1/name> "Ann" .', ox.RdfFormat.TURTLE)
+    store.flush()
+    del store
+    for example in blocks(read_page("items.md"), "python"):
+        done = subprocess.run(
+            [sys.executable, "-c", example],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "Ann\n"

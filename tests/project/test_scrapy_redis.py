@@ -185,7 +185,7 @@ def test_redis_of_an_ordinary_spider_is_away(project: Project) -> None:
 
 def items(client: redis.Redis, key: str) -> list[dict[str, Any]]:
     """Return the items that a RedisPipeline has written."""
-    return [json.loads(each) for each in client.lrange(key, 0, -1)]  # type: ignore[union-attr]
+    return [json.loads(each) for each in client.lrange(key, 0, -1)]
 
 
 def test_redis_spider_runs_under_our_scheduler(

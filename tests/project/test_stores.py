@@ -12,7 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.options import store_class
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.pages import read_page
 
 if TYPE_CHECKING:
@@ -186,13 +186,14 @@ def test_store_that_fails_stops_the_crawl(
         ("lab:", {"lab": "nowhere.to.be.Found"}, "No module named 'nowhere'"),
         ("lab:", {"lab": f"{FAILING}ShortStore"}, "`begin` is called with 2 arguments"),
         ("lab:", ["lab.Store"], "STORE_CLASSES=['lab.Store']: must be a dictionary"),
-        ("lab:", {"lab": f"{FAILING}NoStore"}, "`begin` is no `async def`"),
+        ("lab:", {"lab": f"{FAILING}NoStore"}, "`begin` is not an `async def`"),
     ],
 )
 def test_wrong_stores_are_told(
     uri: str, classes: dict[str, str | None] | list[str], told: str
 ) -> None:
     """If a store cannot be had, then one line names the setting and what is wrong."""
+    settings = Settings({"STORE": uri, "STORE_CLASSES": classes})
     with pytest.raises(ConfigError, match="STORE") as raised:
-        store_class(Settings({"STORE": uri, "STORE_CLASSES": classes}))
+        StoreOptions.from_settings(settings).store_class()
     assert told in str(raised.value)

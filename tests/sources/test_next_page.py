@@ -22,7 +22,7 @@ def test_where_the_catalogue_is() -> None:
 
 
 def choose(named: list[str], url: str = URL, **more: int) -> tuple[str, list[Reason]]:
-    """Return the page chosen, and what was wrong."""
+    """Return the chosen page and the faults."""
     log = FaultLog()
     visited = {URL, f"{URL}?page=1"}
     arguments = {"n_pages": 2, **more}

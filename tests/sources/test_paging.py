@@ -99,7 +99,7 @@ def test_page_without_others_is_a_page(turtle: str) -> None:
     ["<x> tree:view <y> .", "<#c> hydra:member <m> .", "<x> a tree:Node .", ""],
 )
 def test_other_documents_are_no_pages(turtle: str) -> None:
-    """If a document is not a page, then what it says of others makes it none."""
+    """If a document is not a page, then statements about others do not count."""
     assert not scan(turtle).facts(PAGE).is_page
 
 
@@ -127,7 +127,7 @@ def test_page_says_that_it_never_changes(turtle: str, *, expected: bool) -> None
     ],
 )
 def test_header_says_that_it_never_changes(header: str, *, expected: bool) -> None:
-    """If `Cache-Control` has the word, then the answer never changes."""
+    """If `Cache-Control` has the word, then the page is immutable."""
     assert is_immutable(header) is expected
 
 

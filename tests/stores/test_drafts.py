@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole, whoever else replaces them."""
+"""Files are replaced atomically, also by several processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_what_a_killed_writer_has_left_is_removed(tmp_path: Path) -> None:
 
 
 def test_writer_that_fails_changes_nothing(tmp_path: Path) -> None:
-    """If writing fails, then the file is as before, and nothing is beside it."""
+    """If writing fails, then the file is unchanged, and no draft is left."""
     path = tmp_path / "a.txt"
     path.write_text("before")
 

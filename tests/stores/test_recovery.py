@@ -1,4 +1,4 @@
-"""Recovery: after a crash, whole documents are kept and torn ends are cut."""
+"""Recovery: after a crash, complete documents are kept and torn ends are cut."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def gunzip(directory: Path) -> bytes:
-    """Return what the gunzip program reads from all segments."""
+    """Return the output of the gunzip program for all segments."""
     paths = [os.fspath(path) for path in list_segments(directory)]
     if not paths:
         return b""
@@ -88,7 +88,7 @@ def test_segment_with_zeros_from_any_byte_keeps_its_whole_members(
 
 
 def test_zeros_in_the_middle_cut_from_there(tmp_path: Path) -> None:
-    """If an unsynced member is damaged and a later one whole, then both are cut."""
+    """If an unsynced member is damaged and a later one intact, then both are cut."""
     members = members_of(b"a\n", b"b" * 300 + b"\n", b"c\n")
     damaged = members[1][:30] + bytes(4) + members[1][34:]
     path = tmp_path / "w-00000.nq.gz"
@@ -252,7 +252,7 @@ def run_and_kill(directory: Path, first: int, n_bytes: int) -> int:
 
 
 def check_documents(content: bytes) -> set[int]:
-    """Return the numbers of the documents in `content`; each must be whole."""
+    """Return the numbers of the documents in `content`; each must be complete."""
     lines: dict[int, list[int]] = {}
     wanted: dict[int, int] = {}
     for match in re.finditer(rb'<urn:d> <urn:(\d+):(\d+):(\d+)> "\w+" \.\n', content):
@@ -269,7 +269,7 @@ def check_documents(content: bytes) -> set[int]:
 def test_killed_writer_leaves_whole_documents_and_all_flushed_ones(
     tmp_path: Path,
 ) -> None:
-    """If a writer is killed at any moment, then what it reported flushed is there."""
+    """If a writer is killed at any moment, then all flushed documents are there."""
     rng = random.Random(11)
     flushed: set[int] = set()
     first = n_cut = 0

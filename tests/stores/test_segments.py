@@ -1,4 +1,4 @@
-"""Segments: what is written is whole documents, in gzip that anyone can read."""
+"""Segments have complete documents, in ordinary gzip."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def document(number: int, n_quads: int = 3, *, seed: int | None = None) -> bytes
 
 
 def gunzip(directory: Path) -> bytes:
-    """Return what the gunzip program reads from all segments."""
+    """Return the output of the gunzip program for all segments."""
     paths = [os.fspath(path) for path in list_segments(directory)]
     return subprocess.run(
         ["gzip", "-dc", *paths], check=True, capture_output=True
@@ -271,7 +271,7 @@ class Piece(bytes):
 def test_line_of_many_pieces_costs_no_more_than_its_length(
     lines_of: Callable[[Iterator[bytes]], Iterator[bytes]],
 ) -> None:
-    """If a line comes in many pieces, then what is there is not copied with each."""
+    """If a line comes in many pieces, then earlier ones are not copied."""
     pieces = [b"x\ny", *[b"y" * 100] * 1000, b"y\nz", b"\n", b"end"]
     Piece.n_copied = 0
     found = list(lines_of(Piece(piece) for piece in pieces))
@@ -299,7 +299,7 @@ def full_disk() -> Iterator[None]:
 
 @pytest.mark.usefixtures("full_disk")
 async def test_full_disk_loses_nothing_and_tears_nothing(tmp_path: Path) -> None:
-    """If a write fails half-way, then the file stays whole and what failed is kept."""
+    """If a write fails half-way, then the file stays valid, and the data are kept."""
     segments = QuadSegments(tmp_path, "w")
     segments.write_document(document(1, 40, seed=1))
     await segments.flush()

@@ -19,6 +19,7 @@ import pyoxigraph
 import rdflib
 from rdflib.compare import isomorphic
 
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.reading import iter_quads
 
@@ -133,7 +134,7 @@ async def stored(chunks: Iterable[bytes], folder: Path) -> bytes:
     await store.open()
     document = await store.begin(URL, 1)
     for chunk in chunks:
-        await document.write(chunk)
+        await document.write(QuadChunk(chunk))
     await document.end()
     await store.close()
     return b"".join(iter_quads(folder))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rdfcrawl import settings as project
+from tests.support.settings_page import declared
 
 PATIENT: dict[str, Any] = {
     "HOST_PATIENCE_SECS": 60,
@@ -34,9 +34,9 @@ _AWAY = [
         Away(
             60.0,
             {
-                "HOST_BACKOFF_SECS": project.HOST_BACKOFF_SECS,
-                "HOST_PATIENCE_SECS": project.HOST_PATIENCE_SECS,
-                "HOST_LAST_WAIT_SECS": project.HOST_LAST_WAIT_SECS,
+                "HOST_BACKOFF_SECS": declared()["HOST_BACKOFF_SECS"].default,
+                "HOST_PATIENCE_SECS": declared()["HOST_PATIENCE_SECS"].default,
+                "HOST_LAST_WAIT_SECS": declared()["HOST_LAST_WAIT_SECS"].default,
             },
         ),
         id="minute",

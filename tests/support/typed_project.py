@@ -24,6 +24,7 @@ from rdfcrawl import (
     LinkedDataSpider,
     ParsedDocument,
     ParsedPage,
+    QuadChunk,
     RdfSpider,
     Reason,
     ResourceSyncSpider,
@@ -39,6 +40,7 @@ from rdfcrawl import (
     extract,
     iri,
     literal,
+    open_dataset,
     statement,
 )
 
@@ -98,6 +100,9 @@ class BooksSpider(FrontierSpider):
         """Yield what a page says."""
         with await extract(response, settings=self.settings) as rdf:
             yield {"n": count(rdf), "withheld": rdf.withheld}
+            yield {"in graph": len(rdf.graph()), "stored": len(open_dataset("stored"))}
+            for item in rdf.items(type="schema:Book"):
+                yield item
 
 
 def count(rdf: ExtractedRdf) -> int:
@@ -156,9 +161,9 @@ class MemoryWriter:
     def __init__(self, documents: dict[str, bytes], graph: str) -> None:
         self.documents, self.graph, self.chunks = documents, graph, b""
 
-    async def write(self, chunk: bytes) -> None:
+    async def write(self, chunk: QuadChunk) -> None:
         """Take statements."""
-        self.chunks += chunk
+        self.chunks += chunk.lines
 
     async def end(self) -> None:
         """Store the document."""

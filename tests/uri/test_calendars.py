@@ -44,7 +44,7 @@ def _crawl(
 
 
 def _months(url: str, pattern: str, *, also: Iterable[int] = ()) -> Iterable[str]:
-    """Return what a page of a calendar of months links to, as it is at the host."""
+    """Return the links of a page of a calendar of months."""
     date = date_of(url)
     assert date is not None
     assert date.month
@@ -142,13 +142,13 @@ UP_TO_NINE = [f"item/{n}/{page}" for n in range(1990, 2500) for page in range(1,
 )
 @pytest.mark.parametrize("chained", [False, True], ids=["listed", "chained"])
 def test_honest_sites_lose_nothing(paths: list[str], *, chained: bool) -> None:
-    """If numbers are those of records, whatever they look like, all are followed."""
+    """If numbers are those of records, then all are followed, in any form."""
     _, refused = _crawl(_site(paths, chained=chained), start="https://a.example/")
     assert not refused
 
 
 def test_past_of_a_calendar_is_followed() -> None:
-    """If a calendar goes back, as an archive does, then it is followed to its begin."""
+    """If a calendar goes back, as an archive does, then it is followed to its start."""
     paths = [f"{THIS_YEAR - n // 12}/{12 - n % 12}" for n in range(1800)]
     seen, refused = _crawl(_site(paths, chained=True), start="https://a.example/")
     assert not refused

@@ -162,7 +162,7 @@ def test_normal_form(url: str, normal: str) -> None:
 
 @pytest.mark.parametrize("url", ["", "a/b", "mailto:a@b", "http://a b/", "data:,a"])
 def test_no_normal_form(url: str) -> None:
-    """If it is no hierarchical URL, then it is refused."""
+    """If it is not a hierarchical URL, then it is refused."""
     with pytest.raises(BadUri):
         NORMAL_FORM.normalize(url)
 
@@ -230,7 +230,7 @@ def test_plain_urls_stay_as_they_are(url: str) -> None:
 
 @pytest.mark.parametrize("n_chars", [MAX_URL_CHARS, MAX_URL_CHARS + 1])
 def test_long_urls_are_not_plain(n_chars: int) -> None:
-    """If a link is longer than what is requested, then it is not plain."""
+    """If a link is longer than the limit of URLs, then it is not plain."""
     url = "http://a/".ljust(n_chars, "b")
     assert NORMAL_FORM.is_plain(url) == (n_chars == MAX_URL_CHARS)
     assert bool(NORMAL_FORM.is_simple(url)) == (n_chars == MAX_URL_CHARS)
@@ -292,7 +292,7 @@ def test_bad_session_parameter(name: str) -> None:
 
 
 def test_long_hostile_urls_take_no_time() -> None:
-    """If a URL repeats what a rule looks for, then the time stays proportional."""
+    """If a URL repeats the subject of a rule, then the time stays proportional."""
     for part in (
         "/..;sid=1",
         "/%2e%2e",

@@ -130,7 +130,7 @@ def test_compact(url: str, short: str) -> None:
 
 @given(_URLS, _HOSTS)
 def test_expand_is_the_inverse_of_compact(url: str, key: str) -> None:
-    """If a URL was made short, then it comes back exactly, whatever the key."""
+    """If a URL was made short, then it is restored exactly, with any key."""
     assert expand(compact(url, key), key) == url
 
 
@@ -144,7 +144,7 @@ def test_partition_of_url_is_that_of_its_key(
     assert partition_of(PolitenessKey(grouping).of(url), n_partitions) == partition
 
 
-def test_partitions_hold_whole_domains_evenly() -> None:
+def test_partitions_hold_complete_domains_evenly() -> None:
     """If there are many domains, then each lies in one partition, and all are used."""
     domains = [f"example{number}.org" for number in range(4096)]
     for domain in domains[:50]:

@@ -46,7 +46,7 @@ def test_forms(text: str, url: str, normal: str) -> None:
 
 @given(URLS)
 def test_forms_of_any_text(text: str) -> None:
-    """If a text is a URL of another scheme, then its forms stay what they are."""
+    """If a text is a URL of another scheme, then its forms are unchanged."""
     try:
         url = seed_url(f"s3://{text}")
     except BadUri:
@@ -61,7 +61,7 @@ def test_forms_of_any_text(text: str) -> None:
     "text", ["mailto:a@b.example", "urn:x:y", "data:,x", "localhost:80/a", "a.example"]
 )
 def test_urls_without_authority(text: str) -> None:
-    """If a seed has no authority, then it is none, whatever its scheme."""
+    """If a text has no authority, then it is not a seed, with any scheme."""
     with pytest.raises(BadUri):
         seed_url(text)
 
@@ -99,7 +99,7 @@ def test_schemes_of_a_document() -> None:
 
 @pytest.mark.parametrize("grouping", list(HostGrouping))
 def test_keys(grouping: HostGrouping) -> None:
-    """If a scheme is no one of the Web, then its hosts have keys of their own."""
+    """If a scheme is not one of the Web, then its hosts have keys of their own."""
     keys = PolitenessKey(grouping, {"b": "192.0.2.1"}.get)
     assert keys.of("s3://B:90/x") == "s3!b"
     assert keys.of("file:///x") == "file!"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.description.table import FigureTable
     from rdfcrawl.stores.log.documents import LogDocument
 
-_BEGIN: Final = 9  # past "<https://"
+_HOST_AT: Final = 9  # past "<https://"
 _TYPE: Final = f"<{RDF_TYPE}>".encode()
 _MAX_HELD_BYTES: Final = 64 * 1024 * 1024  # of statements between two flushes
 _MAX_PIECE_BYTES: Final = 1024 * 1024
@@ -95,7 +95,10 @@ class FigureScan:
         # By the IRI up to the slash after its host, in most cases.
         self._links[host].update(
             [
-                (o[: o.find(b"/", _BEGIN, _MAX_HOST_BYTES) + 1] or o[:_MAX_HOST_BYTES])
+                (
+                    o[: o.find(b"/", _HOST_AT, _MAX_HOST_BYTES) + 1]
+                    or o[:_MAX_HOST_BYTES]
+                )
                 + p
                 for _, p, o in statements
                 if o[:5] == b"<http"

@@ -161,7 +161,7 @@ def _segments(root: Path, folder: Path) -> list[DescribedFile]:
     """Return the segments of a log, with paths relative to a folder."""
     found = []
     for path in list_segments(root / "quads"):
-        with suppress(FileNotFoundError):  # removed since, as it was empty
+        with suppress(FileNotFoundError):  # removed because it was empty
             href = quote(os.path.relpath(path, folder))
             n_bytes = path.stat().st_size
             file = DescribedFile(

@@ -19,6 +19,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.options.table import OptionsTable, integer
 from rdfcrawl.rdf.fingerprints import BINS, SHINGLE_WORDS
 
 if TYPE_CHECKING:
@@ -35,13 +36,23 @@ _ERRORS: Final = "errors"  # represents the content of all error pages
 
 
 @dataclass(frozen=True, slots=True)
-class CopyLimits:
-    """Number of documents with equal content whose links are followed; 0: no limit."""
+class CopyLimits(OptionsTable):
+    """How many documents of one content are followed further; 0 is no limit."""
 
-    of_host: int = 100
-    of_domain: int = 500
-    of_address: int = 2000
-    near: int = 1000  # near copies of a host that lead only to near copies
+    of_host: int = integer("TRAP_COPIES_PER_HOST", 100, 0)
+    """documents of one content on a host whose links are followed, counted by each
+    worker for itself; those of a tenth as many come last; 0: of all. See
+    [traps](../explanation/politeness.md#traps)"""
+    of_domain: int = integer("TRAP_COPIES_PER_DOMAIN", 500, 0)
+    """the same on all hosts of a registered domain"""
+    of_address: int = integer("TRAP_COPIES_PER_ADDRESS", 2000, 0)
+    """the same on all hosts of an address"""
+    near: int = integer("TRAP_NEAR_COPIES", 1000, 0)
+    """pages of a host that hardly differ and lead to nothing else, whose links are
+    followed; 0: of all"""
+
+
+NO_LIMITS: Final = CopyLimits(0, 0, 0, 0)
 
 
 class ComparedDocument(NamedTuple):

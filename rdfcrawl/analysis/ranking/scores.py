@@ -6,31 +6,15 @@ score (section 6.3.1).
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rdfcrawl.analysis.ranking.priority_rank import UNSTATED_PRIORITY
+from rdfcrawl.core.scores import DiscoveryScore, SitemapScore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rdfcrawl.analysis.ranking.priority_rank import DomainGraph
-
-
-class SitemapScore(StrEnum):
-    """Definitions of the score of a URL that a sitemap lists."""
-
-    PRIORITY = "priority"
-    PAGERANK = "pagerank"
-    PRIORITYRANK = "priorityrank"
-
-
-class DiscoveryScore(StrEnum):
-    """Definitions of the score of a URL that pages link to."""
-
-    PAGERANK = "pagerank"
-    INLINKS = "inlinks"
-    FIRST_SEEN = "first-seen"
 
 
 def score_listed(

@@ -20,10 +20,10 @@ import os
 import struct
 import sys
 from bisect import bisect_left, bisect_right
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.scores import RankScore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,18 +40,7 @@ _MAX_HEADER_BYTES: Final = 2**20
 
 # Level n + 1 starts above this share of the URIs of a host.
 _SHARES: Final = (0.2, 0.4, 0.6, 0.8, 0.95)
-MIDDLE_LEVEL: Final = 2
-"""Level of an unknown URI, in the middle of its host."""
-
 _SAMPLED: Final = 1_000_000  # scores of one host in memory
-
-
-class RankScore(StrEnum):
-    """A score of a URI that a ranking computes."""
-
-    PAGERANK = "pagerank"
-    PRIORITYRANK = "priorityrank"
-    INLINKS = "inlinks"
 
 
 class RankTable:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.refresh.policy import DAY_MS, HOUR_MS
+from rdfcrawl.core.options.table import OptionsTable, integer, millisecs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,23 +24,24 @@ _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailureRules:
-    """When to retry a failing page, and when to treat it as gone.
+class FailureRules(OptionsTable):
+    """When a page that fails is tried again, and when it is gone."""
 
-    Attributes:
-        least_tries: consecutive responses 404 before a page is gone.
-        least_ms: minimum time between the first and the last of them.
-        first_wait_ms: wait after one failure; doubled by each further one.
-        most_wait_ms: maximum wait.
-    """
-
-    least_tries: int = 3
-    least_ms: int = 7 * DAY_MS
-    first_wait_ms: int = HOUR_MS
-    most_wait_ms: int = 30 * DAY_MS
+    least_tries: int = integer("REFRESH_GONE_TRIES", 3, 1, 50)
+    """answers of 404 in a row after which a page is gone, and its statements are
+    deleted; 410 says so at once"""
+    least_ms: int = millisecs("REFRESH_GONE_SECS", 7 * 24 * 3600, 0, 31_622_400)
+    """time from the first to the last of them, at least"""
+    first_wait_ms: int = millisecs("REFRESH_RETRY_SECS", 3600, 0, 31_622_400)
+    """a page that failed is not tried again before; twice as long after each further
+    failure in a row,"""
+    most_wait_ms: int = millisecs(
+        "REFRESH_RETRY_MAX_SECS", 30 * 24 * 3600, 0, 31_622_400
+    )
+    """but not longer than this"""
 
     def is_gone(self, facts: UriFacts) -> bool:
-        """Return whether a page is gone, so that its statements are to be deleted."""
+        """Return whether a page is gone, so its statements must be deleted."""
         failures = trailing_failures(facts)
         if not failures:
             return False

@@ -96,7 +96,7 @@ def same_content_section(
         OSError: a disk cannot be read.
     """
     within, across = SameContentCount(), SameContentCount()
-    for record in database.told(SAME):
+    for record in database.with_value(SAME):
         first = record.current(SAME)
         if first and site in (None, record.domain):
             is_within = _domain_of(first, database.normal_form) == record.domain

@@ -1,4 +1,4 @@
-"""The job for `spark-submit`, which is given this file: `FILE ... --to DIR`."""
+"""The job as a script for `spark-submit`: `FILE ... --to DIR`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rdfcrawl.core.errors import ConfigError
 
 
 def main() -> int:
-    """Run the job where `spark-submit` says; return the exit code."""
+    """Run the job on the master of `spark-submit`; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
     parser.add_argument("--to", metavar="DIR", required=True, type=Path)

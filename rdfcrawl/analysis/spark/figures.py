@@ -1,4 +1,4 @@
-"""The measures of all domains, the counts of all activities, and rows of Parquet."""
+"""The measures of all domains, the counts of all activities, and Parquet rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> Crawl
 
     Args:
         session: of Spark.
-        root: folder with URL database and ranks, on a disk that all share.
+        root: folder with URL database and ranks, on a shared disk.
         machines: rows of their files.
     """
     period = SamplingPeriod(begin_ms=0)
@@ -53,22 +53,22 @@ def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> Crawl
     for _, measures in measured.sortByKey().toLocalIterator():
         sites.add(measures)
     counts = ActivityCounts()
-    told = machines.filter("kind = 'activity'").select("said")
-    for some in told.rdd.map(itemgetter(0)).mapPartitions(_count).toLocalIterator():
+    rows = machines.filter("kind = 'activity'").select("content")
+    for some in rows.rdd.map(itemgetter(0)).mapPartitions(_count).toLocalIterator():
         counts.add(some)
     return with_crawl_sections(
         report_counted(root.name, sites, counts),
         root,
-        stores=[SharedDocuments(*each) for each in _said(machines, "store")],
-        quotas=_said(machines, "quota"),
+        stores=[SharedDocuments(*each) for each in _contents(machines, "store")],
+        quotas=_contents(machines, "quota"),
     )
 
 
-def _said(machines: DataFrame, kind: str) -> Iterator[Any]:
-    """Yield what the rows of a kind say, of which each machine has few."""
-    told = machines.filter(f"kind = '{kind}'").select("said")
-    for (said,) in told.toLocalIterator():
-        yield json.loads(said)
+def _contents(machines: DataFrame, kind: str) -> Iterator[Any]:
+    """Yield the contents of the rows of a kind that is rare on each machine."""
+    rows = machines.filter(f"kind = '{kind}'").select("content")
+    for (content,) in rows.toLocalIterator():
+        yield json.loads(content)
 
 
 def _partitions(session: SparkSession, root: Path) -> RDD[str]:
@@ -94,14 +94,14 @@ def _count(texts: Iterable[str]) -> Iterator[ActivityCounts]:
 
 
 def export_urls(session: SparkSession, root: Path, path: Path) -> int:
-    """Write a row for each URI, a file for each partition; return their number.
+    """Write a row for each URI, a file for each partition; return the number of rows.
 
-    The folder is replaced as a whole, as that of a store of Parquet.
+    The folder is replaced atomically, like that of a Parquet store.
 
     Args:
         session: of Spark.
         root: folder with URL database and ranks.
-        path: of the dataset, on the disk that all share.
+        path: of the dataset, on the shared disk.
     """
     versions = DatasetVersions(path)
     versions.prepare()
@@ -117,7 +117,7 @@ def export_urls(session: SparkSession, root: Path, path: Path) -> int:
 
 
 def _mirrors_by_partition(root: Path) -> dict[str, dict[str, str]]:
-    """Return which URL represents the content of each that is on several domains."""
+    """Return the representative of each URL whose content is on several domains."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
     with UrlDatabase(root) as database, SpillFolder(root) as spills:
         search = MirrorSearch(database, open_ranks(root), spills)

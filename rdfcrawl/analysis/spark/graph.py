@@ -1,7 +1,7 @@
 """The graph of the links between the URIs of all machines, as tables of Spark.
 
-Nodes have the numbers that they would have on one machine: those of the URL database,
-in its order. `analysis.urldb.rank_nodes` says which URIs are nodes, and
+Nodes have the same numbers as on one machine: those of the URL database, in its order.
+`analysis.urldb.rank_nodes` defines which URIs are nodes, and
 `analysis.urldb.link_graph` which links count.
 """
 
@@ -39,12 +39,12 @@ _SOURCE: Final = ("source", "partition", "begin", "until")
 
 
 class UrlGraph(NamedTuple):
-    """Tables of a graph; a domain is told by its nodes, `begin` up to `until`.
+    """Tables of a graph; a domain is identified by its nodes, `begin` up to `until`.
 
     Attributes:
         n_nodes: nodes are 0 to `n_nodes - 1`.
         domains: `partition`, `domain`, `n_nodes`, `begin`.
-        lost: `partition`, `mark`: URLs for which no redirect there stands.
+        lost: `partition`, `mark`: URLs that no redirect of the partition represents.
         links: `source`, its `partition` and domain, and `targets`, sorted.
     """
 
@@ -55,7 +55,7 @@ class UrlGraph(NamedTuple):
 
 
 def find_graph(session: SparkSession, root: Path, machines: DataFrame) -> UrlGraph:
-    """Return the graph of the URL database in a folder that all tasks share.
+    """Return the graph of the URL database in a shared folder.
 
     Args:
         session: of Spark.
@@ -70,7 +70,7 @@ def find_graph(session: SparkSession, root: Path, machines: DataFrame) -> UrlGra
         .persist()
     )
     n_nodes = domains.agg(sf.sum("n_nodes")).first()[0] or 0
-    # A URL is the node of its own record, or else the first one that redirects there.
+    # A URL is the node of its record, or else of the first redirect to it.
     index = (
         marks.groupBy("mark")
         .agg(sf.min(sf.struct("is_other", *_NODE)).alias("won"))
@@ -93,7 +93,7 @@ def find_graph(session: SparkSession, root: Path, machines: DataFrame) -> UrlGra
 
 
 def _domains(session: SparkSession, root: Path) -> DataFrame:
-    """Return all domains with the numbers of their first nodes."""
+    """Return all domains with their first nodes."""
     with UrlDatabase(root) as database:
         partitions = [(name,) for name in database.partitions]
     before = Window.orderBy("domain").rowsBetween(Window.unboundedPreceding, -1)
@@ -108,7 +108,7 @@ def _domains(session: SparkSession, root: Path) -> DataFrame:
 def _count_nodes(
     root: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the domains of partitions that have nodes, with their number."""
+    """Yield the domains of partitions with nodes, and the number of nodes."""
     with UrlDatabase(Path(root)) as database:
         for (partition,) in rows_of(batches):
             lines = filter(_is_node_line, database.lines(partition))
@@ -118,7 +118,7 @@ def _count_nodes(
 
 
 def _is_node_line(line: bytes) -> bool:
-    # Few URIs have a task, and only these can be none.
+    # Few URIs have a task; all others are nodes.
     return b'["task",' not in line or is_node(parse_record(line))
 
 
@@ -129,7 +129,7 @@ def _count(some: Iterable[object]) -> int:
 def _read_marks(
     root: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the fingerprints that nodes stand for: of the URL, and where it leads."""
+    """Yield the fingerprints of each node: of its URL, and of its redirect target."""
     with UrlDatabase(Path(root)) as database:
         rows = _iter_marks(database, rows_of(batches))
         yield from batches_of(rows, ("mark", "is_other", *_NODE))
@@ -144,9 +144,9 @@ def _iter_marks(
             place = partition, begin, begin + n_nodes
             for node, record in enumerate(islice(records, n_nodes), begin):
                 yield fingerprint(record.url), 0, node, *place
-                led = redirect_mark(record, database.normal_form)
-                if led is not None:
-                    yield led, 1, node, *place
+                target = redirect_mark(record, database.normal_form)
+                if target is not None:
+                    yield target, 1, node, *place
 
 
 def _links_of_documents(
@@ -154,7 +154,7 @@ def _links_of_documents(
 ) -> DataFrame:
     """Return the links of the latest version of each document that does not redirect.
 
-    Of several latest versions the one with the greatest targets counts.
+    Among several latest versions, the one with the greatest targets counts.
     """
     documents = (
         machines.filter("kind = 'links'")
@@ -182,7 +182,7 @@ def _links_of_documents(
 def batches_of(
     rows: Iterable[tuple[object, ...]], names: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows as batches; Spark gives the columns their types by its own schema."""
+    """Yield rows as batches; Spark sets the types of columns by its schema."""
     left = iter(rows)
     while some := list(islice(left, _BATCH_ROWS)):
         columns = [pa.array(column) for column in zip(*some, strict=True)]

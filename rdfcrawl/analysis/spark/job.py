@@ -1,4 +1,4 @@
-"""All steps of a job of Spark: URL database, scores, rows of Parquet, and report."""
+"""The steps of a Spark job: URL database, scores, Parquet rows, and report."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ROWS: Final = "urls.parquet"
 
 
 class SparkJobReport(NamedTuple):
-    """What a job has done.
+    """Result of a job.
 
     Attributes:
-        n_urls: in the database.
-        n_links: between them.
-        n_rounds: of PageRank.
+        n_urls: number of URLs in the database.
+        n_links: number of links between them.
+        n_rounds: number of rounds of PageRank.
         report: the page.
     """
 
@@ -48,19 +48,19 @@ class SparkJobReport(NamedTuple):
 def run_job(
     paths: Sequence[Path], root: Path, master: str | None = None
 ) -> SparkJobReport:
-    """Write what several machines know to the folders of one crawl.
+    """Write the results of several machines to the folders of one crawl.
 
-    Each of `urldb/`, `ranks/`, `urls.parquet` and `report/` is replaced as a whole when
-    it is ready, in this order.
+    `urldb/`, `ranks/`, `urls.parquet` and `report/` are replaced in this order, each
+    atomically when it is complete.
 
     Args:
         paths: files of `machine_file`.
-        root: folder of the results. Driver and tasks see it, and the files, by the same
-            names.
-        master: of Spark; None: as `spark-submit` has said.
+        root: folder of the results. Driver and tasks must see it, and the files, under
+            the same paths.
+        master: of Spark; None: that of `spark-submit`.
 
     Raises:
-        ConfigError: a file is no such one, or another job runs.
+        ConfigError: a file is invalid, or another job is running.
         SparkFault: Spark has failed.
         OSError: a disk is full, or cannot be read.
     """

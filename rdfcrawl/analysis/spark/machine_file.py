@@ -1,12 +1,12 @@
-"""What the logs of one machine say, as one file of Parquet; needs `[parquet]`.
+"""The logs of one machine, exported as one Parquet file; needs `[parquet]`.
 
 | kind of row | columns |
 |---|---|
-| `url` | `partition`, `domain`, `host`, `url`; `said`: what is known of it, as stored |
+| `url` | `partition`, `domain`, `host`, `url`; `content`: the stored record |
 | `links` | `mark`, `version`, `targets`: of a document, with fingerprints for URLs |
-| `activity` | `said`: facts and faults of an activity, in JSON |
-| `quota` | `said`: an epoch of a domain that has a quota, in JSON |
-| `store` | `said`: a store that has documents as others, in JSON |
+| `activity` | `content`: facts and faults of an activity, in JSON |
+| `quota` | `content`: an epoch of a domain with a quota, in JSON |
+| `store` | `content`: a store that keeps documents as references, in JSON |
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.urldb.database import UrlDatabase
 
 FORMAT: Final = 2
-_MARK: Final = b"rdfcrawl"  # of our files, in their metadata
+_MARK: Final = b"rdfcrawl"  # identifies our files in their metadata
 _GROUP_ROWS: Final = 16 * 1024
 _COLUMNS: Final = pa.schema(
     [
@@ -44,7 +44,7 @@ _COLUMNS: Final = pa.schema(
         ("domain", pa.string()),
         ("host", pa.string()),
         ("url", pa.string()),
-        ("said", pa.string()),
+        ("content", pa.string()),
         ("mark", pa.int64()),
         ("version", pa.int64()),
         ("targets", pa.list_(pa.int64())),
@@ -53,13 +53,13 @@ _COLUMNS: Final = pa.schema(
 
 
 class MachineFileReport(NamedTuple):
-    """What was written of one machine.
+    """Numbers of rows written for one machine.
 
     Attributes:
-        n_urls: of which something is known.
+        n_urls: URLs in the database.
         n_documents: versions of documents with links.
-        n_activities: of the provenance.
-        damages: of the log of links, for people.
+        n_activities: activities in the provenance.
+        damages: descriptions of damaged parts of the link log.
     """
 
     n_urls: int
@@ -71,19 +71,19 @@ class MachineFileReport(NamedTuple):
 def write_machine_file(
     root: Path, database: UrlDatabase, path: Path
 ) -> MachineFileReport:
-    """Write what the logs of a crawl say to a file, which is replaced as a whole.
+    """Write the logs of a crawl to a file, which is replaced atomically.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>` of this machine.
-        database: of that, up to date.
+        database: its URL database, up to date.
         path: of the file.
 
     Raises:
         OSError: the disk is full, or cannot be read.
     """
     log = LinkLog(root)
-    told = {"format": FORMAT, "session": database.normal_form.session_parameters}
-    schema = _COLUMNS.with_metadata({_MARK: json.dumps(told)})
+    head = {"format": FORMAT, "session": database.normal_form.session_parameters}
+    schema = _COLUMNS.with_metadata({_MARK: json.dumps(head)})
     draft = path.with_name(f".{path.name}.draft")
     try:
         with draft.open("wb") as file:
@@ -115,14 +115,14 @@ def _write(
 def _url_rows(database: UrlDatabase) -> Iterator[dict[str, Any]]:
     for partition in database.partitions:
         for line in database.lines(partition):
-            domain, host, url, _, said = line.decode().split("\t", 4)
+            domain, host, url, _, content = line.decode().split("\t", 4)
             yield {
                 "kind": "url",
                 "partition": partition,
                 "domain": domain,
                 "host": host,
                 "url": url,
-                "said": said,
+                "content": content,
             }
 
 
@@ -149,29 +149,29 @@ def _link_rows(log: LinkLog, normal_form: NormalForm) -> Iterator[dict[str, Any]
 def _activity_rows(root: Path) -> Iterator[dict[str, Any]]:
     for activity in iter_activities(iter_provenance(root / "provenance")):
         if activity.is_complete:
-            yield {"kind": "activity", "said": json.dumps(activity)}
+            yield {"kind": "activity", "content": json.dumps(activity)}
 
 
 def _rows_of_report(root: Path) -> Iterator[dict[str, Any]]:
     for entry in iter_quota_entries(root / EPOCHS):
-        yield {"kind": "quota", "said": json.dumps(entry)}
+        yield {"kind": "quota", "content": json.dumps(entry)}
     for store in stored_once(root):
-        yield {"kind": "store", "said": json.dumps(store)}
+        yield {"kind": "store", "content": json.dumps(store)}
 
 
 def check_machine_files(paths: Iterable[Path]) -> NormalForm:
-    """Return the normal form of the URLs in all files, by the ends of these.
+    """Return the common normal form of all files; read only their footers.
 
     Raises:
-        ConfigError: one is torn, of something else, or of another normal form; or
-            there are none.
-        OSError: one is not there, or cannot be read.
+        ConfigError: a file is incomplete, of another kind or normal form; or there are
+            no files.
+        OSError: a file does not exist, or cannot be read.
     """
     found: dict[tuple[str, ...], Path] = {}
     for path in paths:
         found.setdefault(_session_parameters(path), path)
     if not found:
-        raise ConfigError("name the files that urldb observe has written")
+        raise ConfigError("name at least one file written by `urldb observe`")
     if len(found) > 1:
         names = " and ".join(map(str, found.values()))
         raise ConfigError(f"SESSION_PARAMETERS differ: {names}")
@@ -183,13 +183,13 @@ def _session_parameters(path: Path) -> tuple[str, ...]:
         with path.open("rb") as file:
             schema = pq.read_schema(file)
     except pa.ArrowInvalid as error:
-        raise ConfigError(f"{path}: is torn, or no file of Parquet") from error
-    told = (schema.metadata or {}).get(_MARK)
-    if told is None or not schema.equals(_COLUMNS):
-        raise ConfigError(f"{path}: was not written by urldb observe")
-    facts = json.loads(told)
+        raise ConfigError(f"{path}: is incomplete, or not a Parquet file") from error
+    head = (schema.metadata or {}).get(_MARK)
+    if head is None or not schema.equals(_COLUMNS):
+        raise ConfigError(f"{path}: was not written by `urldb observe`")
+    facts = json.loads(head)
     if facts["format"] != FORMAT:
         raise ConfigError(
-            f"{path}: has format {facts['format']}, not {FORMAT}; write it anew"
+            f"{path}: has format {facts['format']}, not {FORMAT}; write it again"
         )
     return tuple(facts["session"])

@@ -1,7 +1,7 @@
-"""Rank the URIs of all machines: rounds of PageRank, and domains by themselves.
+"""Rank the URIs of all machines: rounds of PageRank, then each domain separately.
 
 Memory: some 30 bytes for each URI of the crawl in the driver, and 8 to 12 in each
-process of Python; there, some 40 for each URI of a partition, and 16 for each of a
+Python process; in these also some 40 for each URI of a partition, and 16 for each of a
 domain.
 """
 
@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 
 from rdfcrawl.analysis.ranking.link_blocks import LinkBlock, gain_of_ranges, pack_links
 from rdfcrawl.analysis.ranking.pagerank import OutLinks, iterate_ranks
-from rdfcrawl.analysis.ranking.table import FOLDER, RankScore, write_head
+from rdfcrawl.analysis.ranking.table import FOLDER, write_head
 from rdfcrawl.analysis.spark.graph import batches_of, find_graph
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.spark.urls import rows_of
@@ -30,6 +30,7 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.domain_ranks import DomainRanking, iter_levels
 from rdfcrawl.analysis.urldb.rank_building import MEMORY_BYTES, replacing_table
 from rdfcrawl.analysis.urldb.rank_nodes import RankNodes, ranges
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.sorting import SpillFolder
 
 if TYPE_CHECKING:
@@ -52,21 +53,19 @@ _SORTED: Final = ".sorted"
 
 
 def rank_urls(session: SparkSession, root: Path, machines: DataFrame) -> dict[str, Any]:
-    """Write the table of scores; return what it says of the ranking.
+    """Write the score table; return the facts of the ranking.
 
-    It is the table that one machine with all logs would write, byte for byte, but for
-    the name of the state of the database.
+    The table equals that of one machine with all logs, byte for byte, except for the
+    digest of the database.
 
     Args:
         session: of Spark.
-        root: folder with the URL database, on a disk that all share.
+        root: folder with the URL database, on a shared disk.
         machines: rows of the files of all machines.
     """
     graph = find_graph(session, root, machines)
     ranks, facts = _pagerank(session, graph)
-    rows = _domain_rows(
-        session, root, graph, ranks
-    ).persist()  # read twice to be sorted
+    rows = _domain_rows(session, root, graph, ranks).persist()  # sorting reads it twice
     sorted_rows = root / FOLDER / _SORTED
     shutil.rmtree(sorted_rows, ignore_errors=True)
     rows.orderBy("mark").write.parquet(sorted_rows.absolute().as_uri())
@@ -82,7 +81,7 @@ def rank_urls(session: SparkSession, root: Path, machines: DataFrame) -> dict[st
 def _pagerank(
     session: SparkSession, graph: UrlGraph
 ) -> tuple[Broadcast[tuple[array[float], array[int]]], dict[str, Any]]:
-    """Return PageRank and in-links of all nodes, and what is known of the rounds."""
+    """Return PageRank and in-links of all nodes, and the facts of the ranking."""
     n_nodes, links = graph.n_nodes, graph.links
     n_incoming = array("I", [0]) * n_nodes
     edges = links.select(
@@ -114,7 +113,7 @@ def _pagerank(
 
 
 def _blocks(edges: DataFrame, size: int, n_parts: int) -> RDD[LinkBlock]:
-    """Return the links, each range of targets in one task."""
+    """Return the links, with each range of targets in one task."""
     return (
         edges.selectExpr(f"target div {size} AS number", "source", "n_all", "target")
         .repartition(n_parts, "number")
@@ -148,7 +147,7 @@ def _gain(
     is_linking: bytearray,
     ranks: array[float],
 ) -> tuple[array[float], float]:
-    """Return what each node gains in a round, and the rank of nodes with links."""
+    """Return the gain of each node in a round, and the rank of nodes with links."""
     shared = session.sparkContext.broadcast(ranks)
     gained = array("d", [0.0]) * len(ranks)
     for number, some in blocks.mapPartitions(
@@ -159,7 +158,7 @@ def _gain(
     shared.destroy()
     linking = 0.0
     for rank in compress(ranks, is_linking):
-        linking += rank  # in the order of one machine
+        linking += rank  # same order as on one machine
     return gained, linking
 
 
@@ -177,7 +176,7 @@ def _domain_rows(
 ) -> DataFrame:
     """Return scores and levels by the fingerprints of URLs.
 
-    Tasks read of each partition what has been lost, then domain by domain its begin,
+    For each partition, tasks read its lost marks first, then for each domain its begin
     and the links within.
     """
     null, nothing = sf.lit(None), sf.lit(None).cast("array<long>")
@@ -249,11 +248,11 @@ class _PartitionRanking:
         self._priority_ranks = domains.ranks(self._links())
 
     def _links(self) -> Iterator[OutLinks]:
-        """Yield the links within domains; note where these begin."""
+        """Yield the links within domains; collect the begins of domains."""
         for _, begin, source, _, targets in self._rows:
             if source < 0:
                 self._begins.append(begin)
-            else:  # with links to other domains alone, too: their order decides
+            else:  # including links to other domains: their order matters
                 here = self._nodes.domains[len(self._begins) - 1]
                 yield OutLinks(here + source, [here + x for x in targets])
 

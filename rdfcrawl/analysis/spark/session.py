@@ -1,4 +1,4 @@
-"""The session of Spark, and how a job of Spark that fails is told in one line."""
+"""The Spark session, and failures of Spark jobs as one-line messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rdfcrawl.core.errors import RdfcrawlError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Steps that take batches of Arrow fail without it, after minutes.
+# Steps with Arrow batches fail without pandas, after minutes.
 import_module("pandas")
 
 _NAME: Final = "rdfcrawl"
@@ -27,21 +27,21 @@ _QUIET: Final = {
     "spark.ui.showConsoleProgress": "false",
 }
 _PARTS: Final = "spark.sql.shuffle.partitions"
-_PARTS_OF_CLUSTERS: Final = "200"  # Spark's default, whatever it runs on
-# Rows may be of some 100 KB; so many are in memory at once, for each core.
+_PARTS_OF_CLUSTERS: Final = "200"  # Spark's default on any master
+# A row may have some 100 KB; this number of rows is in memory for each core.
 _BATCH_ROWS: Final = 2000
 
 
 class SparkFault(RdfcrawlError):
-    """A job of Spark has failed; the results before are as they were."""
+    """A Spark job has failed; earlier results are unchanged."""
 
 
 @contextmanager
 def spark_session(master: str | None) -> Iterator[SparkSession]:
-    """Open a session, which is stopped at the end; or take the one that is open.
+    """Open a session and stop it at the end; or use an active one.
 
     Args:
-        master: `local[2]`, for instance; None: as `spark-submit` has said.
+        master: such as `local[2]`; None: that of `spark-submit`.
 
     Raises:
         SparkFault: Spark does not start, or a job fails.
@@ -54,10 +54,10 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
             builder = builder.master(master)
             for name, value in _QUIET.items():
                 builder = builder.config(name, value)
-            # The processes of Python are to have what this one has.
+            # Python workers must use this interpreter.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         with warnings.catch_warnings():
-            # Pandas is asked for its version, and not used.
+            # Spark reads the version of pandas, but does not use it.
             warnings.simplefilter("ignore", FutureWarning)
             session = builder.getOrCreate()
             session.conf.set("spark.sql.session.timeZone", "UTC")
@@ -77,5 +77,5 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
 
 
 def n_tasks(session: SparkSession) -> int:
-    """Return into how many tasks a step is parted: some for each core."""
+    """Return the number of tasks of a step: some for each core."""
     return 2 * int(session.sparkContext.defaultParallelism)

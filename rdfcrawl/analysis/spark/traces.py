@@ -1,4 +1,4 @@
-"""What a failed job of Spark tells, in one line."""
+"""Find the cause of a failed Spark job in its traces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _find_causes: Final = re.compile(
 
 
 def reason_in(text: str) -> str:
-    r"""Return the line of traces of Java and Python that tells most.
+    r"""Return the most informative line of Java and Python traces.
 
     >>> reason_in("Failed:\n  File x\nOSError: full\nCaused by: a.Exception\n\tat b\n")
     'a.Exception'

@@ -1,4 +1,4 @@
-"""Join what machines know of each URI into the segments of one URL database."""
+"""Join the observations of all machines into the segments of one URL database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.uri import NormalForm
 
-_LOG: Final = "spark"  # no log has this name: a build from logs begins anew
+_LOG: Final = "spark"  # no log has this name, so a build from logs starts empty
 _WRITTEN: Final = pa.schema(
     [("partition", pa.string()), ("name", pa.string()), ("n_records", pa.int64())]
 )
@@ -36,19 +36,19 @@ _WRITTEN: Final = pa.schema(
 def join_urls(machines: DataFrame, root: Path, normal_form: NormalForm) -> int:
     """Write the URL database of several machines; return the number of its URIs.
 
-    Segments are those that one machine with all logs would write, byte for byte. The
-    database is replaced as a whole, as `analysis.urldb.building` does.
+    Segments equal those of one machine with all logs, byte for byte. The database is
+    replaced atomically, as in `analysis.urldb.building`.
 
     Args:
         machines: rows of their files.
-        root: folder of the results; its `urldb/` is there, on a disk that all share.
+        root: folder of the results; its `urldb/` exists, on a shared disk.
         normal_form: of the URLs.
     """
     keys = ("partition", "domain", "host", "url")
     folder = root / FOLDER
     rows = (
         machines.filter("kind = 'url'")
-        .select(*keys, "said")
+        .select(*keys, "content")
         .repartition(n_tasks(machines.sparkSession), "partition")
         .sortWithinPartitions(*keys)
         .mapInArrow(
@@ -74,11 +74,12 @@ def _write_segments(
     folder: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Write a segment for each partition, from sorted rows; yield their names."""
-    # Spark may let two attempts of one task run at once.
+    # Spark may run two attempts of one task concurrently.
     attempt = f"-{TaskContext.get().taskAttemptId()}"
     for name, some in groupby(rows_of(batches), itemgetter(0)):
         texts = (
-            (f"{d}\t{h}\t{u}".encode(), said.encode()) for _, d, h, u, said in some
+            (f"{d}\t{h}\t{u}".encode(), content.encode())
+            for _, d, h, u, content in some
         )
         with new_segment(Path(folder), name, attempt) as written:
             for key, text in join_sorted(texts):

@@ -1,6 +1,6 @@
-"""The crawl's memory of URIs: what is known of each, from the logs of the crawl.
+"""The URL database: the data of a crawl about each URI, from its logs.
 
-`scan` reads the logs into observations, `joining` joins those of one URI, `segment`
-has the files, sorted and partitioned by host, `building` merges new observations into
-them, and `database` reads them back as values of `record`.
+`scan` reads the logs into observations, `joining` joins those of one URI, `segment` has
+the files, sorted and partitioned by host, `building` merges new observations into them,
+and `database` reads them as values of `record`.
 """

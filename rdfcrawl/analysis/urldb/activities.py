@@ -1,4 +1,4 @@
-"""Observations from the provenance of a crawl: what became of each URI."""
+"""Observations from the provenance of a crawl: the outcome of each URI."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _ACTIVITY: Final = "<urn:rdfcrawl:activity:"
 _END: Final = " <urn:rdfcrawl:provenance> .\n"
-# What the description of an activity begins with, behind its name.
-_BEGIN: Final = f"> <{RDF_TYPE}> <{PROV}Activity>{_END}"
+# Follows the name of an activity at the start of its description.
+_ACTIVITY_TYPE: Final = f"> <{RDF_TYPE}> <{PROV}Activity>{_END}"
 _CRAWLED: Final = f"{SQUIRREL}crawled"
 _STATUS: Final = f"{SQUIRREL}status"
 _N_STATEMENTS: Final = f"{SQUIRREL}approxNumberOfTriples"
@@ -33,23 +33,23 @@ _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
 _TASK: Final = f"{RC}task"
 _DEPTH: Final = f"{SQUIRREL}depth"
-# A source has one URL for many documents, none of which is the content of that.
+# The documents of a source share its URL, but none is the content of that URL.
 _OF_SOURCE: Final = '"source('
 _OF_STATEMENTS: Final = f"{RC}textHash", f"{RC}sketch", f"{RC}shingles"
 _FETCH_TEXTS: Final = f"{RC}contentHash", f"{RC}textHash"
 _LAST_MODIFIED: Final = f"{RC}lastModified"
 _LEFT: Final = '"refreshed(is_left=True)"'
-_IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: it follows from the task
+_IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: derived from the task
 _SAME: Final = "sameContentAs"
-# Behind other activities; see `pipelines.same_contents`.
+# Appended after other activities; see `pipelines.same_contents`.
 _find_same: Final = re.compile(
     rf"^(<[^>\n]*+>) <{re.escape(_CRAWLED)}> (.*)\n"
     rf"\1 <{re.escape(_STARTED)}> (.*)\n\1 <{re.escape(RC + _SAME)}> (.*\n)",
     re.MULTILINE,
 ).findall
-# The name of a task stands before a bracket; that of a source, within that of its run.
+# A task is `name(...)`; the task of a source is within that of its run.
 _find_task: Final = re.compile(r'"(?:source\([^"]*?payload=)?([^"(]*)').match
-# What is told last counts; in the order of their names.
+# Values of which the latest counts, ordered by name.
 _TERMS: Final = {"redirect": _HOP, "depth": _DEPTH}
 _LATEST: Final = {
     _TERMS.get(name, RC + name): name
@@ -63,24 +63,24 @@ _LATEST: Final = {
 
 
 class UrlObservation(NamedTuple):
-    """Something that is known of a URL.
+    """An observation about a URL.
 
     Attributes:
-        url: absolute, as it is written.
-        ms: when that was told, Unix time; 0 counts for less than a fetch.
-        said: what is known.
+        url: absolute, as written.
+        ms: time of the observation, Unix time; 0 precedes any fetch.
+        columns: the observed values.
     """
 
     url: str
     ms: int
-    said: Columns
+    columns: Columns
 
 
 def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
-    """Yield what the activities in some whole lines of provenance say.
+    """Yield observations from the activities in complete lines of provenance.
 
-    Each activity is described by lines that follow each other; its type comes first.
-    That it found the content of another one is told later.
+    The lines of an activity are adjacent, and its type comes first; only a
+    `sameContentAs` follows later.
     """
     text = lines.decode("utf-8", "replace")
     for facts, piece in iter_described(text):
@@ -90,17 +90,17 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
             yield _observed(facts)
     for _, crawled, started, first in _find_same(text) if _SAME in text else ():
         ms = time_of(started)
-        said = observe(latest=f'["{_SAME}",{ms},{_json(first)}]')
-        yield UrlObservation(text_of(f"{crawled}\n"), ms, said)
+        columns = observe(latest=f'["{_SAME}",{ms},{_json(first)}]')
+        yield UrlObservation(text_of(f"{crawled}\n"), ms, columns)
 
 
 def iter_described(text: str) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield the terms of each activity in whole lines, and the lines themselves."""
+    """Yield the terms of each activity in complete lines, and its lines."""
     name = ""
-    for piece in text.split(_BEGIN):
+    for piece in text.split(_ACTIVITY_TYPE):
         if name.startswith(_ACTIVITY):
             yield _facts_of(name, piece), piece
-        # The name of the next activity is the begin of a line.
+        # The name of the next activity starts a line.
         name = piece[piece.rfind("\n") + 1 :]
 
 
@@ -108,12 +108,12 @@ def _facts_of(name: str, piece: str) -> dict[str, str]:
     """Return the terms of an activity, of the response and of the first fault.
 
     Args:
-        name: of the activity, without the bracket at its end.
-        piece: its lines, and perhaps others, behind the first. Line feeds stand only
-            between statements.
+        name: of the activity, without the closing bracket.
+        piece: its lines after the first, and perhaps other lines. Line feeds occur
+            only between statements.
 
     Returns:
-        By predicate, terms that other lines may stand behind.
+        Terms by predicate; further lines may follow a term.
     """
     own = piece.replace(f"{name}:response> <", f"{name}> <")
     statements = own.removeprefix(f"{name}> <").split(f"{_END}{name}> <")
@@ -136,7 +136,7 @@ def _observed(facts: dict[str, str]) -> UrlObservation:
         if facts[_TASK].startswith(_LEFT):
             facts[_IS_LEFT] = '"true"'
         facts[_TASK] = f'"{task[1]}"'
-    if number_of(facts.get(_DEPTH), 0) == 0:  # as of seeds, and by default
+    if number_of(facts.get(_DEPTH), 0) == 0:  # seeds, and the default
         facts.pop(_DEPTH, None)
     content, text = (_json(facts.get(name, "")) for name in _FETCH_TEXTS)
     answer = number_of(facts.get(_HTTP_STATUS), 0)
@@ -152,14 +152,14 @@ def _observed(facts: dict[str, str]) -> UrlObservation:
         for predicate, name in _LATEST.items()
         if predicate in facts
     ]
-    said = observe(fetch=fetch, latest=",".join(latest))
-    return UrlObservation(crawled, started_ms, said)
+    columns = observe(fetch=fetch, latest=",".join(latest))
+    return UrlObservation(crawled, started_ms, columns)
 
 
 def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
-    """Yield the ends of redirects by the URLs of other hosts before the crawled URL.
+    """Yield the redirect target of each URL of another host before the crawled URL.
 
-    The end of the redirects becomes a term of the activity, if it is another URL.
+    The target also becomes a term of the activity, if it is another URL.
     """
     hops = piece.split(f"> <{_HOP}> ")[1:]
     urls = [text_of(hop) for hop in hops]
@@ -177,7 +177,7 @@ def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
 
 
 def _json(term: str) -> str:
-    r"""Return the text of a term of canonical N-Quads as text of JSON.
+    r"""Return the text of a term of canonical N-Quads as a JSON string.
 
     >>> _json('"a"'), _json("<http://e.example/>")
     ('"a"', '"http://e.example/"')
@@ -189,7 +189,7 @@ def _json(term: str) -> str:
 
 
 def text_of(term: str) -> str:
-    r"""Return the text of a term of canonical N-Quads, whatever is behind its line.
+    r"""Return the text of a term of canonical N-Quads, ignoring all after its line.
 
     >>> text_of('"a\\nb"'), text_of("<http://e.example/>")
     ('a\nb', 'http://e.example/')
@@ -199,17 +199,17 @@ def text_of(term: str) -> str:
         return term[1:-1]
     end = len(term) - 1 if term.endswith('"') else term.rfind('"')
     if "\\" in term:
-        with suppress(ValueError):  # its escapes are among those of JSON
+        with suppress(ValueError):  # JSON has all escapes of N-Quads used here
             return str(json.loads(term[: end + 1]))[:MAX_URL_CHARS]
     return term[1:end][:MAX_URL_CHARS]
 
 
 def number_of(term: str | None, default: int) -> int:
-    """Return a whole number of canonical N-Quads, or what stands for none."""
+    """Return an integer of canonical N-Quads, or a default."""
     digits = "" if term is None else term[1:].partition('"')[0]
     return whole_number(digits, default)
 
 
 def time_of(term: str) -> int:
-    """Return a time of provenance in ms; 0 if there is none."""
+    """Return a time of provenance in ms; 0 if missing or invalid."""
     return unix_ms(term[1:].partition('"')[0]) or 0

@@ -1,8 +1,8 @@
-"""Build the URL database of a crawl, or bring it up to date.
+"""Build or update the URL database of a crawl.
 
-New observations are sorted, and merged with the segments of the partitions that they
-are in. Each new segment is a file of its own, named by its content; the manifest is
-replaced when all are on disk. So a crash at any point leaves the state before or after.
+New observations are sorted, and merged with the segments of their partitions. Each new
+segment is a separate file, named by its content; the manifest is replaced when all are
+on disk. So a crash at any point leaves the state before or after the build.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _MOST_TEXTS: Final = 1000  # of one URI in memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlDatabaseReport:
-    """What a build has done.
+    """Result of a build.
 
     Attributes:
-        n_records: in the database now.
-        n_observations: that were new.
-        n_without_host: names that are left out, as they are no URL with a host.
-        n_segments: that were written.
-        n_bytes: of the database now.
-        damages: of the logs, for people.
+        n_records: records in the database.
+        n_observations: number of new observations.
+        n_without_host: names that were skipped, since they are no URL with a host.
+        n_segments: number of written segments.
+        n_bytes: size of the database.
+        damages: descriptions of damaged parts of the logs.
     """
 
     n_records: int
@@ -68,20 +68,19 @@ def build(
     memory_bytes: int = MEMORY_BYTES,
     scratch: Path | None = None,
 ) -> UrlDatabaseReport:
-    """Bring the URL database of a crawl up to date with its logs.
+    """Update the URL database of a crawl from its logs.
 
-    What is there is thrown away if it is of an earlier generation of the log, of
-    another normal form or an older version of the form, or if the log has lost
-    something since.
+    An existing database is discarded if it belongs to an earlier generation of the
+    log, to another normal form or an older format, or if the log has since lost data.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
         normal_form: of the crawl.
-        memory_bytes: for observations that are sorted, about.
-        scratch: folder of scratch files; by default that of the system.
+        memory_bytes: approximate memory for sorting observations.
+        scratch: folder of scratch files; by default that of the operating system.
 
     Raises:
-        ConfigError: there is no log, another build is running, or what is there is
+        ConfigError: there is no log, another build is running, or the database is
             damaged.
         OSError: a disk is full, or cannot be read.
     """
@@ -124,7 +123,7 @@ def build(
 
 
 def _has_lost(root: Path, before: UrlDatabaseManifest) -> bool:
-    """Return whether a log is shorter than it was: a machine has lost power."""
+    """Return whether a log is shorter than before, such as after a power cut."""
     for name, offset in before.offsets.items():
         with suppress(FileNotFoundError):  # replaced by a compaction
             if (root / name).stat().st_size < offset:
@@ -135,9 +134,9 @@ def _has_lost(root: Path, before: UrlDatabaseManifest) -> bool:
 def join_sorted(
     observations: Iterable[tuple[bytes, bytes]],
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield key and packed columns of each URI, from those of one URI together.
+    """Yield key and packed columns of each URI; observations must be grouped by URI.
 
-    Few are in memory at once, however many there are of one URI.
+    Memory is limited, for any number of observations of one URI.
     """
     last, texts = b"", list[bytes]()
     for key, text in observations:
@@ -154,7 +153,7 @@ def join_sorted(
 
 
 class _Merge:
-    """The merge of new observations into the segments of a database."""
+    """Merge new observations into the segments of a database."""
 
     def __init__(self, folder: Path, before: UrlDatabaseManifest) -> None:
         self._folder, self._before = folder, before
@@ -163,14 +162,14 @@ class _Merge:
         self.n_segments = 0
 
     def run(self, observations: Iterator[tuple[bytes, bytes]]) -> None:
-        """Write a new segment for each partition that has observations."""
+        """Write a new segment for each partition with new observations."""
         for partition, some in groupby(observations, lambda each: each[0][:2]):
             self._write(partition.decode(), some)
         if self.n_segments:
             sync_folder(self._folder)
 
     def manifest(self, offsets: dict[str, int]) -> UrlDatabaseManifest:
-        """Return the manifest of what is there now."""
+        """Return the manifest of the merged database."""
         return replace(
             self._before,
             offsets=dict(sorted(offsets.items())),
@@ -196,11 +195,11 @@ class _Merge:
 
 @dataclass(slots=True)
 class WrittenSegment:
-    """A segment that is written.
+    """A segment during and after writing.
 
     Attributes:
-        writer: takes the records.
-        name: of its file, once it is whole.
+        writer: receives the records.
+        name: of its file, once it is complete.
     """
 
     writer: SegmentWriter
@@ -211,15 +210,15 @@ class WrittenSegment:
 def new_segment(
     folder: Path, partition: str, writer_name: str = ""
 ) -> Iterator[WrittenSegment]:
-    """Write a segment, which gets its name by its content once it is whole.
+    """Write a segment; when it is complete, the file is named by its content.
 
     Args:
         folder: of the database.
         partition: two hex digits.
-        writer_name: of this one, if several may write the same segment at once.
+        writer_name: distinguishes writers of the same segment.
 
     Raises:
-        OSError: the disk is full, or refuses it.
+        OSError: the disk is full, or refuses the file.
     """
     draft = folder / f".{partition}{writer_name}{_DRAFT}"
     with draft.open("wb") as file:
@@ -233,18 +232,18 @@ def new_segment(
 
 
 class _Peekable:
-    """Sorted observations, of which the next is known."""
+    """Iterator over sorted observations that knows the next one."""
 
     def __init__(self, observations: Iterator[tuple[bytes, bytes]]) -> None:
         self._left = observations
         self._next = next(observations, None)
 
     def has_before(self, bound: bytes | None) -> bool:
-        """Return whether there is one below a bound; None: any."""
+        """Return whether the next one is below a bound; None: whether there is one."""
         return self._next is not None and (bound is None or self._next[0] < bound)
 
     def up_to(self, bound: bytes | None) -> Iterator[tuple[bytes, bytes]]:
-        """Yield those below a bound; None: all."""
+        """Yield observations below a bound; None: all."""
         while self._next is not None and (bound is None or self._next[0] < bound):
             yield self._next
             self._next = next(self._left, None)
@@ -253,7 +252,7 @@ class _Peekable:
 def _merge_blocks(
     segment: SegmentReader, delta: _Peekable, writer: SegmentWriter
 ) -> None:
-    """Write the blocks of a segment with what is new; others are copied as they are."""
+    """Merge new observations into the blocks of a segment; copy all other blocks."""
     bounds = [block.first for block in segment.blocks[1:]]
     for block, bound in zip(segment.blocks, [*bounds, None], strict=True):
         if writer.is_between_blocks and not delta.has_before(bound):
@@ -289,7 +288,7 @@ def _split(line: bytes) -> tuple[bytes, bytes]:
 
 
 def remove_old(folder: Path, manifest: UrlDatabaseManifest) -> None:
-    """Remove drafts, and segments that no manifest names any more."""
+    """Remove drafts, and segments that the manifest does not name."""
     kept = set(manifest.segments.values())
     for path in folder.iterdir():
         is_old = path.suffix == _SUFFIX and path.name not in kept

@@ -99,7 +99,7 @@ SCHEMA: Final = pa.schema(
 """Columns of a URI; see the reference of the URL database."""
 
 _GROUP_ROWS: Final = 64 * 1024
-# What stands for nothing, in columns of numbers; the empty text does in others.
+# Values that mean "unknown"; in other columns it is the empty text.
 _UNKNOWN: Final = {"started": (0,), "http_status": (0,), "run": (-1,), "n_urls": ()}
 
 
@@ -110,17 +110,17 @@ def write_parquet(
     facts: Iterable[UriFacts] = (),
     mirrors: Iterable[tuple[int, str]] = (),
 ) -> int:
-    """Write records to a file, which is replaced as a whole; return their number.
+    """Write records to a file, which is replaced atomically; return their number.
 
     Args:
         records: in the order of the rows.
         path: of the file.
-        ranks: scores of the URIs; None if they are not known.
-        facts: of some of the URIs, in the same order; they tell the clusters.
+        ranks: scores of the URIs; None if unknown.
+        facts: of some of the URIs, in the same order, with their clusters.
         mirrors: of `mirrors.mirror_urls`, for all records of a database.
 
     Raises:
-        OSError: the disk refuses it.
+        OSError: the disk refuses the file.
     """
     draft = path.with_name(f".{path.name}.draft")
     clustered = _with_clusters(records, facts)
@@ -142,7 +142,7 @@ def write_parquet(
 def _with_clusters(
     records: Iterable[UrlRecord], facts: Iterable[UriFacts]
 ) -> Iterator[tuple[UrlRecord, str]]:
-    """Yield records with the URLs of their representatives; empty if alone."""
+    """Yield records with the URLs of their representatives; empty without cluster."""
     left = iter(facts)
     following = next(left, None)
     for record in records:
@@ -154,7 +154,7 @@ def _with_clusters(
 
 
 def _dense(mirrors: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """Yield a URL for each record, without end; empty for those that have none."""
+    """Yield a URL for each record, infinitely; empty for those without one."""
     number = 0
     for place, url in mirrors:
         yield from repeat("", place - number)
@@ -186,7 +186,7 @@ def _row(
 
 
 def _rows(history: Sequence[Any], kind: pa.StructType) -> list[dict[str, Any]]:
-    """Return a history as rows, whose fields are in the order of the columns."""
+    """Return a history as rows; its fields have the order of the columns."""
     names = [field.name for field in kind]
     return [
         {

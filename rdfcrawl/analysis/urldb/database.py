@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.urldb.segment import SegmentBlock
 
-_ATTEMPTS: Final = 5  # a build may replace segments in between
+_ATTEMPTS: Final = 5  # a build may replace segments meanwhile
 
 
 class UrlDatabase:
-    """What is known of the URIs of a crawl; a context manager.
+    """The records of the URIs of a crawl; a context manager.
 
-    A build in the meantime changes nothing of what is read.
+    A concurrent build does not affect an open database.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
 
     Attributes:
-        n_records: how many URIs there are.
+        n_records: number of URIs.
         normal_form: of the URLs.
-        digest: of the state of the database; equal for equal content and logs read.
+        digest: of the state of the database; equal for equal content and logs.
 
     Raises:
-        ConfigError: nothing was built there, or it is damaged.
+        ConfigError: there is no database, or it is damaged.
         OSError: the disk cannot be read.
     """
 
@@ -59,7 +59,7 @@ class UrlDatabase:
     def _open(self) -> None:
         manifest = read_manifest(self._folder)
         if manifest is None:
-            raise ConfigError(f"{self._folder}: is not there; urldb build builds it")
+            raise ConfigError(f"{self._folder}: not found; run `urldb build`")
         self.n_records = manifest.n_records
         self.normal_form = NormalForm(manifest.session_parameters)
         self.digest = manifest.digest
@@ -84,7 +84,7 @@ class UrlDatabase:
         self._segments.clear()
 
     def find(self, url: str) -> UrlRecord | None:
-        """Return what is known of a URL in any spelling; None if that is nothing."""
+        """Return the record of a URL in any spelling; None if there is none."""
         key = key_of(url, self.normal_form)
         if key is None:
             return None
@@ -122,7 +122,7 @@ class UrlDatabase:
             yield from self._below(partition.decode(), domain + b"\t")
 
     def _below(self, partition: str, prefix: bytes) -> Iterator[UrlRecord]:
-        """Yield the records whose keys begin with a prefix."""
+        """Yield the records whose keys have a prefix."""
         segment = self._segments.get(partition)
         if segment is None:
             return
@@ -135,16 +135,16 @@ class UrlDatabase:
                     yield parse_record(line)
 
     def _lines(self, segment: SegmentReader, block: SegmentBlock) -> list[bytes]:
-        """Return the lines of a block; small hosts that follow each other share it."""
+        """Return the lines of a block, cached, since small hosts share a block."""
         if self._last is None or self._last[:2] != (segment, block):
             self._last = segment, block, segment.lines(block)
         return self._last[2]
 
-    def told(self, name: str) -> Iterator[UrlRecord]:
-        """Yield the records of which something was told, and others perhaps; sorted.
+    def with_value(self, name: str) -> Iterator[UrlRecord]:
+        """Yield the records with a latest value, and perhaps some others; sorted.
 
         Args:
-            name: of that in `latest`.
+            name: of the value in `UrlRecord.latest`.
         """
         mark = f'["{name}",'.encode()
         lines = heapq.merge(*map(self.lines, self._segments))
@@ -152,11 +152,11 @@ class UrlDatabase:
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """Names of the partitions that have records, sorted."""
+        """Names of the partitions with records, sorted."""
         return tuple(sorted(self._segments))
 
     def lines(self, partition: str) -> Iterator[bytes]:
-        """Yield the records of a partition as they are stored, in their order."""
+        """Yield the stored records of a partition, in order."""
         segment = self._segments.get(partition)
         return iter(()) if segment is None else segment.iter_lines()
 
@@ -164,7 +164,7 @@ class UrlDatabase:
         """Yield all records, sorted by registered domain, host and URL.
 
         Args:
-            partition: only those of this one, in the same order.
+            partition: yield only its records, in the same order.
         """
         wanted = self._segments if partition is None else (partition,)
         yield from map(parse_record, heapq.merge(*map(self.lines, wanted)))

@@ -1,4 +1,4 @@
-"""Rank the URIs of each domain among each other, and find their levels in hosts.
+"""Rank the URIs within each domain, and compute their levels within hosts.
 
 Source: U. Schonfeld and N. Shivakumar, "Sitemaps: Above and Beyond the Crawl of Duty"
 (WWW 2009), 6.3.1.
@@ -29,9 +29,9 @@ class DomainRanking:
     """PriorityRank of the nodes of all domains, one domain after the other.
 
     Args:
-        nodes: whose index is not needed any more once this is made.
-        spills: take the links of a domain, and what sitemaps list.
-        memory_bytes: for what is sorted.
+        nodes: all nodes; their index can be freed after construction.
+        spills: hold the links of a domain, and the listings of sitemaps.
+        memory_bytes: for sorting.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class DomainRanking:
         self._fronts = _fronts_of(nodes)
 
     def ranks(self, links: Iterator[OutLinks]) -> array[float]:
-        """Return the PriorityRank of each node; those of a domain sum to 1.
+        """Return the PriorityRank of each node, with sum 1 for each domain.
 
         Args:
-            links: of documents, sorted by source; those to other domains do not count.
+            links: of documents, sorted by source; links to other domains are ignored.
         """
         ranks = array("d")
         scratch = LinkScratch(self._spills.new())
@@ -64,7 +64,7 @@ class DomainRanking:
 
 
 def iter_levels(nodes: RankNodes, scores: Sequence[float]) -> Iterator[bytearray]:
-    """Yield the levels of the nodes of each host by a score, in their order."""
+    """Yield the levels of the nodes of each host by a score, in order."""
     for begin, end in ranges(nodes.hosts):
         pages = nodes.is_page[begin:end]
         levels = bytearray(end - begin)
@@ -76,24 +76,24 @@ def iter_levels(nodes: RankNodes, scores: Sequence[float]) -> Iterator[bytearray
 
 
 class _Ahead:
-    """Out-links sorted by source, of which the next ones are known."""
+    """Iterator over out-links, sorted by source, that knows the next ones."""
 
     def __init__(self, links: Iterator[OutLinks]) -> None:
         self._left = links
         self._next = next(links, None)
 
     def up_to(self, end: int) -> Iterator[OutLinks]:
-        """Yield those of nodes below one."""
+        """Yield the links of nodes below one."""
         while self._next is not None and self._next.source < end:
             yield self._next
             self._next = next(self._left, None)
 
 
 class _DomainLinks:
-    """The links within one domain, and the virtual ones of sitemaps and front pages.
+    """The links within one domain, and virtual links of sitemaps and front pages.
 
     Attributes:
-        n_nodes: of the domain, with front pages that the database does not have.
+        n_nodes: of the domain, including front pages without a record.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class _DomainLinks:
     ) -> None:
         self._begin, self._end = domain
         self._scratch = scratch
-        # Negative numbers stand for front pages without a record.
+        # Negative numbers are front pages without a record.
         n_known = self._end - self._begin
         self.n_nodes = n_known + sum(front < 0 for front in fronts)
         self._tops = {
@@ -112,7 +112,7 @@ class _DomainLinks:
         }
 
     def write(self, documents: _Ahead, listed: _Ahead) -> None:
-        """Write all links, of each node together."""
+        """Write all links, grouped by node."""
         self._scratch.clear()
         lists = set()
         for source, targets, weights in listed.up_to(self._end):
@@ -141,7 +141,7 @@ class _DomainLinks:
 def _fronts_of(nodes: RankNodes) -> dict[int, dict[int, set[int]]]:
     """Return the top sitemaps of each front page, by the first node of its domain.
 
-    A front page without a record is -1, -2, ... of its domain.
+    Front pages without a record are numbered -1, -2, ... within their domain.
     """
     found: dict[int, dict[int, set[int]]] = {}
     tops = iter(nodes.tops)
@@ -161,7 +161,7 @@ def _fronts_of(nodes: RankNodes) -> dict[int, dict[int, set[int]]]:
 
 
 def _sitemap_links(sorter: StringSorter) -> Iterator[OutLinks]:
-    """Yield what each sitemap lists, with weights if it states any priority."""
+    """Yield the links of each sitemap, with weights if it states any priority."""
     lines = (line for batch in sorter.sorted() for line in batch)
     for source, group in groupby(lines, key=lambda line: line[:8]):
         stated: dict[int, float | None] = {}

@@ -1,4 +1,4 @@
-"""Fill the input of measures, `UriFacts` and `SitemapFacts`, from the URL database."""
+"""Read `UriFacts` and `SitemapFacts`, the input of measures, from the URL database."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.analysis.ranking.table import RankScore
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.w3c_dates import parse_point
 from rdfcrawl.rdf.fingerprints import read_sketch
 from rdfcrawl.rdf.values import whole_number
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.urldb.record import SitemapClaim, UrlFetch, UrlRecord
 
 RULE_TASKS: Final = frozenset({"robots", "consent"})
-"""Tasks of requests that sites are asked for their rules by."""
+"""Tasks of requests for the rules of sites."""
 _SOURCE_TASK: Final = "source"
 _OF_ALL_SITES: Final = "/.well-known/void"
 
-# Why nothing was asked for, if there was no answer.
+# Faults of URIs that were not requested, if there was no response.
 _REFUSALS: Final = frozenset(
     map(
         str,
@@ -52,25 +52,26 @@ _REFUSALS: Final = frozenset(
         ),
     )
 )
-_LEADERS: Final = frozenset({"parent", "source"})  # tell what led to a fetch
+_LEADERS: Final = frozenset({"parent", "source"})  # documents that led to a fetch
 _PAGE_TASKS: Final = frozenset({"revisited", "request"})
 MAX_CLUSTERED: Final = 100_000
-"""URLs of a domain that are held in memory to find duplicates among them."""
-_NOTHING_KNOWN: Final = PageContent(minima=array("I"))
-_MAX_DEPTH: Final = 4  # of indexes of sitemaps
+"""Maximum number of URLs of a domain that are searched for duplicates, in memory."""
+_UNKNOWN: Final = PageContent(minima=array("I"))
+_MAX_DEPTH: Final = 4  # of sitemap indexes
 _CACHED: Final = 10_000  # sitemaps
 
 
 class FactReader:
     """Reader of the facts of measures.
 
-    URLs of one domain whose content is equal, or nearly so, are in one cluster, if the
-    domain has at most `MAX_CLUSTERED` URLs, which are held in memory; else in none.
+    URLs of one domain with equal or nearly equal content form a cluster, if the domain
+    has at most `MAX_CLUSTERED` URLs, which are held in memory; otherwise there are no
+    clusters.
 
     Args:
-        database: open, and read from its beginning by each iterator.
-        ranks: scores of its URIs; None if they are not known.
-        partition: only URIs of this one are told of; None: all.
+        database: open; each iterator reads it from the start.
+        ranks: scores of its URIs; None if unknown.
+        partition: read only URIs of this one; None: all.
     """
 
     def __init__(
@@ -85,12 +86,12 @@ class FactReader:
         self._times = lru_cache(_CACHED)(self._find_times)
 
     def uris(self, neighbour: str | None = None) -> Iterator[UriFacts]:
-        """Yield the facts of all URLs but those of rules and sitemaps.
+        """Yield the facts of all URLs except those of rules and sitemaps.
 
         They are sorted by registered domain, host and URL.
 
         Args:
-            neighbour: only of those in the registered domain of this URL.
+            neighbour: only URLs in the registered domain of this one.
         """
         if neighbour is None:
             records = self._database.records(self._partition)
@@ -109,9 +110,9 @@ class FactReader:
             yield from map(self.facts_of, chain(held, records))
 
     def duplicates(self, url: str) -> tuple[str, ...]:
-        """Return the URLs of the cluster of a URL, beginning with the representative.
+        """Return the URLs of the cluster of a URL, starting with the representative.
 
-        Nothing, if there are none.
+        Empty if there are no duplicates.
         """
         normal = self._normal(url)
         found = [each for each in self.uris(normal) if each.cluster]
@@ -120,9 +121,9 @@ class FactReader:
         return tuple(sorted(members, key=lambda each: each != chosen))
 
     def _contents(self, records: Iterable[UrlRecord]) -> dict[str, PageContent]:
-        """Return what is known of contents, by URL."""
+        """Return the known contents by URL."""
         found = ((each.url, self._content_of(each)) for each in records)
-        return {url: content for url, content in found if content != _NOTHING_KNOWN}
+        return {url: content for url, content in found if content != _UNKNOWN}
 
     def _content_of(self, record: UrlRecord) -> PageContent:
         redirect = self.redirect_of(record)
@@ -134,16 +135,16 @@ class FactReader:
         )
 
     def redirect_of(self, record: UrlRecord) -> str:
-        """Return where the redirects of a URL end, if that is another URL."""
+        """Return the final target of the redirects of a URL, if it is another URL."""
         end = self._normal(record.current("redirect"))
         return "" if end == record.url else end
 
     def canonical_of(self, record: UrlRecord) -> str:
-        """Return what a page declares as its canonical URL; empty if nothing."""
+        """Return the declared canonical URL of a page; empty if there is none."""
         return self._normal(record.current("canonical"))
 
     def _normal(self, url: str) -> str:
-        """Return the normal form of a URL; nothing for what has none."""
+        """Return the normal form of a URL; empty if it is invalid."""
         if not url:
             return ""
         try:
@@ -183,7 +184,7 @@ class FactReader:
         )
 
     def pagerank_of(self, url: str) -> float | None:
-        """Return the PageRank of a URL; None if that is not known."""
+        """Return the PageRank of a URL; None if unknown."""
         if self._ranks is None:
             return None
         return self._ranks.score(fingerprint(url), RankScore.PAGERANK)
@@ -202,7 +203,7 @@ class FactReader:
             )
 
     def _dropped_ms(self, record: UrlRecord) -> int | None:
-        """Return the time of the reading by which no sitemap lists the URL any more."""
+        """Return the time of the reading since which no sitemap lists the URL."""
         found = [
             next((ms for ms in self._times(each.sitemap) if ms > each.last_ms), None)
             for each in record.listings
@@ -211,7 +212,7 @@ class FactReader:
         return max(known) if known and len(known) == len(found) else None
 
     def _find_times(self, sitemap: str) -> tuple[int, ...]:
-        """Return when a sitemap was read, oldest first."""
+        """Return the times at which a sitemap was read, oldest first."""
         record = self._database.find(sitemap)
         return () if record is None else tuple(x.started_ms for x in record.readings)
 
@@ -223,13 +224,13 @@ class FactReader:
             if record is None:
                 break
             written = written or record.latest.get("sitemapFormat", "")
-            told = record.latest.get("foundBy", "")
+            found_by = record.latest.get("foundBy", "")
             parent = record.latest.get("parent", "")
-            if record.listed is not None and told in ("", SitemapOrigin.INDEX):
+            if record.listed is not None and found_by in ("", SitemapOrigin.INDEX):
                 record = self._database.find(record.listed.document)
                 continue
             with suppress(ValueError):
-                return written, SitemapOrigin(told)
+                return written, SitemapOrigin(found_by)
             if parent.endswith("/robots.txt"):
                 return written, SitemapOrigin.ROBOTS
             return (
@@ -240,10 +241,10 @@ class FactReader:
 
 
 def is_page(record: UrlRecord) -> bool:
-    """Return whether a URI is neither a sitemap nor one of rules, as `robots.txt`.
+    """Return whether a URI is neither a sitemap nor one of rules, such as `robots.txt`.
 
-    Sources that could not be read, and what all sites are asked for, count only if
-    links or sitemaps lead there.
+    Unreadable sources, and URIs that are requested from all sites, count only if links
+    or sitemaps lead there.
     """
     task = record.latest.get("task")
     if record.is_sitemap or task in RULE_TASKS:
@@ -256,8 +257,8 @@ def is_page(record: UrlRecord) -> bool:
 def is_known_page(record: UrlRecord) -> bool:
     """Return whether a URI is a page, and listed, linked or requested as a page.
 
-    `/.well-known/void`, parts of sources and the like were asked for unseen. What
-    pages only name as other forms of themselves is seen once it is asked for.
+    `/.well-known/void`, parts of sources and the like were requested without a link.
+    Other forms of a page, which only the page names, count once they are requested.
     """
     if not is_page(record):
         return False
@@ -269,18 +270,18 @@ def is_known_page(record: UrlRecord) -> bool:
 
 
 def _first_linked_ms(record: UrlRecord) -> int | None:
-    """Return when links first led to a URI; of a seed, when it was first fetched.
+    """Return the time when links first led to a URI; for a seed, its first fetch.
 
-    Nothing led to a seed: neither a document nor a sitemap.
+    A seed is a URI without a parent document or sitemap.
     """
     times = [record.linked.first_ms] if record.linked else []
     if not _LEADERS & record.latest.keys():
-        times += [each.started_ms for each in record.fetches if _was_asked(each)]
+        times += [each.started_ms for each in record.fetches if _was_requested(each)]
     return min(times, default=None)
 
 
 def _minima(sketch: str) -> array[int]:
-    """Return the minima of a sketch; none of what is no sketch."""
+    """Return the minima of a sketch; empty if it is invalid."""
     try:
         return array("I", read_sketch(sketch) if sketch else ())
     except ValueError:
@@ -288,11 +289,11 @@ def _minima(sketch: str) -> array[int]:
 
 
 def fetches_of(record: UrlRecord) -> tuple[UriFetch, ...]:
-    """Return the fetches of a URL, but for what was refused before a request."""
-    return tuple(map(_fetch, filter(_was_asked, record.fetches)))
+    """Return the fetches of a URL, without refusals before a request."""
+    return tuple(map(_fetch, filter(_was_requested, record.fetches)))
 
 
-def _was_asked(fetch: UrlFetch) -> bool:
+def _was_requested(fetch: UrlFetch) -> bool:
     return bool(fetch.http_status) or fetch.fault not in _REFUSALS
 
 
@@ -311,7 +312,7 @@ def _fetch(fetch: UrlFetch) -> UriFetch:
 
 @lru_cache(_CACHED)
 def _date_ms(text: str) -> int | None:
-    """Return a date of HTTP in ms.
+    """Return an HTTP date in ms.
 
     >>> _date_ms("Thu, 01 Jan 1970 00:00:01 GMT")
     1000
@@ -325,10 +326,10 @@ def _date_ms(text: str) -> int | None:
 def _claims(
     claims: tuple[SitemapClaim, ...], dropped_ms: int | None
 ) -> Iterator[LastmodClaim]:
-    """Yield the claims about the last change in the order of their first readings.
+    """Yield the claims about the last change, in the order of their first readings.
 
-    Of what several sitemaps say first in one reading, the greatest counts. A URL that
-    no sitemap lists any more has no claim from then on.
+    The greatest of simultaneous claims counts. A URL that sitemaps no longer list has
+    no claim from then on.
     """
     first: dict[int, int | None] = {}
     for claim in claims:
@@ -346,7 +347,7 @@ def _claims(
 
 
 def _readings(record: UrlRecord) -> Iterator[ListReading]:
-    """Yield the readings of a sitemap; answers of 304 repeat the one before."""
+    """Yield the readings of a sitemap; a 304 repeats the previous reading."""
     known: dict[int, ListReading | None] = {
         each.started_ms: None
         for each in record.fetches

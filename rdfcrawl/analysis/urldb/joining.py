@@ -1,11 +1,11 @@
-"""Join observations of one URI: in any order and any split, the result is the same.
+"""Join observations of one URI; the result does not depend on their order or grouping.
 
-An observation and what is known have the same form, `Columns`, and are joined by
-functions that are associative, commutative and idempotent: the least and the greatest
-of times, and of a history the members with the greatest keys, where the key of a member
-never changes. So each bound keeps what it would keep if all were joined at once.
+Observations and joined data have the same form, `Columns`. The join functions are
+associative, commutative and idempotent: minimum and maximum of times, and the members
+of a history with the greatest keys, where the key of a member never changes. So each
+limit keeps the same members as a join of all observations in one step.
 
-A column is text in JSON, which is only read if two observations have it.
+A column is JSON text, which is parsed only if two observations have it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_LISTINGS: Final = 16
 MAX_READINGS: Final = 50
 
 SPELLING: Final = "spelling"
-"""Name of the latest value that is the URL as it is written."""
+"""Name of the latest value that holds the URL as written."""
 
 N_COLUMNS: Final = 7
 Columns: TypeAlias = list[str]
@@ -51,8 +51,8 @@ def observe(
     """Return an observation, from the members of lists in JSON, without brackets.
 
     Args:
-        listed: by a sitemap: when first, in which document, when last.
-        linked: by a document, likewise.
+        listed: by a sitemap: first time, document, last time.
+        linked: by a document: first time, document, last time.
         fetch: the fields of a `UrlFetch`.
         claim: the fields of a `SitemapClaim`.
         latest: lists of name, time in ms and value; sorted by name.
@@ -71,7 +71,7 @@ def observe(
 
 
 def spell(observation: Columns, url: str, ms: int) -> None:
-    """Add to an observation how the URL is written, if that is not in normal form."""
+    """Add the spelling of the URL to an observation, if it is not in normal form."""
     spelled = f"[[{quoted(SPELLING)},{ms},{quoted(url)}]]"
     known = observation[_LATEST]
     observation[_LATEST] = (
@@ -80,12 +80,12 @@ def spell(observation: Columns, url: str, ms: int) -> None:
 
 
 def pack(columns: Columns) -> bytes:
-    """Return columns with tabs between them; none has a control character."""
+    """Return columns separated by tabs; they contain no control characters."""
     return "\t".join(columns).encode("utf-8", "replace")
 
 
 def join(packed: list[bytes]) -> bytes:
-    """Return what several packed columns say of one URI."""
+    """Join several packed columns of one URI."""
     if len(packed) == 1:
         return packed[0]
     joined = []
@@ -111,7 +111,7 @@ def _join_seen(seen: list[_Column]) -> _Column:
 
 
 def _join_fetches(histories: list[_Column]) -> _Column:
-    """Keep the latest; of several at one time, as of one source, the greatest."""
+    """Keep the latest; of several at one time, such as of one source, the greatest."""
     by_time: dict[int, list[int | str]] = {}
     for history in histories:
         for fetch in history:
@@ -140,12 +140,12 @@ def _join_latest(values: list[_Column]) -> _Column:
 
 
 def _join_listings(listings: list[_Column]) -> _Column:
-    """Keep of each sitemap what it has said last; the first sitemaps by name."""
+    """Keep the latest values of each sitemap, for the first sitemaps by name."""
     joined: dict[str, tuple[int, list[int | str]]] = {}
     for some in listings:
         for sitemap, first_ms, *last in some:
-            first, said = joined.get(sitemap, (first_ms, last))
-            joined[sitemap] = min(first, first_ms), max(said, last)
+            first, values = joined.get(sitemap, (first_ms, last))
+            joined[sitemap] = min(first, first_ms), max(values, last)
     names = sorted(joined)[:MAX_LISTINGS]
     return [[name, joined[name][0], *joined[name][1]] for name in names]
 

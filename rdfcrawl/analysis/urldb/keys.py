@@ -1,4 +1,4 @@
-"""The keys by which URIs are sorted: registered domain, host, URL in normal form."""
+"""The sort keys of URIs: registered domain, host, URL in normal form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_PARTITIONS: Final = 64
 
 
 def key_of(url: str, normal_form: NormalForm) -> bytes | None:
-    r"""Return partition, registered domain, host and URL; None for what has no host.
+    r"""Return partition, registered domain, host and URL; None without a host.
 
     >>> from rdfcrawl.uri import NormalForm
     >>> key_of("HTTP://data.example.org/%7Ea", NormalForm())
@@ -33,9 +33,9 @@ def key_of(url: str, normal_form: NormalForm) -> bytes | None:
         normal = normal_form.normalize(url)
     except BadUri:
         return None
-    # What is longer was never queued. UTF-8 has no control character of another byte.
+    # Longer URLs are never queued. UTF-8 has no control character of another byte.
     if len(normal) > MAX_URL_CHARS or (normal is not url and not normal.isprintable()):
-        return None  # what is in normal form as it is, is ASCII
+        return None  # an unchanged URL is ASCII
     prefix = _prefix(origin_of(normal))
     return prefix + normal.encode() if prefix else None
 
@@ -50,5 +50,5 @@ def _prefix(origin: str) -> bytes:
 
 
 def partition_name(host: str) -> str:
-    """Return two hexadecimal digits, the partition that a host is in."""
+    """Return two hexadecimal digits, the partition of a host."""
     return f"{partition_of(host, N_PARTITIONS):02x}"

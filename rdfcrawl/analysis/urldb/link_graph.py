@@ -1,7 +1,7 @@
-"""The links between nodes, in a scratch file from which each round reads them.
+"""The links between nodes, in a scratch file that is read once per round.
 
-Of each document its latest version counts, with all links of the log of links but those
-that its page does not vouch for (`nofollow`). A redirect is the only link of its URI.
+The latest version of each document counts, with all links of the link log except
+`nofollow`. A redirect is the only link of its URI.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 _NOFOLLOW: Final = f"{RC}nofollow"
 _CHUNK_BYTES: Final = 1 << 20
 _NODE_DIGITS: Final = 8
-_TARGETS_AT: Final = _NODE_DIGITS + 16  # behind source and version
-_REDIRECT: Final = b"f" * 16  # above all versions
+_TARGETS_AT: Final = _NODE_DIGITS + 16  # after source and version
+_REDIRECT: Final = b"f" * 16  # greater than all versions
 _WEIGHTED: Final = 1 << 31  # marks the number of targets if weights follow them
 
 
 class LinkScratch:
-    """Out-links in a scratch file, to be read once for each round.
+    """Out-links in a scratch file, to be read once per round.
 
     Args:
-        spill: new, or to be written over.
+        spill: new, or to be overwritten.
     """
 
     def __init__(self, spill: SpillFile) -> None:
@@ -44,7 +44,7 @@ class LinkScratch:
         self._held = bytearray()
 
     def clear(self) -> None:
-        """Forget all links, to write others over them."""
+        """Remove all links, so that the file can be overwritten."""
         self._spill.n_bytes = 0
         self._chunks.clear()
 
@@ -61,13 +61,13 @@ class LinkScratch:
             self.end()
 
     def end(self) -> None:
-        """Write what is held."""
+        """Write buffered links."""
         if self._held:
             self._chunks.append(self._spill.add(self._held))
             self._held.clear()
 
     def read(self) -> Iterator[OutLinks]:
-        """Yield all out-links in their order."""
+        """Yield all out-links, in order."""
         for begin, end in self._chunks:
             content = memoryview(self._spill.read(begin, end))
             words, at = content.cast("I"), 0
@@ -91,14 +91,14 @@ class LinkGraph:
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
         nodes: of the graph.
-        spills: take the links.
-        memory_bytes: for what is sorted.
+        spills: hold the links.
+        memory_bytes: for sorting.
 
     Attributes:
-        links: without those of a node to itself, each once.
-        n_links: how many there are.
-        n_incoming: by node, how many others link to it.
-        damages: of the log of links.
+        links: without duplicates and links of a node to itself.
+        n_links: number of links.
+        n_incoming: number of incoming links by node.
+        damages: of the link log.
     """
 
     def __init__(
@@ -144,14 +144,14 @@ class LinkGraph:
 
 
 def followed_targets(document: DocumentLinks) -> Iterator[str]:
-    """Yield the targets of the links that a page vouches for, as they are written."""
+    """Yield the targets of the links without `nofollow`, as written."""
     for target, relation in document.links:
         if relation != _NOFOLLOW:
             yield target
 
 
 def _latest(sorter: StringSorter) -> Iterator[bytes]:
-    """Yield of each source what was said last."""
+    """Yield the latest line of each source."""
     held = b""
     for batch in sorter.sorted():
         for line in batch:

@@ -1,6 +1,6 @@
 """Observations from the links of documents: the first and last links to a URL.
 
-What a document names as another form of itself (`canonical`, `alternate`) is known, but
+Other forms of a document that it names (`canonical`, `alternate`) become known, but are
 not linked.
 """
 
@@ -19,9 +19,9 @@ from rdfcrawl.stores.reading import iter_marked
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_MAX_BYTES: Final = 4 * 1024 * 1024  # of lines, whose targets are held
+_MAX_BYTES: Final = 4 * 1024 * 1024  # of lines with buffered targets
 _MAX_TARGETS: Final = 150_000
-# Other URLs of the page itself, to which it does not lead.
+# Relations to other URLs of the page itself; they are not links.
 _FORMS: Final = [
     relation_iri(each).encode() for each in (Relation.CANONICAL, Relation.ALTERNATE)
 ]
@@ -32,9 +32,9 @@ _find_forms = re.compile(rb"^<(?:%b)> <([^>\n]*)" % _forms, re.MULTILINE).findal
 
 
 class LinkedUrls:
-    """Targets of links, each with the first and the last document that names it.
+    """Targets of links, with the first and the last document that links to each.
 
-    Many are named by many documents, so they are held for a while.
+    They are buffered, since many documents link to the same targets.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class LinkedUrls:
         self._forms: dict[bytes, None] = {}
 
     def add(self, blocks: Iterable[bytes]) -> None:
-        """Add the links in the marked documents of a member, in whole lines."""
+        """Add the links in the marked documents of a member, as complete lines."""
         ms, document = 0, b""
         for mark, lines in iter_marked(blocks):
             if mark is not None:
@@ -59,7 +59,7 @@ class LinkedUrls:
             self._join_targets()
 
     def _join_targets(self) -> None:
-        """Join the targets of documents with those that were known before."""
+        """Join the buffered targets of documents with the known ones."""
         self._documents.sort(key=lambda each: each[:2])
         first: dict[bytes, tuple[int, bytes]] = {}
         last: dict[bytes, int] = {}
@@ -77,17 +77,17 @@ class LinkedUrls:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to take what is held."""
+        """Whether `take` should be called."""
         return len(self._first) + len(self._forms) >= _MAX_TARGETS
 
     def take(self) -> Iterator[UrlObservation]:
-        """Yield what is held, and begin anew."""
+        """Yield all observations, and start empty."""
         self._join_targets()
         for target, (ms, document) in self._first.items():
             source = quoted(document.decode("utf-8", "replace"))
             linked = f"[{ms},{source},{self._last[target]}]"
-            said = ["", linked, "", "", "", "", ""]
-            yield UrlObservation(target.decode("utf-8", "replace"), 0, said)
+            columns = ["", linked, "", "", "", "", ""]
+            yield UrlObservation(target.decode("utf-8", "replace"), 0, columns)
         for target in self._forms.keys() - self._first.keys():
             yield UrlObservation(target.decode("utf-8", "replace"), 0, observe())
         self._first, self._last, self._forms = {}, {}, {}

@@ -1,4 +1,4 @@
-"""Observations from the statements of sitemaps: what they list, and what they claim."""
+"""Observations from the statements of sitemaps: listed URLs and their claims."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _MAX_BYTES: Final = 100  # of a claim
 
 
 def iter_listings(blocks: Iterable[bytes]) -> Iterator[UrlObservation]:
-    """Yield what sitemaps say in the marked documents of a member, in whole lines.
+    """Yield the observations in the marked documents of a member, in complete lines.
 
-    A document is a sitemap if it says of itself what it lists.
+    A document is a sitemap if it has a statement about its own listed URLs.
     """
     reading: _SitemapReading | None = None
     for mark, quads in iter_marked(blocks):
@@ -51,7 +51,7 @@ class _SitemapReading:
     """One version of a document that may be a sitemap."""
 
     def __init__(self, graph: bytes, version_ms: int) -> None:
-        self._sitemap = graph.partition(b"#")[0]  # a later part has a fragment
+        self._sitemap = graph.partition(b"#")[0]  # further parts have a fragment
         self._name = self._sitemap.decode("utf-8", "replace")
         self._name_json = quoted(self._name)
         self._ms = version_ms
@@ -63,7 +63,7 @@ class _SitemapReading:
         self.is_sitemap = False
 
     def read(self, quads: bytes) -> Iterator[UrlObservation]:
-        """Yield the entries that are complete; the claims of one stand behind it."""
+        """Yield complete entries; the claims of an entry follow it."""
         for subject, predicate, value in _STATEMENT.findall(quads):
             if predicate in (_LISTS, _LISTS_SITEMAP):
                 if subject == self._sitemap:
@@ -81,8 +81,10 @@ class _SitemapReading:
         if self.is_sitemap:
             digest = self._hash.hexdigest()
             is_index = "true" if self._is_index else "false"
-            said = observe(reading=f'{self._ms},{self._n_urls},"{digest}",{is_index}')
-            yield UrlObservation(self._name, 0, said)
+            columns = observe(
+                reading=f'{self._ms},{self._n_urls},"{digest}",{is_index}'
+            )
+            yield UrlObservation(self._name, 0, columns)
 
     def take(self) -> Iterator[UrlObservation]:
         """Yield the last entry, if there is one."""
@@ -95,7 +97,7 @@ class _SitemapReading:
             ]
         )
         ms, url = self._ms, self._url.decode("utf-8", "replace")
-        said = observe(
+        columns = observe(
             listed=f"{ms},{self._name_json},{ms}",
             claim=f"{claim},{ms},{ms}",
             latest=f'["isSitemap",{ms},"true"]' if self._is_index else "",
@@ -103,4 +105,4 @@ class _SitemapReading:
         )
         self._url = b""
         self._claims.clear()
-        yield UrlObservation(url, 0, said)
+        yield UrlObservation(url, 0, columns)

@@ -18,14 +18,14 @@ LOCK_NAME: Final = "lock"
 
 @contextmanager
 def writing_alone(folder: Path, refusal: str) -> Iterator[None]:
-    """Keep other writers of a folder away; the lock dies with the process.
+    """Lock a folder against other writers; the lock ends with the process.
 
     Args:
-        folder: that is there.
-        refusal: what is told, behind the folder, if another one writes.
+        folder: must exist.
+        refusal: message after the name of the folder, if it is locked.
 
     Raises:
-        ConfigError: another one writes.
+        ConfigError: the folder is locked.
     """
     fd = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
     try:

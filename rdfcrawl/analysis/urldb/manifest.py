@@ -1,4 +1,4 @@
-"""Which segments the URL database has, and what of the logs is in them."""
+"""The manifest: segments of the URL database, and the part of the logs in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FOLDER: Final = "urldb"
-"""Name of the folder, in that of the crawl."""
+"""Name of the folder, within that of the crawl."""
 
 FORMAT: Final = 3
 _NAME: Final = "urldb.json"
@@ -26,16 +26,16 @@ _DRAFT: Final = ".urldb.json.draft"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlDatabaseManifest:
-    """The state of a URL database: replaced as a whole.
+    """The state of a URL database; it is replaced atomically.
 
     Attributes:
         log: name of the log.
         generation: of the log.
         session_parameters: of the normal form of its URLs.
-        offsets: by `quads/<segment>` and so on: behind what is in the database.
+        offsets: end of the part that was read, by `quads/<segment>` and so on.
         segments: file by number of the partition.
         n_records: in all segments.
-        format: version of the form.
+        format: version of the format.
     """
 
     log: str
@@ -48,7 +48,7 @@ class UrlDatabaseManifest:
 
     @property
     def content(self) -> bytes:
-        """What stands in its file."""
+        """Content of its file."""
         return json.dumps(asdict(self), indent=1, sort_keys=True).encode() + b"\n"
 
     @property
@@ -57,7 +57,7 @@ class UrlDatabaseManifest:
         return blake2b(self.content, digest_size=16).hexdigest()
 
     def is_behind(self, other: UrlDatabaseManifest) -> bool:
-        """Return whether this database may be brought up to date with another's log."""
+        """Return whether this database can be updated from the log of another."""
         return (self.log, self.generation, self.session_parameters) == (
             *(other.log, other.generation, other.session_parameters),
         )
@@ -66,11 +66,11 @@ class UrlDatabaseManifest:
 def read_manifest(
     folder: Path, *, to_build: bool = False
 ) -> UrlDatabaseManifest | None:
-    """Return the manifest in a folder; None if nothing was built there.
+    """Return the manifest in a folder; None if there is none.
 
     Args:
         folder: of the database.
-        to_build: an older version of the form counts as nothing, which is told.
+        to_build: treat an older format as missing, and log a warning.
 
     Raises:
         ConfigError: the file is damaged, or of another version of rdfcrawl.
@@ -80,14 +80,14 @@ def read_manifest(
         found = json.loads(path.read_bytes())
         if to_build and found["format"] < FORMAT:
             logger.warning(
-                "%s: has format %d, and is built anew in format %d",
+                "%s: has format %d; rebuilding it in format %d",
                 *(path, found["format"], FORMAT),
             )
             return None
         if found["format"] != FORMAT:
             raise ConfigError(
-                f"{path}: has format {found['format']}, not {FORMAT}; urldb build"
-                " builds an older one anew, remove the folder of a newer one"
+                f"{path}: has format {found['format']}, not {FORMAT}; `urldb build`"
+                " rebuilds an older one; remove the folder of a newer one"
             )
         found["session_parameters"] = tuple(found["session_parameters"])
         return UrlDatabaseManifest(**found)
@@ -98,10 +98,10 @@ def read_manifest(
 
 
 def write_manifest(folder: Path, manifest: UrlDatabaseManifest) -> None:
-    """Replace the manifest in a folder; all that it names is on disk before.
+    """Replace the manifest in a folder; its segments must be on disk.
 
     Raises:
-        OSError: the disk refuses it.
+        OSError: the disk refuses the file.
     """
     draft = folder / _DRAFT
     with draft.open("wb") as file:
@@ -113,7 +113,7 @@ def write_manifest(folder: Path, manifest: UrlDatabaseManifest) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names of the files in a folder to disk."""
+    """Flush the directory entries of a folder to disk."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -1,7 +1,7 @@
-"""Mirrors: the same content on several registered domains of a URL database.
+"""Mirrors: equal content on several registered domains of a URL database.
 
-Clusters of `analysis.measures.domain_clusters` are of one domain each, as in the paper.
-These are of all URLs, but only those with members in two domains or more are told.
+Clusters of `analysis.measures.domain_clusters` are limited to one domain, as in the
+paper. These cover all URLs, but only those of several domains are reported.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 MAX_CANDIDATES: Final = 10_000
-"""Members of a cluster of which one may represent it: the first ones."""
+"""Maximum number of members, the first ones, that may represent a cluster."""
 MAX_DOMAINS: Final = 20
-"""Of a cluster, that are named."""
+"""Maximum number of domains listed for a cluster."""
 
 _NODE_CHARS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorCluster:
-    """URLs of several registered domains with one content.
+    """URLs of several registered domains with the same content.
 
     Attributes:
-        url: that represents them.
-        numbers: places of their records in the database.
-        n_domains: of these.
+        url: their representative.
+        numbers: positions of their records in the database.
+        n_domains: number of their domains.
         domains: the first `MAX_DOMAINS` of them, sorted.
-        is_of_site: whether the domain that was asked for is among them.
+        is_of_site: whether the requested domain is among them.
     """
 
     url: str
@@ -56,20 +56,20 @@ class MirrorCluster:
 
 
 class MirrorSearch:
-    """Search for content that is on several domains.
+    """Search for content on several domains.
 
-    Memory: 5 bytes for each URL, and 4 for each member of a cluster, beside
+    Memory: 5 bytes for each URL, and 4 for each member of a cluster, in addition to
     `memory_bytes`.
 
     Args:
         database: open.
-        ranks: scores of its URIs; None if they are not known.
+        ranks: scores of its URIs; None if unknown.
         spills: of scratch files.
-        memory_bytes: for what is sorted, about.
+        memory_bytes: approximate memory for sorting.
 
     Attributes:
-        n_crowded: runs of sketches that were too common to compare all contents.
-        n_left_out: times that a content was not compared for that.
+        n_crowded: runs of sketches that are too common to compare all contents.
+        n_left_out: number of comparisons omitted for that reason.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class MirrorSearch:
         """Yield the clusters, in the order of their first members.
 
         Args:
-            site: registered domain; None: all clusters are of it.
+            site: registered domain for `is_of_site`; None: all.
 
         Raises:
             OSError: a disk is full, or cannot be read.
@@ -109,7 +109,7 @@ class MirrorSearch:
                 yield cluster
 
     def _pages(self) -> Iterator[tuple[int, UrlRecord]]:
-        """Yield the records of pages that were fetched, with their places."""
+        """Yield the records of fetched pages, with their positions."""
         for number, record in enumerate(self._database.records()):
             if record.fetches and is_known_page(record):
                 yield number, record
@@ -132,7 +132,7 @@ class MirrorSearch:
         )
 
     def _members(self, found: SpilledClusters) -> StringSorter:
-        """Return what is to be known of documents that are not alone, sorted by set."""
+        """Return the data of documents with duplicates, sorted by set."""
         has_members = bytearray(self._database.n_records)
         for number in range(self._database.n_records):
             root = found.root(number)
@@ -142,8 +142,8 @@ class MirrorSearch:
         for number, record in self._pages():
             root = found.root(number)
             if has_members[root]:
-                told = json.dumps(self._facts_of(record)).encode()
-                members.add(b"%08x%08x%b" % (root, number, told))
+                facts = json.dumps(self._facts_of(record)).encode()
+                members.add(b"%08x%08x%b" % (root, number, facts))
         return members
 
     def _facts_of(self, record: UrlRecord) -> dict[str, Any]:
@@ -161,18 +161,18 @@ class MirrorSearch:
 
 
 def _cluster_of(lines: Iterable[bytes], site: str | None) -> MirrorCluster | None:
-    """Return the cluster of some members, in order; None if it is of one domain."""
+    """Return the cluster of sorted members; None if they have only one domain."""
     numbers = array("I")
     candidates: list[dict[str, Any]] = []
     domains: list[str] = []
     n_domains, last, is_of_site = 0, "", site is None
     for line in lines:
-        told = json.loads(line[2 * _NODE_CHARS :])
+        facts = json.loads(line[2 * _NODE_CHARS :])
         numbers.append(int(line[_NODE_CHARS : 2 * _NODE_CHARS], 16))
         if len(candidates) < MAX_CANDIDATES:
-            candidates.append(told)
-        if told["domain"] != last:
-            last = told["domain"]
+            candidates.append(facts)
+        if facts["domain"] != last:
+            last = facts["domain"]
             n_domains += 1
             is_of_site |= last == site
             if n_domains <= MAX_DOMAINS:
@@ -209,9 +209,9 @@ def mirror_urls(
     spills: SpillFolder,
     memory_bytes: int = MEMORY_BYTES,
 ) -> Iterator[tuple[int, str]]:
-    """Yield the places of records in a database with the URL that represents each.
+    """Yield positions of records in a database, with the representative of each.
 
-    Those that are in no cluster are left out; the others come in their order.
+    Records without a cluster are omitted; the others are sorted.
     """
     sorter = StringSorter(spills.new(), memory_bytes)
     for cluster in clusters:

@@ -16,7 +16,6 @@ from rdfcrawl.analysis.ranking.pagerank import compute_pagerank
 from rdfcrawl.analysis.ranking.table import (
     FOLDER,
     TABLE_NAME,
-    RankScore,
     open_ranks,
     write_head,
 )
@@ -27,6 +26,7 @@ from rdfcrawl.analysis.urldb.lock import writing_alone
 from rdfcrawl.analysis.urldb.manifest import sync_folder
 from rdfcrawl.analysis.urldb.rank_nodes import RankNodes
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.sorting import SpillFolder
 
 if TYPE_CHECKING:
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 _DRAFT: Final = f".{TABLE_NAME}.draft"
-_COPIED: Final = 1 << 16  # numbers at once
+_COPIED: Final = 1 << 16  # bytes in one step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankReport:
-    """What a ranking has done.
+    """Result of a ranking.
 
     Attributes:
         table: the scores.
-        is_new: whether they were computed; else the database is as it was.
-        damages: of the log of links, for people.
+        is_new: whether they were computed; otherwise the database had not changed.
+        damages: descriptions of damaged parts of the link log.
     """
 
     table: RankTable
@@ -63,18 +63,18 @@ def rank(
     memory_bytes: int = MEMORY_BYTES,
     scratch: Path | None = None,
 ) -> RankReport:
-    """Rank the URIs of a URL database, unless it is as when they were ranked last.
+    """Rank the URIs of a URL database, unless it is unchanged since the last ranking.
 
-    Memory: some 30 bytes for each URI, beside what is said.
+    Memory: some 30 bytes for each URI, in addition to `memory_bytes`.
 
     Args:
-        root: `CRAWL_DIR/<CRAWL_ID>`, whose URL database is up to date.
-        memory_bytes: for what is sorted, about.
-        scratch: folder of scratch files; by default that of the system.
+        root: `CRAWL_DIR/<CRAWL_ID>`, with an up-to-date URL database.
+        memory_bytes: approximate memory for sorting.
+        scratch: folder of scratch files; by default that of the operating system.
 
     Raises:
-        ConfigError: there is no URL database, another ranking is running, or what is
-            there is damaged.
+        ConfigError: there is no URL database, another ranking is running, or a file
+            is damaged.
         OSError: a disk is full, or cannot be read.
     """
     with UrlDatabase(root) as database:
@@ -93,12 +93,12 @@ def rank(
                 ranking.write(file, {**facts, "database": database.digest})
     found = open_ranks(root)
     if found is None:
-        raise ConfigError(f"{folder}: was removed while it was written")
+        raise ConfigError(f"{folder}: was removed during the ranking")
     return RankReport(table=found, is_new=True, damages=ranking.damages)
 
 
 class _Ranking:
-    """One ranking: scores are in scratch files, in the order of nodes."""
+    """One ranking, with scores in scratch files, in the order of nodes."""
 
     def __init__(
         self, root: Path, database: UrlDatabase, spills: SpillFolder, memory_bytes: int
@@ -110,7 +110,7 @@ class _Ranking:
         self._graph = graph
         self.damages = tuple(map(str, graph.damages))
         self._domains = DomainRanking(self._nodes, spills, memory_bytes)
-        # What finds the nodes of URLs is needed at the end once more.
+        # The index is needed once more at the end.
         self._marks, self._places = spills.new(), spills.new()
         index = self._nodes.index
         self._n_urls = len(index.marks)
@@ -121,7 +121,7 @@ class _Ranking:
         self._levels = {name: spills.new() for name in RankScore}
 
     def run(self) -> dict[str, int | float | str]:
-        """Compute all scores; return what is to be known of them."""
+        """Compute all scores; return the facts of the ranking."""
         n_nodes, graph = self._nodes.n_nodes, self._graph
         self._keep(RankScore.INLINKS, array("d", graph.n_incoming))
         found = compute_pagerank(n_nodes, graph.links.read)
@@ -172,10 +172,10 @@ class _Ranking:
 
 @contextmanager
 def replacing_table(folder: Path) -> Iterator[BinaryIO]:
-    """Write a table of scores that replaces the one before once it is whole.
+    """Write a score table that replaces the previous one atomically.
 
     Raises:
-        OSError: the disk is full, or refuses it; the table is as before.
+        OSError: the disk is full, or refuses the file; the table is unchanged.
     """
     draft = folder / _DRAFT
     with draft.open("wb") as file:

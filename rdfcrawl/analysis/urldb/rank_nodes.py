@@ -1,7 +1,7 @@
-"""The nodes of the graph that is ranked: the URIs of the URL database, in its order.
+"""The nodes of the ranked graph: the URIs of the URL database, in order.
 
-Memory: 12 bytes for each URI that is known, one bit more for each host, and some 100
-bytes for each sitemap; all else is in scratch files.
+Memory: 12 bytes for each known URI, one bit more for each host, and some 100 bytes for
+each sitemap; the rest is in scratch files.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from rdfcrawl.uri import NormalForm
 
 _SIGN: Final = 1 << 63  # fingerprints are signed; hex digits sort as unsigned
-_REDIRECT: Final = struct.Struct("<Iq")  # node, fingerprint of where it leads
+_REDIRECT: Final = struct.Struct("<Iq")  # node, fingerprint of its target
 _LISTING: Final = struct.Struct("<IqdQ")  # node, sitemap, priority, last reading
 _HELD_BYTES: Final = 1 << 20
 _MAX_CACHED: Final = 200_000
 
 
 class NodeRange(NamedTuple):
-    """The nodes of one host or domain: from one on, up to another without it."""
+    """The nodes of one host or domain, from `begin` up to but excluding `end`."""
 
     begin: int
     end: int
@@ -53,7 +53,7 @@ class TopSitemap(NamedTuple):
 
 
 class ListedNode(NamedTuple):
-    """What a sitemap says of a URI now; the priority is nan if it is not stated."""
+    """A URI in the latest reading of a sitemap; an unstated priority is nan."""
 
     node: int
     sitemap: int
@@ -61,7 +61,7 @@ class ListedNode(NamedTuple):
 
 
 class RecordSpill:
-    """Records of one form in a scratch file."""
+    """Records with a fixed format in a scratch file."""
 
     def __init__(self, spill: SpillFile, form: struct.Struct) -> None:
         self._spill, self._form = spill, form
@@ -78,7 +78,7 @@ class RecordSpill:
         self._held.clear()
 
     def __iter__(self) -> Iterator[tuple[int | float, ...]]:
-        """Yield all records in their order."""
+        """Yield all records, in order."""
         self._flush()
         size = _HELD_BYTES // self._form.size * self._form.size
         for begin in range(0, self._spill.n_bytes, size):
@@ -88,12 +88,12 @@ class RecordSpill:
 
 @dataclass(slots=True)
 class NodeIndex:
-    """Which node stands for which URL.
+    """Map of URLs to nodes.
 
     Attributes:
         normal_form: of the database.
         marks: fingerprints of URLs, sorted.
-        nodes: of these, in the same order.
+        nodes: their nodes, in the same order.
     """
 
     normal_form: NormalForm
@@ -102,7 +102,7 @@ class NodeIndex:
     _known: dict[str, int | None] = field(default_factory=dict)
 
     def of(self, url: str) -> int | None:
-        """Return the node of a URL in any spelling; None if the URL is not known."""
+        """Return the node of a URL in any spelling; None if the URL is unknown."""
         try:
             return self._known[url]
         except KeyError:
@@ -117,7 +117,7 @@ class NodeIndex:
         return node
 
     def drop(self, lost: Collection[int]) -> None:
-        """Forget what stands for some fingerprints."""
+        """Remove some fingerprints."""
         kept = [mark not in lost for mark in self.marks]
         self.marks = array("q", compress(self.marks, kept))
         self.nodes = array("I", compress(self.nodes, kept))
@@ -131,23 +131,23 @@ class NodeIndex:
 
 
 class RankNodes:
-    """The nodes, and what their records say of redirects and sitemaps.
+    """The nodes, with the redirects and sitemaps of their records.
 
-    A node is each URI of the database but those of rules, as `robots.txt`. Where a
-    redirect ends at a URL without a record, as on the same host, the URI that redirects
-    stands for it, too.
+    Each URI of the database is a node, except those of rules, such as `robots.txt`. If
+    the target of a redirect has no record, such as on the same host, the redirecting
+    URI represents it.
 
     Args:
         records: read once, in the order of the database.
         normal_form: of the database.
-        spills: take what need not be in memory.
-        memory_bytes: for what is sorted.
+        spills: hold data outside of memory.
+        memory_bytes: for sorting.
 
     Attributes:
         n_nodes: nodes are 0 to `n_nodes - 1`.
-        is_page: of each, 1 if it is no sitemap.
+        is_page: for each node, 1 if it is no sitemap.
         hosts: first nodes of the hosts, and the end of the last one.
-        domains: likewise of registered domains.
+        domains: first nodes of registered domains, and the end of the last one.
         tops: by node.
     """
 
@@ -192,10 +192,10 @@ class RankNodes:
             if record.listed is None:
                 front = fingerprint(f"{origin_of(record.url)}/")
                 self.tops.append(TopSitemap(node, front))
-        led = redirect_mark(record, self.index.normal_form)
-        if led is not None:
-            self._redirects.add(node, led)
-            self._sorter.add(b"%016x1%08x" % (led + _SIGN, node))
+        target = redirect_mark(record, self.index.normal_form)
+        if target is not None:
+            self._redirects.add(node, target)
+            self._sorter.add(b"%016x1%08x" % (target + _SIGN, node))
         for each in record.listings:
             try:
                 sitemap = fingerprint(self.index.normal_form.normalize(each.sitemap))
@@ -205,7 +205,7 @@ class RankNodes:
             self._listings.add(node, sitemap, priority, each.last_ms)
 
     def _fill_index(self) -> None:
-        """Keep of each URL the record of its own, or else the first one that stands."""
+        """Map each URL to its own record, or else to the first that represents it."""
         last = b""
         marks, nodes = self.index.marks, self.index.nodes
         for batch in self._sorter.sorted():
@@ -216,14 +216,14 @@ class RankNodes:
                     nodes.append(int(line[17:], 16))
 
     def redirects(self) -> Iterator[tuple[int, int]]:
-        """Yield the nodes that redirect to others, with these."""
+        """Yield nodes with the nodes to which they redirect."""
         for node, mark in self._redirects:
             target = self.index.of_mark(int(mark))
             if target is not None and target != node:
                 yield int(node), target
 
     def listed(self) -> Iterator[ListedNode]:
-        """Yield what the last readings of sitemaps list of their own domain."""
+        """Yield the URIs in the last readings of sitemaps of the same domain."""
         for node, mark, priority, last_ms in self._listings:
             sitemap = self.index.of_mark(int(mark))
             if sitemap is None or last_ms < self._read_ms.get(int(mark), 0):
@@ -236,23 +236,23 @@ class RankNodes:
 
 
 def is_node(record: UrlRecord) -> bool:
-    """Return whether a URI is a node of the graph that is ranked."""
+    """Return whether a URI is a node of the ranked graph."""
     return record.latest.get("task") not in RULE_TASKS
 
 
 def redirect_mark(record: UrlRecord, normal_form: NormalForm) -> int | None:
-    """Return the fingerprint of the other URL where a URI leads; None if to none."""
+    """Return the fingerprint of a URI's redirect target; None if there is none."""
     end = record.latest.get("redirect")
     if not end:
         return None
     try:
-        led = fingerprint(normal_form.normalize(end))
+        target = fingerprint(normal_form.normalize(end))
     except BadUri:
         return None
-    return None if led == fingerprint(record.url) else led
+    return None if target == fingerprint(record.url) else target
 
 
 def ranges(starts: array[int]) -> Iterator[NodeRange]:
-    """Yield the nodes of each host or domain from their first nodes."""
+    """Yield the node ranges of hosts or domains from their first nodes."""
     for at in range(len(starts) - 1):
         yield NodeRange(starts[at], starts[at + 1])

@@ -1,4 +1,4 @@
-"""Read the logs of a crawl behind a checkpoint into sorted observations."""
+"""Read the logs of a crawl after a checkpoint into sorted observations."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ logger = logging.getLogger(__name__)
 _QUADS: Final = "quads"
 _PROVENANCE: Final = "provenance"
 _LINKS: Final = "links"
-_HELD_BYTES: Final = 4 * 1024 * 1024  # of a member; longer ones are inflated twice
+_HELD_BYTES: Final = 4 * 1024 * 1024  # of a member; larger ones are inflated twice
 
 
 class LogScan:
-    """The way of the logs of a crawl into observations.
+    """Reader of the logs of a crawl that sorts observations.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
-        offsets: of the segments, behind what was read before.
+        offsets: of the segments, after the part that was already read.
         normal_form: of the crawl.
-        sorter: takes the observations.
+        sorter: receives the observations.
 
     Attributes:
-        offsets: behind what has been read.
-        n_observations: that were found.
-        n_without_host: of names that are no URL with a host, and are left out.
-        damages: of the segments, each once.
+        offsets: end of the part that has been read.
+        n_observations: number of observations.
+        n_without_host: number of skipped names, which are no URL with a
+            host.
+        damages: of the segments, without duplicates.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class LogScan:
         self.damages: dict[SegmentDamage, None] = {}
 
     def run(self) -> None:
-        """Read what is whole now. Nothing may remove segments meanwhile.
+        """Read all complete members; no segment may be removed meanwhile.
 
         Raises:
             OSError: a disk is full, or cannot be read.
@@ -99,14 +100,14 @@ class LogScan:
             self._add(self._links.take())
 
     def _add(self, observations: Iterable[UrlObservation]) -> None:
-        for url, ms, said in observations:
+        for url, ms, columns in observations:
             key = key_of(url, self._normal_form)
             if key is None:
                 self.n_without_host += 1
                 continue
             if not key.endswith(b"\t" + url.encode("utf-8", "replace")):
-                spell(said, url, ms)
-            self._sorter.add(b"%b\t\t%b" % (key, pack(said)))
+                spell(columns, url, ms)
+            self._sorter.add(b"%b\t\t%b" % (key, pack(columns)))
             self.n_observations += 1
 
     def _note_damage(self, damage: SegmentDamage) -> None:
@@ -116,7 +117,7 @@ class LogScan:
 
 
 def _blocks(fd: int, member: GzipMember) -> Iterator[bytes]:
-    """Yield the content of a member in whole lines, once it is known to be whole.
+    """Yield the content of a complete member in complete lines.
 
     Raises:
         TornMember: the member is damaged; nothing was yielded.

@@ -1,17 +1,16 @@
 """The files of the URL database: records sorted by key, in compressed blocks.
 
-A block ends behind a record whose key has a checksum of a certain kind, or when it is
-full. So where blocks end follows from the keys alone, and a block in which nothing is
-new is copied as it is.
+A block ends after a record whose key has a certain checksum, or when it is full. So the
+ends of blocks depend only on the keys, and blocks without changes are copied.
 
 | bytes | content |
 |---|---|
 | blocks | lines `domain TAB host TAB url TAB TAB record`, sorted, by their columns |
 | index | Zstandard; lines `length TAB number of records TAB CRC-32 TAB first key` |
-| 16 bytes | length of the index, little endian; a mark with the version of the form |
+| 16 bytes | length of the index, little endian; a magic number with the format |
 
-Of each column between tabs, there are its length in 4 bytes, little endian, and its
-fields with line feeds between, as Zstandard.
+Each column between tabs is stored as its length in 4 bytes, little endian, and its
+fields, separated by line feeds and compressed with Zstandard.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Self
 
 _ENDS_BLOCK: Final = 0xFF  # of the checksum of a key: one in 256
-_MOST_RECORDS: Final = 2048  # whoever chooses URLs may try to have no end of a block
+_MOST_RECORDS: Final = 2048  # URLs may be chosen so that no key ends a block
 _LEVEL: Final = 3
 _MAGIC: Final = b"urldb\0\0\3"
 _END_BYTES: Final = 16
@@ -52,7 +51,7 @@ class SegmentBlock(NamedTuple):
         offset: in the file.
         n_bytes: length in the file.
         n_records: in it.
-        crc: of its bytes in the file.
+        crc: CRC-32 of its bytes in the file.
     """
 
     first: bytes
@@ -63,14 +62,14 @@ class SegmentBlock(NamedTuple):
 
 
 class SegmentWriter:
-    """Writer of one segment; records come in the order of their keys.
+    """Writer of one segment; records must be sorted by key.
 
     Args:
-        file: that is written.
+        file: receives the segment.
 
     Attributes:
-        n_records: that were written.
-        n_copied: blocks that were copied.
+        n_records: number of written records.
+        n_copied: number of copied blocks.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -83,7 +82,7 @@ class SegmentWriter:
 
     @property
     def is_between_blocks(self) -> bool:
-        """Whether the next record begins a block."""
+        """Whether the next record starts a block."""
         return not self._lines
 
     def add(self, key: bytes, text: bytes) -> None:
@@ -96,12 +95,12 @@ class SegmentWriter:
             self._end_block()
 
     def copy(self, block: SegmentBlock, content: bytes) -> None:
-        """Write a block of another segment."""
+        """Copy a block of another segment."""
         self._write_block(block.first, block.n_records, content)
         self.n_copied += 1
 
     def end(self) -> str:
-        """Write the end; return the digest of the file."""
+        """Write the index; return the digest of the file."""
         if self._lines:
             self._end_block()
         index = zstd.compress(b"".join(self._index), _LEVEL)
@@ -131,11 +130,11 @@ class SegmentReader:
         path: of the file.
 
     Attributes:
-        blocks: in their order.
+        blocks: in order.
 
     Raises:
         ConfigError: the file is damaged.
-        OSError: it is gone, or cannot be read.
+        OSError: it does not exist, or cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -163,7 +162,7 @@ class SegmentReader:
         os.close(self._fd)
 
     def read(self, block: SegmentBlock) -> bytes:
-        """Return a block as it stands in the file.
+        """Return the stored bytes of a block.
 
         Raises:
             ConfigError: it is damaged.
@@ -174,7 +173,7 @@ class SegmentReader:
         return content
 
     def lines(self, block: SegmentBlock) -> list[bytes]:
-        """Return the records of a block as lines without their ends.
+        """Return the records of a block as lines without line feeds.
 
         Raises:
             ConfigError: it is damaged.
@@ -205,9 +204,9 @@ class SegmentReader:
 
 
 def _pack_columns(lines: list[bytes]) -> bytes:
-    """Return lines with the same number of tabs, each column compressed by itself.
+    """Return lines with the same number of tabs, compressed column by column.
 
-    So hashes, sketches and text each have codes of their own, which spares a sixth.
+    Hashes, sketches and text compress better separately: this saves a sixth.
     """
     packed = []
     for column in zip(*[line.split(b"\t") for line in lines], strict=True):
@@ -227,4 +226,4 @@ def _unpack_columns(content: bytes) -> list[bytes]:
 
 
 def _damaged(path: Path) -> ConfigError:
-    return ConfigError(f"{path}: is damaged; remove its folder, and build it anew")
+    return ConfigError(f"{path}: is damaged; remove its folder and run `urldb build`")

@@ -1,7 +1,7 @@
-"""The settings: the default of each, how they are read, and what has no effect.
+"""The settings: declarations, defaults, checks, and settings of Scrapy without effect.
 
-`defaults` has the values, `values` checks numbers, switches and classes, `merging` adds
-the defaults to the settings of a project, `conflicts` refuses or reports those that
-visits cannot keep to. `spider` has all that a spider reads, each part by the
-`options.py` of its room.
+`table` declares settings as fields of dataclasses, and reads them; each room has its
+own in its `options.py`. `defaults` has the values where nothing is set, `values` parses
+numbers, switches and classes, `merging` adds the defaults to the settings of a project,
+`conflicts` refuses or reports settings that visits cannot support.
 """

@@ -1,6 +1,6 @@
-"""Settings of Scrapy that visits cannot keep to: refused, or reported.
+"""Settings of Scrapy that visits cannot support: refused or reported.
 
-A visit is one request of Scrapy for many URIs. What acts on the request of one URI has
+A visit is one request of Scrapy for many URIs. Settings for the request of one URI have
 no effect on it, unless `FETCH_WITH_SCRAPY` is on; `docs/reference/scrapy.md` has the
 list.
 """
@@ -16,38 +16,38 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
-from rdfcrawl.core.options.values import is_a, is_on, number
+from rdfcrawl.core.options.values import as_number, boolean, dictionary, is_a, is_on
 
 if TYPE_CHECKING:
     from scrapy import Spider
 
-# Setting -> what it is that decides instead.
+# Setting -> the reason, or its replacement.
 WITHOUT_EFFECT: Final = {
     "CLOSESPIDER_PAGECOUNT": "it counts visits; CLOSESPIDER_ITEMCOUNT counts documents",
     "CLOSESPIDER_PAGECOUNT_NO_ITEM": "it counts visits, not documents",
-    "CONCURRENT_ITEMS": "the documents of a visit are processed one by one",
-    "CONCURRENT_REQUESTS_PER_DOMAIN": "a host is asked for one URI at a time",
+    "CONCURRENT_ITEMS": "documents of a visit are processed one after another",
+    "CONCURRENT_REQUESTS_PER_DOMAIN": "each host gets one request at a time",
     "DEPTH_PRIORITY": "the frontier has its own order",
     "DEPTH_STATS_VERBOSE": "the provenance has the depth of each document",
     "DUPEFILTER_CLASS": "the frontier knows which URIs were seen",
     "FTP_PASSIVE_MODE": "FTP is always passive",
     "FTP_PASSWORD": "the environment variable FTP_CREDENTIALS has logins",
     "FTP_USER": "the environment variable FTP_CREDENTIALS has logins",
-    "HTTPERROR_ALLOWED_CODES": "an answer of 4xx or 5xx is a fault",
-    "HTTPERROR_ALLOW_ALL": "an answer of 4xx or 5xx is a fault",
+    "HTTPERROR_ALLOWED_CODES": "a 4xx or 5xx response is a fault",
+    "HTTPERROR_ALLOW_ALL": "a 4xx or 5xx response is a fault",
     "JOBDIR": "a crawl is kept in Redis and in CRAWL_DIR",
     "LOGSTATS_INTERVAL": "PROGRESS_LOG_SECS does that",
     "METAREFRESH_ENABLED": "HTML does not redirect data",
-    "REFERER_ENABLED": "where a link was found is told to nobody",
-    "REFERRER_POLICY": "where a link was found is told to nobody",
-    "RETRY_EXCEPTIONS": "RETRY_TIMES says how often a document is asked for again",
-    "RETRY_HTTP_CODES": "RETRY_TIMES says how often a document is asked for again",
+    "REFERER_ENABLED": "no referrer is sent",
+    "REFERRER_POLICY": "no referrer is sent",
+    "RETRY_EXCEPTIONS": "RETRY_TIMES limits the retries of a document",
+    "RETRY_HTTP_CODES": "RETRY_TIMES limits the retries of a document",
     "SCHEDULER_FLUSH_ON_START": "-a fresh=1 does that",
     "URLLENGTH_LIMIT": "a URL of more than 2083 characters is a fault",
 }
-# Values among them that visits keep to; `scrapy startproject` writes it.
+# Values that visits do support; `scrapy startproject` writes it.
 _HOLDS: Final = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-# They act on the request of one URI, by middlewares or by Scrapy's downloader.
+# Settings for the request of one URI, used by middlewares or by Scrapy's downloader.
 ONLY_WITH_SCRAPY: Final = (
     "AUTOTHROTTLE_ENABLED",
     "COMPRESSION_ENABLED",
@@ -70,19 +70,19 @@ ONLY_WITH_SCRAPY: Final = (
     "RANDOMIZE_DOWNLOAD_DELAY",
     "TWISTED_DNS_RESOLVER",
 )
-# Attributes of spiders, and the setting or argument that does the same for visits.
+# Attributes of spiders, and the equivalent setting or argument for visits.
 ATTRIBUTES: Final = {
     "download_delay": "DOWNLOAD_DELAY",
     "download_maxsize": "DOWNLOAD_MAXSIZE",
     "download_timeout": "DOWNLOAD_TIMEOUT",
-    "handle_httpstatus_list": "nothing: an answer of 4xx or 5xx is a fault",
+    "handle_httpstatus_list": "nothing: a 4xx or 5xx response is a fault",
     "http_user": "HTTPAUTH_USER with FETCH_WITH_SCRAPY=True",
     "max_concurrent_requests": "CONCURRENT_REQUESTS",
     "rules": "the arguments follow, allow and deny",
     "start_requests": "the method start",
     "user_agent": "USER_AGENT",
 }
-# Settings and attributes that spiders with callbacks (`FrontierSpider`) may have.
+# Settings and attributes that do affect spiders with callbacks (`FrontierSpider`).
 _OF_REQUESTS: Final = frozenset(
     {
         *("CONCURRENT_ITEMS", "DEPTH_STATS_VERBOSE", "URLLENGTH_LIMIT"),
@@ -109,10 +109,10 @@ _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
 def check_components(settings: BaseSettings) -> None:
-    """Check that visits can be made, and that nothing of them is lost.
+    """Check that all components that visits need are configured.
 
     Raises:
-        ConfigError: a setting prevents that.
+        ConfigError: one is missing or replaced.
     """
     _check_class(settings, "SCHEDULER", _SCHEDULER)
     _check_class(settings, "TWISTED_REACTOR", _REACTOR)
@@ -140,15 +140,17 @@ def check_components(settings: BaseSettings) -> None:
 
 _DIRECTLY: Final = "visits connect directly without FETCH_WITH_SCRAPY=True"
 _BY_PROXY: Final = (
-    "the guard judges no address of a name, as the proxy looks it up;"
-    " have the proxy refuse your own networks"
+    "the guard cannot check addresses, since the proxy resolves names;"
+    " configure the proxy to refuse your own networks"
 )
 
 
-def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]:
+def iter_warnings(
+    settings: BaseSettings, spider: type[Spider], *, with_scrapy: bool
+) -> Iterator[str]:
     """Yield a line for each setting and attribute that has no effect on visits."""
     has_requests = not getattr(spider, "makes_documents", True)
-    with_scrapy = has_requests or is_on(settings, "FETCH_WITH_SCRAPY")
+    with_scrapy = has_requests or with_scrapy
     effective = _OF_REQUESTS if has_requests else frozenset()
     for name in sorted(WITHOUT_EFFECT.keys() - effective):
         if _is_changed(settings, name):
@@ -184,15 +186,15 @@ def _is_changed(settings: BaseSettings, name: str) -> bool:
         return False
     if name in _HOLDS and settings.getint(name) == _HOLDS[name]:
         return False
-    scrapys = vars(default_settings).get(name)  # getattr warns of old names
+    scrapys = vars(default_settings).get(name)  # getattr warns about old names
     default = getattr(defaults, name, scrapys)
     value = settings.get(name)
     if isinstance(default, bool):
-        return is_on(settings, name) != default
+        return boolean(name, value) != default
     if isinstance(default, int | float):
-        return number(settings, name, -math.inf, math.inf) != default
+        return as_number(name, value, -math.inf, math.inf) != default
     if isinstance(default, dict):
-        return settings.getdict(name) != default
+        return dictionary(name, value) != default
     return str(value) != str(default)
 
 

@@ -1,9 +1,10 @@
-"""Our defaults in the settings of any Scrapy project, below what the project sets."""
+"""Add our defaults to the settings of any Scrapy project, below its own values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
@@ -11,15 +12,17 @@ from scrapy.utils.misc import load_object
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.values import is_a, is_on, mapping
 
-_MERGED: Final = tuple(
-    name for name, value in vars(defaults).items() if isinstance(value, dict)
+# Components of Scrapy, to which ours are added.
+_MERGED: Final = (
+    *("DOWNLOADER_MIDDLEWARES", "DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTENSIONS"),
+    *("FEED_EXPORTERS", "ITEM_PIPELINES"),
 )
 _PLAIN: Final = tuple(
     name for name in vars(defaults) if name.isupper() and name not in _MERGED
 )
 _ADDON: Final = SETTINGS_PRIORITIES["addon"]
-# Scrapy imports each of them at every start, with all that it needs, to be told then
-# that it is off: setting that switches it -> its path.
+# Scrapy imports each of them at every start, even if its setting is off: setting ->
+# path of the component.
 _SWITCHED: Final = {
     "DOWNLOADER_MIDDLEWARES_BASE": {
         "COOKIES_ENABLED": "scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
@@ -35,33 +38,32 @@ _SWITCHED: Final = {
     },
 }
 # Their keys are names; those of other dictionaries are components.
-_BY_NAME: Final = frozenset(
-    {
-        *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FEED_EXPORTERS"),
-        *("FETCH_SCHEMES", "HARVESTERS", "STORE_CLASSES", "STORES"),
-        "WORKING_HOURS",
-    }
-)
+_BY_NAME: Final = frozenset({"DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "FEED_EXPORTERS"})
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.http.scrapy_handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 
 
-def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> None:
-    """Add our defaults to the settings of one crawler, below what anybody has set.
+# Settings of crawlers and commands that have our defaults, by their `id`.
+_applied: WeakValueDictionary[int, BaseSettings] = WeakValueDictionary()
 
-    Components of ours stand beside those of the project, the spider and the command
-    line: Scrapy replaces such a setting as a whole, and visits would lose their
-    pipelines. One of ours that is set to None stays off; one of Scrapy's that its own
-    setting switches off is not even imported.
+
+def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> None:
+    """Add our defaults to the settings of one crawler, with the lowest priority.
+
+    Our components are added to those of the project, the spider and the command line:
+    Scrapy would replace the setting, and visits would lose their pipelines. Our
+    components that are set to None stay off. Components of Scrapy that are switched off
+    are not imported.
 
     Args:
-        settings: of a spider of ours.
+        settings: of one of our spiders.
         wants_pipelines: False for commands of Scrapy that look at one page.
 
     Raises:
-        ConfigError: a value is not what it must be.
+        ConfigError: a value has the wrong type.
     """
+    _applied[id(settings)] = settings
     apply_values(settings)
     _set_scheduler(settings)
     _set_retry_exceptions(settings)
@@ -72,14 +74,25 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
             _merge(settings, name)
 
 
+def has_defaults(settings: BaseSettings) -> bool:
+    """Return whether settings have our defaults, which `Crawler.settings` may lose.
+
+    `CrawlerProcess` overwrites the settings of a crawler that it did not create.
+    """
+    return _applied.get(id(settings)) is settings and all(
+        getattr(defaults, name).keys() <= mapping(settings, name).keys()
+        for name in _MERGED
+    )
+
+
 def is_of_shell(settings: BaseSettings) -> bool:
-    """Return whether `scrapy shell` runs, which alone brings a filter of its own."""
+    """Return whether `scrapy shell` runs: only it sets a filter."""
     priority = SETTINGS_PRIORITIES["command"]
     return settings.getpriority("DUPEFILTER_CLASS") == priority
 
 
 def apply_values(settings: BaseSettings) -> None:
-    """Add our defaults of settings that are no list of components, below all others."""
+    """Add our defaults of settings without components, with the lowest priority."""
     for name in _PLAIN:
         if (settings.getpriority(name) or 0) < _ADDON:
             settings.set(name, getattr(defaults, name), "addon")
@@ -91,9 +104,9 @@ def apply_feed_formats(settings: BaseSettings) -> None:
 
 
 def _set_scheduler(settings: BaseSettings) -> None:
-    """Set the frontier's scheduler in a project whose other spiders have another.
+    """Set the frontier's scheduler if the project sets another for its spiders.
 
-    A spider of ours, or a command line, that names another one is refused later.
+    If one of our spiders or the command line sets another, it is refused later.
     """
     is_of_project = settings.getpriority("SCHEDULER") == SETTINGS_PRIORITIES["project"]
     if is_of_project and not is_a(settings["SCHEDULER"], _SCHEDULER):
@@ -101,7 +114,7 @@ def _set_scheduler(settings: BaseSettings) -> None:
 
 
 def _set_retry_exceptions(settings: BaseSettings) -> None:
-    """Copy Scrapy's list, without an import of its HTTP handler at every start."""
+    """Copy Scrapy's list without importing its HTTP handler."""
     name = "RETRY_EXCEPTIONS"
     if (settings.getpriority(name) or 0) < _ADDON:
         listed = settings.getlist(name)
@@ -114,7 +127,7 @@ def _merge(settings: BaseSettings, name: str) -> None:
     theirs = mapping(settings, name)
     missing = dict(ours)
     for key in theirs:
-        # Most keys are ours: what they stand for need not be imported to see that.
+        # Most keys are ours, and need no import.
         known = key if key in ours else _path_of(name, key)
         missing.pop(known, None)
     if missing:
@@ -123,9 +136,9 @@ def _merge(settings: BaseSettings, name: str) -> None:
 
 
 def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -> None:
-    """Remove what is switched off from Scrapy's list of components.
+    """Remove switched-off components from Scrapy's list.
 
-    With None in our list, it would be imported: Scrapy resolves each key there.
+    With None in our list, they would be imported: Scrapy resolves each key there.
     """
     base = settings.getdict(name)
     off = {path for switch, path in switched.items() if not is_on(settings, switch)}
@@ -135,7 +148,7 @@ def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -
 
 
 def _path_of(setting: str, key: Any) -> str:
-    """Return the path where a key is defined: the key may be a class, or an alias."""
+    """Return the path of a key, which may be a class or an alias."""
     if setting in _BY_NAME:
         return str(key)
     found = load_object(key)

@@ -1,16 +1,17 @@
-"""Numbers, switches, choices and classes in the settings, checked.
+"""Values of settings: numbers, switches, choices, lists and classes.
 
-Where nothing is set, they are our defaults. A wrong value is a `ConfigError`, one line
-that names the setting.
+A wrong value is a `ConfigError`: one line that names the setting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from importlib import import_module
 from inspect import getattr_static, isasyncgenfunction, iscoroutinefunction, signature
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
@@ -21,20 +22,13 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=StrEnum)
 
-_MAX_INT = 2**53
+MAX_INT: Final = 2**53
+_BOOLEANS: Final = {"True": 1, "true": 1, "False": 0, "false": 0}
 _WITH_LOGINS = frozenset({"STORES"})  # not to be shown
 
 
-def value_of(settings: BaseSettings, name: str) -> Any:
-    """Return a setting, or our default if nobody has set it, not even Scrapy."""
-    return settings[name] if name in settings else getattr(defaults, name, None)
-
-
-def number(
-    settings: BaseSettings, name: str, least: float, most: float = _MAX_INT
-) -> float:
-    """Return a number from the settings."""
-    value = value_of(settings, name)
+def as_number(name: str, value: Any, least: float, most: float = MAX_INT) -> float:
+    """Return a number."""
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -44,26 +38,25 @@ def number(
     return result
 
 
-def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT) -> int:
-    """Return a whole number from the settings."""
-    result = number(settings, name, least, most)
+def as_integer(name: str, value: Any, least: int, most: int = MAX_INT) -> int:
+    """Return an integer."""
+    result = as_number(name, value, least, most)
     if result != int(result):
         raise ConfigError(f"{name}={result}: must be a whole number")
     return int(result)
 
 
-def is_on(settings: BaseSettings, name: str) -> bool:
-    """Return whether a setting is True."""
+def boolean(name: str, value: Any) -> bool:
+    """Return True or False, from text too."""
+    known = _BOOLEANS.get(value) if isinstance(value, str) else value
     try:
-        return settings.getbool(name, default=bool(getattr(defaults, name, False)))
-    except ValueError:
-        value = settings.get(name)
+        return bool(int(value if known is None else known))
+    except (TypeError, ValueError):
         raise ConfigError(f"{name}={value!r}: must be True or False") from None
 
 
-def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
-    """Return the member of an enumeration that a setting names."""
-    value = value_of(settings, name)
+def member(name: str, value: Any, kind: type[E]) -> E:
+    """Return the member of an enumeration."""
     try:
         return kind(str(value))
     except ValueError:
@@ -72,16 +65,44 @@ def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
         ) from None
 
 
+def choices(names: Iterable[str]) -> str:
+    """Return the names of choices for the reference page."""
+    return ", ".join(f"`{each}`" for each in names)
+
+
+def dictionary(name: str, value: Any) -> dict[str, Any]:
+    """Return a dictionary, from JSON too."""
+    try:
+        return dict(json.loads(value) if isinstance(value, str) else value or {})
+    except (TypeError, ValueError):
+        shown = "" if name in _WITH_LOGINS else f"={value!r}"
+        raise ConfigError(f"{name}{shown}: must be a dictionary") from None
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a list of texts, from text with commas too."""
+    entries = value.split(",") if isinstance(value, str) else value or ()
+    return tuple(str(each).strip() for each in entries if str(each).strip())
+
+
+def path(value: Any) -> Path:
+    """Return the absolute path of a file or folder."""
+    return Path(str(value)).expanduser().absolute()
+
+
+def is_on(settings: BaseSettings, name: str) -> bool:
+    """Return whether a setting of Scrapy is True."""
+    return boolean(name, settings.get(name, getattr(defaults, name, False)))
+
+
 def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
     """Return a dictionary from the settings."""
-    try:
-        return settings.getdict(name)
-    except (TypeError, ValueError):
-        value = "" if name in _WITH_LOGINS else f"={settings.get(name)!r}"
-        raise ConfigError(f"{name}{value}: must be a dictionary") from None
+    return dictionary(name, settings.get(name))
 
 
-def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, Any]]:
+def iter_classes(
+    name: str, paths: Mapping[str, object]
+) -> Iterator[tuple[str, str, Any]]:
     """Yield the entries of a setting with classes: key, place for messages, class.
 
     As in Scrapy's settings, None as class removes an entry.
@@ -89,13 +110,13 @@ def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, 
     Raises:
         ConfigError: a class cannot be imported.
     """
-    for key, path in mapping(settings, name).items():
-        if path is not None:
-            yield key, f"{name}: {key!r}: {path}", load_setting(name, key, path)
+    for key, found in paths.items():
+        if found is not None:
+            yield key, f"{name}: {key!r}: {found}", load_setting(name, key, found)
 
 
 def load_setting(name: str, key: str, path: object) -> Any:
-    """Return the class that an entry of a setting stands for, by its path or itself."""
+    """Return the class of an entry of a setting, given as a path or a class."""
     try:
         return load_object(path)
     except (AttributeError, ImportError, NameError, SyntaxError, TypeError,
@@ -104,9 +125,9 @@ def load_setting(name: str, key: str, path: object) -> Any:
 
 
 def load_object(path: object) -> Any:
-    """Return what a dotted path names, or what was given in place of one.
+    """Return the object of a dotted path, or the object itself.
 
-    As Scrapy's, which the processes of followers would import for this alone.
+    Like the function of Scrapy, which followers would have to import for it.
     """
     if not isinstance(path, str):
         if callable(path):
@@ -114,7 +135,7 @@ def load_object(path: object) -> Any:
         raise TypeError(f"must be a class or its path, not {path!r}")
     module, _, name = path.rpartition(".")
     if not module:
-        raise ValueError(f"{path!r} is no full path")
+        raise ValueError(f"{path!r} is not a full path")
     found = import_module(module)
     if not hasattr(found, name):
         raise NameError(f"module {module!r} has no {name!r}")
@@ -139,13 +160,13 @@ def check_method(
     *,
     kind: Literal["def", "async def", "generator"] = "def",
 ) -> None:
-    """Check that a user's class has a method as it will be called.
+    """Check that a user's class has a method that can be called as required.
 
     Args:
         where: the setting with the class, for the message.
         found: the class.
         method: its name.
-        n_arguments: number of its arguments, beside `self`.
+        n_arguments: number of its arguments, without `self`.
         kind: of function; a generator is an asynchronous one.
     """
     function = getattr(found, method, None)
@@ -153,11 +174,11 @@ def check_method(
         raise ConfigError(f"{where} has no method `{method}`")
     is_coroutine, yields = iscoroutinefunction(function), isasyncgenfunction(function)
     if kind == "async def" and not is_coroutine:
-        raise ConfigError(f"{where}: `{method}` is no `async def`")
+        raise ConfigError(f"{where}: `{method}` is not an `async def`")
     if kind == "generator" and is_coroutine:
         raise ConfigError(f"{where}: `{method}` does not yield")
     if kind == "def" and (is_coroutine or yields):
-        raise ConfigError(f"{where}: `{method}` is async, which nobody awaits")
+        raise ConfigError(f"{where}: `{method}` must not be async")
     is_bound = isinstance(getattr_static(found, method), staticmethod | classmethod)
     n_given = n_arguments + (not is_bound)
     _check_call(f"{where}: `{method}`", function, n_arguments, n_given)
@@ -166,16 +187,16 @@ def check_method(
 def check_class(where: str, found: object, n_arguments: int) -> None:
     """Check that a user's class can be made with so many arguments."""
     if not isinstance(found, type):
-        raise ConfigError(f"{where} is no class")
+        raise ConfigError(f"{where} is not a class")
     _check_call(where, found, n_arguments, n_arguments)
 
 
-def _check_call(told: str, function: Any, n_arguments: int, n_given: int) -> None:
+def _check_call(where: str, function: Any, n_arguments: int, n_given: int) -> None:
     try:
         signature(function).bind(*range(n_given))
     except TypeError as error:
         number = f"{n_arguments} argument{'s' * (n_arguments != 1)}"
-        raise ConfigError(f"{told} is called with {number}: {error}") from None
+        raise ConfigError(f"{where} is called with {number}: {error}") from None
     except ValueError:  # of a class that is not written in Python
         pass
 
@@ -185,5 +206,5 @@ def is_a(component: Any, wanted: str) -> bool:
     if component == wanted:
         return True
     found = load_object(component)
-    # Not `issubclass`: whatever has the methods of a scheduler is one to Scrapy.
+    # Not `issubclass`: to Scrapy any class with the methods of a scheduler is one.
     return isinstance(found, type) and load_object(wanted) in found.__mro__

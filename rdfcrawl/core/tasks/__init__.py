@@ -1,5 +1,5 @@
-"""What a record of the frontier is for, if it is more than its URL says.
+"""Tasks: the purpose of a record of the frontier, in addition to its URL.
 
-`pages` has the tasks of pages and dumps, `source` those of sources, with what each
-protocol says in a file of its own; `text` is all of them as one union, with one codec.
+`pages` has the tasks of pages and dumps, `source` those of sources, with one file for
+each protocol; `text` is the union of all, with one codec.
 """

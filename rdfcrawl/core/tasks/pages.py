@@ -24,7 +24,7 @@ class CollectionPage:
 
     TAG: ClassVar = "page"
 
-    run: int  # in which it is asked for
+    run: int  # in which it is requested
     number: int  # links from the first page to here, which has 1
     root: str  # URL of the first page
 
@@ -40,7 +40,7 @@ class DumpPart:
     part: int  # index among the parts of the way
     run: int = 0  # in which the file is fetched
     lastmod: str = ""  # date of the dataset in its description
-    # prefixes of URIs on other hosts, which confirm that the data are theirs
+    # prefixes of URIs on other hosts, which confirm that the data belong to them
     graphs: tuple[str, ...] = ()
 
 
@@ -51,17 +51,17 @@ class SamplePage:
     TAG: ClassVar = "sample"
 
     dataset: str  # name
-    uri: str  # as it is in the data
+    uri: str  # as in the data
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedSample:
-    """What an endpoint says of a sample of a dataset: only to be compared."""
+    """An endpoint's description of a sample of a dataset, only for comparison."""
 
     TAG: ClassVar = "described"
 
     dataset: str  # name
-    uri: str  # as it is in the data
+    uri: str  # as in the data
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +71,28 @@ class RevisitedPage:
     TAG: ClassVar = "revisited"
 
     run: int  # in which it is fetched
-    lastmod: str = ""  # nothing dates it
+    lastmod: str = ""  # undated
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshedPage:
-    """A page that is fetched again as it is due (`scrapy refresh`)."""
+    """A page that is fetched again when it is due (`scrapy refresh`)."""
 
     TAG: ClassVar = "refreshed"
 
-    # validators of the answer that was read last; empty if it had none
+    # validators of the last read response; empty if it had none
     etag: str = ""
     last_modified: str = ""
-    is_stored: bool = False  # there are statements of it
-    # where it was read, if it was redirected there; empty: at its own URL
+    is_stored: bool = False  # the store has statements of it
+    # redirect target where it was read; empty: its own URL
     read_at: str = ""
-    # Unix time in ms from which an answer of 404 says that it is gone; -1: not yet
+    # Unix time in ms from which status 404 means that it is gone; -1: not yet
     gone_from_ms: int = -1
-    # another page was read there before, and left it with these statements
+    # another page was read there before, and left these statements
     is_left: bool = False
 
     def is_gone(self, status: int, at_ms: int) -> bool:
-        """Return whether an answer says that the page is gone (RFC 9110 15.5)."""
+        """Return whether a status means that the page is gone (RFC 9110 15.5)."""
         if status == 410:
             return True
         return status == 404 and 0 <= self.gone_from_ms <= at_ms
@@ -100,7 +100,7 @@ class RefreshedPage:
 
 @dataclass(frozen=True, slots=True)
 class RequestTask:
-    """What a request is beside its URL, as far as it can be kept."""
+    """The serializable parts of a request, except its URL."""
 
     TAG: ClassVar = "request"
 
@@ -108,13 +108,13 @@ class RequestTask:
     errback: str = ""  # method of the spider; empty if there is none
     method: str = "GET"  # of HTTP
     body: str = ""  # in Base64
-    nonce: str = ""  # what sets a request apart that is to be sent in any case
+    nonce: str = ""  # makes a request unique that is sent in any case
     headers: tuple[tuple[str, str], ...] = ()  # names and values, in Latin-1
-    # `meta`, `cb_kwargs`, `cookies`, `flags` and `encoding`, those that it has, as an
-    # object in JSON
+    # `meta`, `cb_kwargs`, `cookies`, `flags` and `encoding`, if present, as a JSON
+    # object
     details: str = ""
 
     @property
     def identity(self) -> str:
-        """What two requests for one URL differ in."""
+        """Distinguishes requests for the same URL."""
         return f"{self.method} {self.body} {self.nonce}"

@@ -12,13 +12,13 @@ class RobotsTask:
 
     TAG: ClassVar = "robots"
 
-    # only what they say of datasets is wanted, to confirm what others say
+    # read only descriptions of datasets, to confirm claims of others
     is_confirming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ConsentTask:
-    """The robots.txt of a site, which lets sitemaps of others list its URLs or not."""
+    """The robots.txt of a site, as consent to sitemaps of others that list its URLs."""
 
     TAG: ClassVar = "consent"
 
@@ -36,14 +36,14 @@ class SitemapTask:
     robots_hosts: tuple[str, ...] = ()
     is_confirming: bool = False  # see `RobotsTask`
     depth: int = 0  # indexes above it
-    # when somebody pinged it, or the index that lists it, in ms: it is read once more
-    # in a run; 0: nobody did
+    # time of the last ping for it, or for the index that lists it, in ms: it is read
+    # again in the same run; 0: no ping
     ping: int = 0
-    is_guess: bool = False  # nobody names it: it is looked for at `/sitemap.xml`
+    is_guess: bool = False  # not named anywhere: it is tried at `/sitemap.xml`
 
     def below(self) -> Self:
         """Return the task of a sitemap that this one, an index, lists.
 
-        It is not to be read if its depth is more than `SitemapLimits.depth`.
+        It is not read if its depth exceeds `SitemapLimits.depth`.
         """
         return replace(self, depth=self.depth + 1, ping=0, is_guess=False)

@@ -1,4 +1,4 @@
-"""The task of a record of a source: for which run, named by whom, and which step."""
+"""The task of a record of a source: its run, its origin, and the step."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rdfcrawl.core.tasks.warc import WarcTask
 
 @dataclass(frozen=True, slots=True)
 class CustomTask:
-    """One request of a source that a harvester of the user's reads."""
+    """One request of a source for a user's harvester."""
 
     TAG: ClassVar = "custom"
 
     harvester: str  # its name in the setting `HARVESTERS`
-    # which step of the harvest, in words of its own: ASCII without control characters
+    # step of the harvest, defined by the harvester: ASCII without control characters
     payload: str = ""
 
 
@@ -39,12 +39,12 @@ Payload: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SourceTask:
-    """What a record of a source is to do."""
+    """Step of the harvest of a source."""
 
     TAG: ClassVar = "source"
 
-    run: int  # of the crawl: another run asks again
-    is_named: bool = False  # the operator named the source; it was not come upon
-    payload: Payload | None = None  # which step of the harvest; None is the first one
-    # of an endpoint that are wanted (`DatasetAccess.graphs`); all if empty
+    run: int  # of the crawl: another run requests it again
+    is_named: bool = False  # named by the operator, not discovered
+    payload: Payload | None = None  # step of the harvest; None is the first one
+    # graphs of an endpoint to read (`DatasetAccess.graphs`); all if empty
     graphs: tuple[str, ...] = ()

@@ -12,25 +12,25 @@ from typing import ClassVar, Literal
 
 
 class SyncStep(StrEnum):
-    """What is done with the answer."""
+    """How the response is read."""
 
     READ = "read"  # a document of ResourceSync
     UNPACK = "unpack"  # a part of a dump
     GET = "get"  # a resource
-    PATCH = "patch"  # what changed of a resource
+    PATCH = "patch"  # changes of a resource
 
 
 class SyncMode(StrEnum):
     """Why a source is read."""
 
-    SYNC = "sync"  # whatever its state asks for
+    SYNC = "sync"  # as its state requires
     BASELINE = "baseline"  # all of it, for the first time
-    CHANGES = "changes"  # what changed since the last time
-    AUDIT = "audit"  # all of it, to compare with what is there
+    CHANGES = "changes"  # changes since the last time
+    AUDIT = "audit"  # all of it, to compare with the stored state
 
 
 class SyncCapability(StrEnum):
-    """What a document is for, by its `rs:md`."""
+    """The capability of a document, by its `rs:md`."""
 
     DESCRIPTION = "description"
     CAPABILITY_LIST = "capabilitylist"
@@ -47,7 +47,7 @@ class SyncCapability(StrEnum):
 
 
 class ResourceChange(StrEnum):
-    """What became of a resource; one that moved was deleted here, created there."""
+    """The change of a resource; a move is a deletion and a creation."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -56,40 +56,39 @@ class ResourceChange(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTask:
-    """What a record of the frontier is for."""
+    """One step of the synchronization with a source."""
 
     TAG: ClassVar = "sync"
 
     do: SyncStep = SyncStep.READ  # see `SyncStep`
     mode: SyncMode = SyncMode.SYNC  # see `SyncMode`
-    source: str = ""  # `source_id` of the set of resources; empty until that is known
-    site: str = ""  # registered domain of the source: what it may speak of
-    # one reading of the source, for whatever reason; the parts of different runs are
-    # different records
+    source: str = ""  # `source_id` of the set of resources; empty if still unknown
+    site: str = ""  # registered domain of the source, which limits its statements
+    # one reading of the source; the parts of different runs are different records
     run: str = ""
     # of resources
-    change: ResourceChange | None = None  # what became of the resource
-    as_of_us: int | None = None  # when that was so; Unix time in microseconds
+    change: ResourceChange | None = None  # of the resource
+    as_of_us: int | None = None  # time of that state; Unix time in microseconds
     modified_us: int | None = None  # its last modification
     hashes: str = ""  # of the resource, as `Fixity.text`
     length: int | None = None  # of the resource in bytes
     media_type: str = ""  # of the resource; of a patch, that of the patch
-    encoding: str = ""  # the content coding that hashes and length are of
-    uri: str = ""  # of the resource, if that is not the URL of the record
-    others: tuple[str, ...] = ()  # where else the resource is, in the order to try
+    encoding: str = ""  # content coding to which hashes and length refer
+    uri: str = ""  # of the resource, if different from the URL of the record
+    others: tuple[str, ...] = ()  # alternative URLs of the resource, in order
     patch_hashes: str = ""  # of a patch
     patch_length: int | None = None  # of a patch
     # of documents
     part: str = ""  # place in the run, see `runs`
-    expected: SyncCapability | None = None  # what the document has to be; None: any
+    expected: SyncCapability | None = None  # required of the document; None: any
     # capabilities that failed in this run and are not tried again
     without: tuple[str, ...] = ()
     depth: int = 0  # documents from the first one to here
-    cursor: int = 0  # entries of the document that are done
-    version: str = ""  # of the document that `cursor` counts in
+    cursor: int = 0  # number of processed entries of the document
+    version: str = ""  # of the document that `cursor` refers to
     seen_us: int | None = None  # latest change before `cursor`
-    has_datetime: bool = False  # `datetime` was seen before `cursor`
-    manifest: str = ""  # of a part of a dump, where a copy of its manifest is
+    has_datetime: bool = False  # `datetime` occurs before `cursor`
+    manifest: str = ""  # of a part of a dump: place of a copy of its manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,8 @@ class SyncSearch:
 
     TAG: ClassVar = "search"
 
-    # `site`, its description; `page`; `robots`; `given`, whatever the operator named;
-    # `list`, a document of ResourceSync or none; `above`, one that such a document
-    # names, and `below`, that one again
+    # `site`, its description; `page`; `robots`; `given`, named by the operator;
+    # `list`, maybe a document of ResourceSync; `above`, one that such a document names;
+    # `below`, the first document again
     step: Literal["site", "page", "robots", "given", "list", "above", "below"]
     below: str = ""  # of `above`: the document that names it

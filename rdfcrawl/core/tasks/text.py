@@ -22,7 +22,7 @@ from rdfcrawl.core.tasks.pages import (
 from rdfcrawl.core.tasks.source import SourceTask
 
 MAX_TASK_CHARS: Final = 8192
-_MOST_KEPT: Final = 256  # the pages of one sitemap have few different tasks
+_MOST_KEPT: Final = 256  # the pages of a sitemap have few different tasks
 
 Task: TypeAlias = (
     ListedPage
@@ -45,7 +45,7 @@ def encode_task(task: Task) -> str:
     identity of its record.
 
     Raises:
-        SourceFault: `TOO_LARGE`: it is longer than a record holds.
+        SourceFault: `TOO_LARGE`: the text is too long for a record.
 
     >>> encode_task(ListedPage(8000, 1790000000))
     '["listed",8000,1790000000]'
@@ -61,19 +61,19 @@ def decode_task(text: str) -> Task:
     """Return the task of a text.
 
     Raises:
-        SourceFault: `BAD_RECORD`: no task has it.
+        SourceFault: `BAD_RECORD`: the text is not a task.
 
     >>> decode_task('["page",2,7,"http://a.example/"]')
     CollectionPage(run=2, number=7, root='http://a.example/')
     """
     if len(text) > MAX_TASK_CHARS:
-        raise SourceFault(Reason.BAD_RECORD, "a task that is too long")
+        raise SourceFault(Reason.BAD_RECORD, "the text of a task is too long")
     task: Task = decode(text, Task)
     return task
 
 
 def describe_task(task: object) -> str:
-    """Return what a task says, for people: what is as it is by default is left out.
+    """Return a task for people, without fields that have their defaults.
 
     >>> describe_task(DumpPart("http://a.example/d", 0, 1))
     'dump(dataset=http://a.example/d, way=0, part=1)'
@@ -84,11 +84,11 @@ def describe_task(task: object) -> str:
         return str(task.value)
     if not is_dataclass(task):
         return str(task)
-    said = (
+    members = (
         f"{each.name}={describe_task(value)}"
         for each in fields(task)
         if (value := getattr(task, each.name)) != each.default
         or each.default is MISSING
     )
     name = getattr(task, "TAG", type(task).__name__)
-    return f"{name}({', '.join(said)})"
+    return f"{name}({', '.join(members)})"

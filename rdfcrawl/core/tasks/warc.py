@@ -12,9 +12,9 @@ class WarcTask:
 
     Attributes:
         offset: of its first byte in the file.
-        doublings: how often its length is doubled, since a shorter part did not hold
-            one record.
-        seeks: its first byte may lie within a record.
+        doublings: number of times its length is doubled, since a shorter part did not
+            contain a complete record.
+        seeks: its first byte may be within a record.
     """
 
     TAG: ClassVar = "warc"

@@ -1,4 +1,4 @@
-"""A node whose resource URIs answer with the triples of the resource."""
+"""A node whose resource URIs return the triples of the resource."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class DereferencingNode(WebNode):
         return self._delay_secs
 
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer 200 for a resource, 410 if it is gone, 406 if no format suits."""
+        """Respond 200 for a resource, 410 if it is gone, 406 if no format suits."""
         target = request.target
         if target == ROBOTS_PATH:
             return self._robots
         rdf_format = RDF_NEGOTIATOR.choose(request.accept)
-        # At most (resources x formats) responses: only what exists is kept.
+        # At most (resources x formats) responses: only existing ones are stored.
         if rdf_format and (known := self._cache.get((target, rdf_format))):
             return known
         match = _RESOURCE.match(target)

@@ -27,7 +27,7 @@ _FOLDERS = (
 _SUITE_HOST = b"rdfa.info"
 _SUITE_PATH = "/test-suite/test-cases"
 _HOST = re.compile(rb"https?://([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::\d+)?(?![\w.-])")
-# Terms of RDF itself and of the vocabularies of W3C must stay what they are.
+# Terms of RDF itself and of the vocabularies of W3C must not change.
 _KEPT_HOSTS = frozenset({b"www.w3.org"})
 # Prefixes of RDFa's initial context: a page that uses one without declaring it
 # means the true host (https://www.w3.org/2011/rdfa-context/rdfa-1.1).

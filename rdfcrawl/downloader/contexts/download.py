@@ -91,7 +91,7 @@ class ContextDownloader:
                 entry = await fetch.run()
         except TimeoutError:
             trouble = self.hosts.trouble
-            if trouble is not None and trouble.is_pausing:
+            if trouble is not None and trouble.is_pausing():
                 await trouble.all_pass()  # the time was ours
                 return await self(url, known=known)
             detail = f"over {self.options.load_secs:g} s"

@@ -25,7 +25,6 @@ from rdfcrawl.frontier.request_turns import (
     SoloTurns,
 )
 from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
-from rdfcrawl.uri.guard.options import guard_of
 from rdfcrawl.uri.guard.policy import Guard, RefusalCause, literal_address
 
 if TYPE_CHECKING:
@@ -223,4 +222,4 @@ def _guard_of(crawler: Crawler) -> Guard:
     fetch = getattr(getattr(crawler.spider, "options", None), "fetch", None)
     if isinstance(fetch, FetchOptions):
         return fetch.guard
-    return guard_of(crawler.settings)
+    return Guard.from_settings(crawler.settings)

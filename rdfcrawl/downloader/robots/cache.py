@@ -374,7 +374,7 @@ class RobotsCache:
             else:
                 retries = record.retries + is_mixed
                 visit.returned[index] = replace(record, retries=retries)
-                visit.unasked.add(index)
+                visit.unrequested.add(index)
         visit.pending[:] = left
         if not is_mixed and not all(map(is_refused, unreachable.values())):
             visit.host_refused = True
@@ -388,7 +388,7 @@ class RobotsCache:
         lasting = visit.lasting_reasons
         is_lasting = all(fault and fault.reason in lasting for fault in faults)
         has_tried = visit.failures >= self._options.retry_times
-        return has_tried and (is_lasting or not visit.is_borne)
+        return has_tried and (is_lasting or not visit.ignores_failures)
 
     def _wait_secs(self, visit: Visit, unreachable: dict[str, RobotsResponse]) -> float:
         options = self._options

@@ -1,43 +1,75 @@
-"""The settings of what publishers ask for, read and checked."""
+"""The settings of robots.txt and of other reservations of publishers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import is_on, one_of
+from rdfcrawl.core.options import defaults
+from rdfcrawl.core.options.table import OptionsTable, one_of, parsed, part, switch
+from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
 from rdfcrawl.downloader.robots.signals import USES
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
 
 
-def robots_agent(settings: BaseSettings) -> str:
-    """Return the product token that sites address the crawler by."""
-    return str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN)
+def _agent(_name: str, value: Any) -> str:
+    return str(value or PRODUCT_TOKEN)
 
 
-def obeying_agent(settings: BaseSettings) -> str:
-    """Return `robots_agent`; empty if robots.txt is not obeyed."""
-    return robots_agent(settings) if is_on(settings, "ROBOTSTXT_OBEY") else ""
-
-
-def reservation_policy(settings: BaseSettings) -> ReservationPolicy:
-    """Return which reservations of publishers are obeyed.
-
-    Raises:
-        ConfigError: a setting is unknown.
-    """
-    uses = settings.getlist("CONTENT_USES")
+def _uses(name: str, value: Any) -> tuple[str, ...]:
+    uses = texts(value)
     if unknown := set(uses) - USES:
         raise ConfigError(
-            f"CONTENT_USES: {min(unknown)!r}: must be some of {', '.join(sorted(USES))}"
+            f"{name}: {min(unknown)!r}: must be some of {', '.join(sorted(USES))}"
         )
-    return ReservationPolicy(
-        robots=one_of(settings, "XROBOTS_POLICY", Obedience),
-        tdm=one_of(settings, "TDM_POLICY", Obedience),
-        signals=one_of(settings, "CONTENT_SIGNAL_POLICY", Obedience),
-        unwelcome=frozenset(f"{use}=no" for use in uses),
-        agent=robots_agent(settings).lower(),
+    return uses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsSettings(OptionsTable):
+    """What robots.txt and the reservations of publishers count for."""
+
+    is_obeyed: bool = switch("ROBOTSTXT_OBEY", defaults.ROBOTSTXT_OBEY)
+    """obey `robots.txt`"""
+    obeys_delay: bool = switch("ROBOTSTXT_CRAWL_DELAY", True)
+    """obey `Crawl-delay` in `robots.txt`"""
+    agent: str = parsed("ROBOTSTXT_USER_AGENT", defaults.ROBOTSTXT_USER_AGENT, _agent)
+    """product token whose group of `robots.txt` applies, before that of `*`"""
+    keeping: KeepingOptions = part(KeepingOptions)
+    directives: Obedience = one_of("XROBOTS_POLICY", "respect", Obedience)
+    """what is done about `noindex`, `nofollow` and the like in `X-Robots-Tag` and
+    robots `<meta>`; see
+    [politeness](../explanation/politeness.md#directives-of-publishers)"""
+    tdm: Obedience = one_of("TDM_POLICY", "respect", Obedience)
+    """what is done about reservations of text and data mining; see there. Unless they
+    are ignored, a file of each origin with documents that need it is requested once
+    a day"""
+    signals: Obedience = one_of("CONTENT_SIGNAL_POLICY", "respect", Obedience)
+    """what is done about `Content-Signal` and `Content-Usage` in `robots.txt`; see
+    there"""
+    uses: tuple[str, ...] = parsed(
+        "CONTENT_USES",
+        ["search"],
+        _uses,
+        allowed="some of `search`, `ai-input`, `ai-train`",
     )
+    """what the crawl is for: documents are left out whose site says no to any of these
+    """
+
+    @property
+    def obeyed_agent(self) -> str:
+        """The product token; empty if robots.txt is not obeyed."""
+        return self.agent if self.is_obeyed else ""
+
+    @property
+    def policy(self) -> ReservationPolicy:
+        """Which reservations of publishers are obeyed."""
+        return ReservationPolicy(
+            robots=self.directives,
+            tdm=self.tdm,
+            signals=self.signals,
+            unwelcome=frozenset(f"{use}=no" for use in self.uses),
+            agent=self.agent.lower(),
+        )

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Self, get_type_hints
+from typing import Any, Final, Literal, Self, cast, get_args, get_type_hints
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import CrawlBudget, Kind
-from rdfcrawl.frontier.arguments.own import parse_own
+from rdfcrawl.frontier.arguments.own import BOOLEANS, parse_own, text_of
 from rdfcrawl.frontier.arguments.parsers import (
+    INLINE,
     MAX_DEPTH,
-    NAMED,
-    PARSERS,
     CrawlPolicy,
     GivenUp,
     Take,
-    texts_of,
+    content_of,
+    parse_choice,
+    parse_domains,
+    parse_files,
+    parse_follow,
+    parse_graphs,
+    parse_harvest,
+    parse_number,
+    parse_query,
+    parse_quota,
+    parse_retry,
+    parse_seeds,
+    parse_shapes,
+    parse_text,
+    parse_trust,
+    parse_url_patterns,
+    parse_words,
 )
+from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.user_queries import UserQuery  # noqa: TC001 (get_type_hints)
 from rdfcrawl.uri import BadUri
@@ -27,64 +44,167 @@ from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.link_filter import CrawlExtent, UrlPatterns
 from rdfcrawl.uri.schemes import check_scheme
 
-MAX_HOSTS_PER_DOMAIN: Final = 10_000  # by default
-# Those that not all spiders take; `RdfSpider.takes` says which one does.
-OF_SOURCES: Final = frozenset(
-    {
-        *("sites", "slice"),
-        *("sources", "audit"),
-        *("portals", "organization", "group", "q", "fq"),
-        *("endpoints", "graphs", "skip_graphs", "take", "query"),
-        "files",
-    }
-)
+_MAX_HOSTS_PER_DOMAIN: Final = 10_000
+_MAX_BUDGET: Final = 2**31 - 1
+_MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
+_ARGUMENT: Final = "argument"
+_TAKING_FILES: Final = (parse_url_patterns, parse_query)  # by path
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The declaration of one argument.
+
+    Attributes:
+        parse: returns the value for its name and its text, or raises `ConfigError`.
+        source: kind of the sources that it names; they are added to those before.
+        is_of_all: all spiders take it; for others, `RdfSpider.takes` names it.
+        lasts: what it applies to; another value needs `reset` while a crawl lasts.
+        may_rise: a higher value needs no `reset`.
+    """
+
+    parse: Callable[[str, str], Any]
+    source: Kind | None = None
+    is_of_all: bool = True
+    lasts: Literal["crawl", "run", "command"] = "crawl"
+    may_rise: bool = False
+
+
+def argument(parse: Callable[[str, str], Any], default: Any, **more: Any) -> Any:
+    """Declare an argument of spiders; `more` is for `Argument`."""
+    found = Argument(parse, **more)
+    return field(default_factory=lambda: default, metadata={_ARGUMENT: found})
+
+
+def _source(kind: Kind, parse: Callable[[str, str], Any] = parse_seeds) -> Any:
+    return argument(parse, (), source=kind, is_of_all=False)
+
+
+def _filter(parse: Callable[[str, str], Any], default: Any) -> Any:
+    return argument(parse, default, is_of_all=False)
+
+
+def _budget(default: int) -> Any:
+    return argument(parse_number(_MAX_BUDGET), default, may_rise=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlArguments:
-    """What one crawl is to do; every field has the name of its `-a` argument.
+    """Values of the arguments of one crawl; every field has the name of its argument.
 
-    `docs/reference/spiders.md` describes the arguments, with their texts and defaults.
-    Here, sources and seeds are the URLs as they are requested, or the file that has
-    them, and files of patterns and queries are read.
+    The text below a field is its description in `docs/reference/spiders.md`. Sources
+    and seeds are the URLs as they are requested, or the file that has them; files of
+    patterns and queries are read.
 
     A subclass (a frozen dataclass, whose fields have defaults) has arguments of its
     own beside these; `RdfSpider.arguments_class` names it.
     """
 
-    seeds: tuple[str, ...] | Path = ()
-    follow: LinkPolicy = field(default_factory=LinkPolicy)
-    scope: CrawlExtent = CrawlExtent.ANY
-    domains: frozenset[str] = frozenset()
-    depth: int = MAX_DEPTH
-    max_per_host: int = 0
-    max_hosts_per_domain: int = MAX_HOSTS_PER_DOMAIN
-    max_per_domain: int = 0
-    schedule: CrawlPolicy = "none"
-    quota: int = 0
-    allow: UrlPatterns = field(default_factory=UrlPatterns)
-    deny: UrlPatterns = field(default_factory=UrlPatterns)
-    shapes: Path | None = None
-    fresh: bool = False
-    reset: frozenset[str] = frozenset()
-    retry: tuple[GivenUp, ...] = ()
-    harvest: frozenset[Kind | str] = frozenset({Kind.CKAN, Kind.SPARQL})
-    trust: HostNames = NO_HOSTS
-    sites: tuple[str, ...] | Path = ()
-    slice: bool = False
-    sources: tuple[str, ...] | Path = ()
-    audit: bool = False
-    portals: tuple[str, ...] | Path = ()
-    organization: str = ""
-    group: str = ""
-    q: str = ""
-    fq: str = ""
-    endpoints: tuple[str, ...] | Path = ()
-    graphs: frozenset[str] = frozenset()
-    skip_graphs: frozenset[str] = frozenset()
-    take: Take = "all"
-    query: UserQuery | None = None
-    files: tuple[str, ...] | Path = ()
+    seeds: tuple[str, ...] | Path = argument(parse_seeds, (), lasts="command")
+    """where the crawl begins: http(s) or [ftp(s)](ftp.md) URLs separated by commas, or
+    `@FILE`"""
+    follow: LinkPolicy = argument(parse_follow, LinkPolicy())
+    """which IRIs of statements, and which links of pages, are followed; see
+    [below](#follow)"""
+    scope: CrawlExtent = argument(
+        parse_choice({str(extent): extent for extent in CrawlExtent}), CrawlExtent.ANY
+    )
+    """how far the crawl goes: `any`, `domain`, `host` or `prefix`; see [below](#scope)
+    """
+    domains: frozenset[str] = argument(parse_domains, frozenset())
+    """a link must be on one of these hosts or below it: `example.org,example.net`;
+    without it, there is no limit"""
+    depth: int = argument(parse_number(MAX_DEPTH), MAX_DEPTH)
+    """links followed from a seed, 0 to 255; 0 fetches the seeds alone, 255 is no limit
+    """
+    max_per_host: int = _budget(0)
+    """most URLs accepted for one host, without its `robots.txt` and sitemaps; 0 is no
+    limit"""
+    max_hosts_per_domain: int = _budget(_MAX_HOSTS_PER_DOMAIN)
+    """most hosts of one registered domain (`example.co.uk`; sites below `github.io` and
+    the like are domains of their own) whose URLs are accepted, besides the domain
+    itself and its `www`; 0 is no limit. [Crowds](../explanation/frontier.md#crowds)
+    explains how they share a crawl with others"""
+    max_per_domain: int = _budget(0)
+    """most URLs accepted for one registered domain, counted from the time when it is
+    first set; 0 is no limit"""
+    schedule: CrawlPolicy = argument(
+        parse_choice({word: word for word in get_args(CrawlPolicy)}), "none"
+    )
+    """`domain`: each registered domain has a [quota of
+    fetches](../explanation/refresh.md#quotas), which sitemaps and links share by
+    their results so far. Given with `quota`; must be there when the crawl begins"""
+    quota: int = argument(parse_quota, 0)
+    """with `schedule=domain`: most pages requested of a registered domain in an epoch,
+    2 to 100000. How long that is, `SCHEDULE_EPOCH_SECS` says
+    ([settings](settings.md))"""
+    allow: UrlPatterns = argument(parse_url_patterns, UrlPatterns())
+    """file of regular expressions; a link must match one of them"""
+    deny: UrlPatterns = argument(parse_url_patterns, UrlPatterns())
+    """file of regular expressions; a link must match none of them"""
+    shapes: Path | None = argument(parse_shapes, None, lasts="command")
+    """file of [SHACL shapes](../how-to/shapes.md), by which each document is judged
+    while the crawl goes on; the report is in `shapes/` in the folder of the crawl.
+    Needs the extra `[shapes]`"""
+    fresh: bool = argument(parse_choice(BOOLEANS), False, lasts="command")
+    """`1`: forget the URIs of an earlier crawl of this name, and restart; its stored
+    files are moved to `before-<time>` in the folder of the crawl. Also `true`,
+    `false`, `0`"""
+    retry: tuple[GivenUp, ...] = argument(parse_retry, (), lasts="command")
+    """queue again the URIs that this crawl gave up: `failed`, because hosts were down,
+    busy or broken, or as [code that runs here](faults.md#own-faults) failed; `dead`,
+    because [workers died](../explanation/frontier.md#lives) of them; or
+    `failed,dead`"""
+    reset: frozenset[str] = argument(parse_words, frozenset(), lasts="command")
+    """names of arguments whose values replace those with which the crawl began, or
+    `all`; see [below](#a-crawl-remembers)"""
+    harvest: frozenset[Kind | str] = argument(
+        parse_harvest, frozenset({Kind.CKAN, Kind.SPARQL})
+    )
+    """which kinds of sources are harvested when the crawl comes upon them: `sitemap`,
+    `resourcesync`, `ckan`, `sparql`, and `void` for `/.well-known/void`, which is
+    requested once for each site; separated by commas; `all` or `none`. A source that
+    an argument names is harvested in any case"""
+    trust: HostNames = argument(parse_trust, NO_HOSTS)
+    """hosts that sources may speak for without [their
+    consent](../explanation/sources.md#consent): `example.org`, or `example.org:8080`
+    for one port, or `*.example.org` for all hosts below it; separated by commas"""
+    sites: tuple[str, ...] | Path = _source(Kind.SITEMAP)
+    """sites, or their sitemaps: URLs as for `seeds`"""
+    slice: bool = _filter(parse_choice(BOOLEANS), False)
+    """`1`: cut the dumps of datasets into the descriptions of their resources, each in
+    its own graph"""
+    sources: tuple[str, ...] | Path = _source(Kind.RESOURCESYNC)
+    """sites, or documents of ResourceSync: URLs as for `seeds`"""
+    audit: bool = argument(parse_choice(BOOLEANS), False, is_of_all=False, lasts="run")
+    """`1`: compare everything with the lists of resources, not only the entries of the
+    lists of changes"""
+    portals: tuple[str, ...] | Path = _source(Kind.CKAN)
+    """front pages of portals: URLs as for `seeds`"""
+    organization: str = _filter(parse_text, "")
+    """only datasets of this organization"""
+    group: str = _filter(parse_text, "")
+    """only datasets of this group"""
+    q: str = _filter(parse_text, "")
+    """a search, in the syntax of CKAN"""
+    fq: str = _filter(parse_text, "")
+    """a filter of the search, in Solr's syntax"""
+    endpoints: tuple[str, ...] | Path = _source(Kind.SPARQL)
+    """endpoints: URLs as for `seeds`"""
+    graphs: frozenset[str] = _filter(parse_graphs, frozenset())
+    """IRIs of the named graphs to take, separated by commas, or `@FILE`; `*` stands for
+    anything, `default` is the default graph"""
+    skip_graphs: frozenset[str] = _filter(parse_graphs, frozenset())
+    """graphs to leave out, in the same notation"""
+    take: Take = _filter(parse_choice({word: word for word in get_args(Take)}), "all")
+    """`all` statements, or only the descriptions of `datasets`"""
+    query: UserQuery | None = _filter(parse_query, None)
+    """file of a query whose results are fetched instead: SELECT of `?s ?p ?o` and
+    perhaps `?g`, or CONSTRUCT; see
+    [sources](../explanation/sources.md#a-query-of-your-own)"""
+    files: tuple[str, ...] | Path = _source(Kind.WARC, parse_files)
+    """WARC files: paths, with `*`, `?` or `**`, and URLs as for `seeds`, separated by
+    commas; or `@FILE` with one of them on each line"""
 
     @property
     def budget(self) -> CrawlBudget:
@@ -119,7 +239,7 @@ class CrawlArguments:
         if not set(NAMED).isdisjoint(takes):
             given.setdefault("follow", "none")  # its sources are what is wanted
         values = {
-            name: own[name](text) if name in own else PARSERS[name](name, text)
+            name: own[name](text) if name in own else ARGUMENTS[name].parse(name, text)
             for name, text in given.items()
         }
         _check_reset(values.get("reset", ()), own)
@@ -137,8 +257,15 @@ class CrawlArguments:
         return {
             each.name: partial(parse_own, each.name, each, types[each.name])
             for each in fields(cls)
-            if each.name not in PARSERS
+            if each.name not in ARGUMENTS
         }
+
+
+ARGUMENTS: Final[dict[str, Argument]] = {
+    each.name: each.metadata[_ARGUMENT] for each in fields(CrawlArguments)
+}
+NAMED: Final = {name: x.source for name, x in ARGUMENTS.items() if x.source is not None}
+"""Arguments with sources that the operator names, and their kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +291,53 @@ class ArgumentSet:
 
 def arguments_of(takes: Collection[str]) -> list[str]:
     """Return the names of our arguments that a spider takes, and those of all."""
-    return [name for name in PARSERS if name not in OF_SOURCES or name in takes]
+    return [name for name, x in ARGUMENTS.items() if x.is_of_all or name in takes]
+
+
+def of_one(lasts: Literal["run", "command"]) -> frozenset[str]:
+    """Return the names of the arguments that apply to one run or command only."""
+    return frozenset(name for name, each in ARGUMENTS.items() if each.lasts == lasts)
+
+
+def texts_of(arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return arguments as texts, without absent ones and those of scrapyd.
+
+    A path stands for the file; of regular expressions, a list for what is in one.
+    """
+    return {
+        name: _text_of(name, value)
+        for name, value in arguments.items()
+        if value is not None and name != "_job"
+    }
+
+
+def _text_of(name: str, value: object) -> str:
+    parse = ARGUMENTS[name].parse if name in ARGUMENTS else None
+    if isinstance(value, Path):
+        return f"@{value}" if parse in (parse_seeds, parse_graphs) else str(value)
+    try:
+        is_list = isinstance(value, Iterable) and not isinstance(value, str)
+        if is_list and parse is parse_url_patterns:
+            return INLINE + "\n".join(map(text_of, cast("Iterable[object]", value)))
+        return text_of(value)
+    except ConfigError as error:
+        raise ConfigError(f"argument {name}: {error}") from error
+
+
+def inlined(name: str, text: str) -> str:
+    """Return the text of an argument with the content of the file that it names.
+
+    Of a file of sources, the first `_MAX_NAMED` URLs.
+    """
+    if text.startswith(INLINE) or name not in ARGUMENTS:
+        return text
+    parse = ARGUMENTS[name].parse
+    if name in NAMED:
+        urls = iter_seeds(parse(name, text))
+        named = islice((url for url in urls if isinstance(url, str)), _MAX_NAMED)
+        return ",".join(named)
+    is_file = parse in _TAKING_FILES or (parse is parse_graphs and text.startswith("@"))
+    return INLINE + content_of(name, text) if is_file else text
 
 
 def check_schemes(arguments: CrawlArguments, schemes: frozenset[str]) -> None:
@@ -202,6 +375,6 @@ def checked_quota(arguments: CrawlArguments) -> int:
 
 
 def _check_reset(names: Collection[str], own: Collection[str]) -> None:
-    for unknown in sorted(set(names) - {*PARSERS, *own, "all"}):
+    for unknown in sorted(set(names) - {*ARGUMENTS, *own, "all"}):
         shown = ",".join(sorted(names))
         raise ConfigError(f"argument reset={shown}: there is no argument {unknown}")

@@ -6,22 +6,19 @@ A wrong text, or a file that cannot be read, is a `ConfigError` that names the a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Kind
 from rdfcrawl.core.warc_files import matching_files, url_of_file
-from rdfcrawl.frontier.arguments.own import BOOLEANS, text_of
-from rdfcrawl.frontier.arguments.seeds import check_seed_file, iter_seeds
+from rdfcrawl.frontier.arguments.seeds import check_seed_file
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.user_queries import UserQuery, parse_user_query
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import HostNames
 from rdfcrawl.uri.link_filter import (
-    CrawlExtent,
     UrlPatterns,
     load_patterns,
     parse_patterns,
@@ -33,16 +30,7 @@ GivenUp = Literal["failed", "dead"]
 CrawlPolicy = Literal["none", "domain"]  # who says what is fetched next
 MAX_QUOTA: Final = 100_000  # of a registered domain in an epoch
 MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
-MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
 INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
-# Sources that the operator names, and what they are.
-NAMED: Final = {
-    "sites": Kind.SITEMAP,
-    "sources": Kind.RESOURCESYNC,
-    "portals": Kind.CKAN,
-    "endpoints": Kind.SPARQL,
-    "files": Kind.WARC,
-}
 VOID: Final = "void"  # of a site, at its well-known place
 _HARVESTED: Final[dict[str, Kind | str]] = {VOID: VOID} | {
     kind.name.lower(): kind
@@ -55,48 +43,6 @@ _split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
 _is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*").fullmatch
 
 
-def texts_of(arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return arguments as texts, without absent ones and those of scrapyd.
-
-    A path stands for the file; of regular expressions, a list for what is in one.
-    """
-    return {
-        name: _text_of(name, value)
-        for name, value in arguments.items()
-        if value is not None and name != "_job"
-    }
-
-
-def _text_of(name: str, value: object) -> str:
-    if isinstance(value, Path):
-        return f"@{value}" if PARSERS.get(name) in (_seeds, _graphs) else str(value)
-    try:
-        is_list = isinstance(value, Iterable) and not isinstance(value, str)
-        if is_list and PARSERS.get(name) is _patterns:
-            return INLINE + "\n".join(map(text_of, cast("Iterable[object]", value)))
-        return text_of(value)
-    except ConfigError as error:
-        raise ConfigError(f"argument {name}: {error}") from error
-
-
-def inlined(name: str, text: str) -> str:
-    """Return the text of an argument with the content of the file that it names.
-
-    Of a file of sources, the first `MAX_NAMED` URLs.
-    """
-    if text.startswith(INLINE):
-        return text
-    if name in NAMED:
-        urls = iter_seeds(PARSERS[name](name, text))
-        named = islice((url for url in urls if isinstance(url, str)), MAX_NAMED)
-        return ",".join(named)
-    parse = PARSERS.get(name)
-    is_file = parse in (_patterns, _query) or (
-        parse is _graphs and text.startswith("@")
-    )
-    return INLINE + _content(name, text) if is_file else text
-
-
 def words_of(text: str) -> tuple[str, ...]:
     """Return the entries of a list that is separated by commas."""
     return tuple(filter(None, map(str.strip, text.split(","))))
@@ -106,7 +52,7 @@ def _must_be(name: str, text: str, allowed: str) -> ConfigError:
     return ConfigError(f"argument {name}={text}: must be {allowed}")
 
 
-def _content(name: str, text: str) -> str:
+def content_of(name: str, text: str) -> str:
     """Return what is in the file of an argument, or what was in it before."""
     if text.startswith(INLINE):
         return text.removeprefix(INLINE)
@@ -116,7 +62,8 @@ def _content(name: str, text: str) -> str:
         raise ConfigError(f"argument {name}={text}: cannot be read: {error}") from error
 
 
-def _seeds(name: str, text: str) -> tuple[str, ...] | Path:
+def parse_seeds(name: str, text: str) -> tuple[str, ...] | Path:
+    """Return URLs as they are requested, or the file that has them."""
     if text.startswith("@"):
         path = Path(text[1:])
         try:
@@ -133,10 +80,10 @@ def _seeds(name: str, text: str) -> tuple[str, ...] | Path:
         raise _must_be(name, text, allowed) from error
 
 
-def _files(name: str, text: str) -> tuple[str, ...]:
+def parse_files(name: str, text: str) -> tuple[str, ...]:
     """Return the URLs of WARC files; local ones as `core.warc_files` names them."""
     if text.startswith("@"):
-        lines = map(str.strip, _content(name, text).split("\n"))
+        lines = map(str.strip, content_of(name, text).split("\n"))
         entries = [line for line in lines if not line.startswith("#")]
     else:
         entries = []
@@ -145,7 +92,7 @@ def _files(name: str, text: str) -> tuple[str, ...]:
     urls: dict[str, None] = {}
     for entry in filter(None, entries):
         if "://" in entry:
-            urls |= dict.fromkeys(cast("tuple[str, ...]", _seeds(name, entry)))
+            urls |= dict.fromkeys(cast("tuple[str, ...]", parse_seeds(name, entry)))
         elif files := matching_files(entry):
             urls |= dict.fromkeys(map(url_of_file, files))
         else:
@@ -160,7 +107,9 @@ def _seed(text: str) -> str:
     return url
 
 
-def _one_of(choices: Mapping[str, object]) -> Callable[[str, str], object]:
+def parse_choice(choices: Mapping[str, object]) -> Callable[[str, str], object]:
+    """Return the parser of one of several words."""
+
     def parse(name: str, text: str) -> object:
         if text.lower() not in choices:
             raise _must_be(name, text, f"one of {', '.join(choices)}")
@@ -169,7 +118,8 @@ def _one_of(choices: Mapping[str, object]) -> Callable[[str, str], object]:
     return parse
 
 
-def _domains(name: str, text: str) -> frozenset[str]:
+def parse_domains(name: str, text: str) -> frozenset[str]:
+    """Return hosts in lower case."""
     allowed = "hosts such as example.org, separated by commas"
     domains = set()
     for entry in words_of(text):
@@ -183,16 +133,19 @@ def _domains(name: str, text: str) -> frozenset[str]:
     return frozenset(domains)
 
 
-def _patterns(name: str, text: str) -> UrlPatterns:
+def parse_url_patterns(name: str, text: str) -> UrlPatterns:
+    """Return the regular expressions in a file."""
     if text.startswith(INLINE):
-        return parse_patterns(_content(name, text), name=name)
+        return parse_patterns(content_of(name, text), name=name)
     try:
         return load_patterns(Path(text))
     except ConfigError as error:
         raise ConfigError(f"argument {name}={text}: {error}") from error
 
 
-def _number(maximum: int) -> Callable[[str, str], int]:
+def parse_number(maximum: int) -> Callable[[str, str], int]:
+    """Return the parser of a whole number."""
+
     def parse(name: str, text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) > maximum:
             raise _must_be(name, text, f"a whole number from 0 to {maximum}")
@@ -201,27 +154,31 @@ def _number(maximum: int) -> Callable[[str, str], int]:
     return parse
 
 
-def _quota(name: str, text: str) -> int:
+def parse_quota(name: str, text: str) -> int:
+    """Return the most fetches of a registered domain in an epoch."""
     if not re.fullmatch(r"[0-9]{1,6}", text) or not 2 <= int(text) <= MAX_QUOTA:
         raise _must_be(name, text, f"a whole number from 2 to {MAX_QUOTA}")
     return int(text)
 
 
-def _shapes(name: str, text: str) -> Path | None:
+def parse_shapes(name: str, text: str) -> Path | None:
+    """Return the path of a file that is there."""
     path = Path(text).expanduser().absolute()
     if not path.is_file():
         raise _must_be(name, text, "a file of SHACL shapes that is there")
     return path
 
 
-def _retry(name: str, text: str) -> tuple[GivenUp, ...]:
+def parse_retry(name: str, text: str) -> tuple[GivenUp, ...]:
+    """Return why the URIs that are queued again were given up."""
     words = words_of(text)
     if not set(words) <= set(get_args(GivenUp)):
         raise _must_be(name, text, f"some of {', '.join(get_args(GivenUp))}")
     return cast("tuple[GivenUp, ...]", words)
 
 
-def _harvest(name: str, text: str) -> frozenset[Kind | str]:
+def parse_harvest(name: str, text: str) -> frozenset[Kind | str]:
+    """Return the kinds of sources that are harvested."""
     words: dict[str, set[Kind | str]] = {
         "all": set(_HARVESTED.values()),
         "none": set(),
@@ -235,7 +192,8 @@ def _harvest(name: str, text: str) -> frozenset[Kind | str]:
     return frozenset().union(*chosen)
 
 
-def _trust(name: str, text: str) -> HostNames:
+def parse_trust(name: str, text: str) -> HostNames:
+    """Return hosts that sources may speak for."""
     try:
         return HostNames.parse(words_of(text))
     except BadUri as error:
@@ -247,9 +205,10 @@ def _trust(name: str, text: str) -> HostNames:
         ) from error
 
 
-def _graphs(name: str, text: str) -> frozenset[str]:
+def parse_graphs(name: str, text: str) -> frozenset[str]:
+    """Return the names of graphs."""
     if text.startswith(("@", INLINE)):
-        lines = _content(name, text).splitlines()
+        lines = content_of(name, text).splitlines()
         entries = [line.strip() for line in lines if not line.startswith("#")]
     else:
         entries = list(map(str.strip, _split_urls(text)))
@@ -261,48 +220,22 @@ def _graphs(name: str, text: str) -> frozenset[str]:
     return frozenset(filter(None, entries))
 
 
-def _query(name: str, text: str) -> UserQuery:
+def parse_query(name: str, text: str) -> UserQuery:
+    """Return the query in a file."""
     shown = name if text.startswith(INLINE) else f"{name}={text}"
-    return parse_user_query(_content(name, text), name=f"argument {shown}")
+    return parse_user_query(content_of(name, text), name=f"argument {shown}")
 
 
-def _text(_name: str, text: str) -> str:
+def parse_text(_name: str, text: str) -> str:
+    """Return any text."""
     return text
 
 
-_BOOLEAN: Final = _one_of(BOOLEANS)
-PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
-    "seeds": _seeds,
-    "follow": lambda _name, text: LinkPolicy.parse(text),
-    "scope": _one_of({str(extent): extent for extent in CrawlExtent}),
-    "domains": _domains,
-    "depth": _number(MAX_DEPTH),
-    "max_per_host": _number(2**31 - 1),
-    "max_hosts_per_domain": _number(2**31 - 1),
-    "max_per_domain": _number(2**31 - 1),
-    "schedule": _one_of({word: word for word in get_args(CrawlPolicy)}),
-    "quota": _quota,
-    "allow": _patterns,
-    "deny": _patterns,
-    "shapes": _shapes,
-    "fresh": _BOOLEAN,
-    "reset": lambda _name, text: frozenset(words_of(text)),
-    "retry": _retry,
-    "harvest": _harvest,
-    "trust": _trust,
-    "sites": _seeds,
-    "slice": _BOOLEAN,
-    "sources": _seeds,
-    "audit": _BOOLEAN,
-    "portals": _seeds,
-    "organization": _text,
-    "group": _text,
-    "q": _text,
-    "fq": _text,
-    "endpoints": _seeds,
-    "graphs": _graphs,
-    "skip_graphs": _graphs,
-    "take": _one_of({word: word for word in get_args(Take)}),
-    "query": _query,
-    "files": _files,
-}
+def parse_follow(_name: str, text: str) -> LinkPolicy:
+    """Return which links are followed."""
+    return LinkPolicy.parse(text)
+
+
+def parse_words(_name: str, text: str) -> frozenset[str]:
+    """Return the entries of a list that is separated by commas."""
+    return frozenset(words_of(text))

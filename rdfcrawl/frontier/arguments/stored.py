@@ -11,13 +11,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
-from rdfcrawl.frontier.arguments.parsers import NAMED, inlined, words_of
+from rdfcrawl.frontier.arguments.crawl import (
+    ARGUMENTS,
+    NAMED,
+    ArgumentSet,
+    CrawlArguments,
+    inlined,
+    of_one,
+)
+from rdfcrawl.frontier.arguments.parsers import words_of
 
 ALL: Final = "all"
-_OF_ONE_COMMAND: Final = frozenset({"seeds", "fresh", "reset", "retry", "shapes"})
-_OF_ONE_RUN: Final = frozenset({"audit"})
-BUDGETS: Final = frozenset({"max_per_host", "max_hosts_per_domain", "max_per_domain"})
+_OF_ONE_COMMAND: Final = of_one("command")
+_OF_ONE_RUN: Final = of_one("run")
+BUDGETS: Final = frozenset(name for name, x in ARGUMENTS.items() if x.may_rise)
 _MAX_SHOWN: Final = 60  # characters of a value
 
 

@@ -63,7 +63,7 @@ class BlockedHosts:
                 pending.append(index)
             else:
                 visit.documents.append(refused(record, [fault]))
-        visit.is_unasked = not pending
+        visit.is_unrequested = not pending
         visit.pending[:] = pending
 
 

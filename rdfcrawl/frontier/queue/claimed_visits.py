@@ -109,9 +109,9 @@ def release_arguments(visit: Visit) -> list[Argument]:
         item = visit.unreadable.get(index)
         place: Argument = index
         deferral = visit.deferred.get(index)
-        if index in visit.behind or index in visit.unasked or deferral:
+        if index in visit.behind or index in visit.unrequested or deferral:
             place = f"{index}{'b' * (index in visit.behind)}"
-            place += "u" * (index in visit.unasked)
+            place += "u" * (index in visit.unrequested)
             place += f"d{_wait_ms(deferral)}" if deferral else ""
         arguments += (place, item or pack(visit.returned[index], visit.key))
     return arguments
@@ -122,7 +122,7 @@ def _refusal(visit: Visit) -> Argument:
     if visit.host_refused:
         mark = "=" if visit.has_recovered else ""
         return f"{mark}{millisecs(visit.retry_after_secs)} {visit.refused}".rstrip()
-    if visit.is_put_off:
+    if visit.is_postponed:
         return "-"
     if visit.refused:
         return f"{'!' if visit.is_answering else '?'}{visit.refused}"

@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.clock import now_ms
-from rdfcrawl.core.options.values import integer, number
+from rdfcrawl.core.options.table import OptionsTable, integer, number
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.log.decisions import DECISION_IRI, OPERATOR
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
     from rdfcrawl.core.errors import Decision
 
 _MAX_PARENTS: Final = 10_000  # whose decisions are counted at once
@@ -28,21 +26,17 @@ _32_BITS: Final = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionOptions:
+class DecisionOptions(OptionsTable):
     """Which decisions are logged."""
 
-    share: float = 1.0  # of all URIs; 0: no log
-    of_document: int = 1000  # most decisions about links of one document
-    of_worker: int = 1_000_000  # most of one worker in one run
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the settings; raise `ConfigError` for a value out of range."""
-        return cls(
-            number(settings, "DECISIONS_SAMPLE", 0, 1),
-            integer(settings, "DECISIONS_MAX_PER_DOCUMENT", 1, 100_000),
-            integer(settings, "DECISIONS_MAX", 1, 1_000_000_000),
-        )
+    share: float = number("DECISIONS_SAMPLE", 1.0, 0, 1)
+    """share of all URIs of which the [log of decisions](stores.md#the-log-of-decisions)
+    tells why they are not queued; by their hash, so that it has all decisions about
+    a URI or none. 0: there is no such log"""
+    of_document: int = integer("DECISIONS_MAX_PER_DOCUMENT", 1000, 1, 100_000)
+    """decisions about links of one document in that log"""
+    of_worker: int = integer("DECISIONS_MAX", 1_000_000, 1, 1_000_000_000)
+    """decisions that one worker logs in one run"""
 
 
 def is_sampled(mark: int, share: float) -> bool:

@@ -14,13 +14,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from rdfcrawl.analysis.refresh.domain_schedule import (
-    DomainSchedule,
-    judge_epoch,
-    move_balance,
-    new_schedule,
-    with_quota,
-)
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, ListedPage, SamplePage
@@ -30,6 +23,7 @@ from rdfcrawl.frontier.redis.scripts import millisecs
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
+    from rdfcrawl.analysis.refresh.domain_schedule import DomainSchedule
     from rdfcrawl.core.records import Document, Record
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
@@ -221,6 +215,14 @@ class DomainEpochs:
 
 def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
     """Return the arguments that begin the epoch of a domain after another one."""
+    from rdfcrawl.analysis.refresh.domain_schedule import (
+        DomainSchedule,
+        judge_epoch,
+        move_balance,
+        new_schedule,
+        with_quota,
+    )
+
     told = ""
     if over.number < 0:
         schedule = new_schedule(options.quota, options.phi)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.refresh.domain_schedule import SLOW
-from rdfcrawl.core.options.values import number
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+from rdfcrawl.core.options.table import OptionsTable, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpochOptions:
+class EpochOptions(OptionsTable):
     """How much is fetched of a registered domain, and how often.
 
     Attributes:
@@ -23,14 +18,10 @@ class EpochOptions:
     """
 
     quota: int
-    secs: float = 86_400.0
-    phi: float = SLOW
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings, quota: int) -> EpochOptions:
-        """Read the settings; raise `ConfigError` for a value out of range."""
-        return cls(
-            quota=quota,
-            secs=number(settings, "SCHEDULE_EPOCH_SECS", 0, 86_400 * 365),
-            phi=number(settings, "SCHEDULE_PHI", 0.001, 0.999),
-        )
+    secs: float = number("SCHEDULE_EPOCH_SECS", 86_400.0, 0, 86_400 * 365)
+    """with `schedule=domain`, least time between two epochs of a registered domain; 0:
+    the next one begins when the quota is spent. Kept with the quota: a worker that
+    is given one sets it for all"""
+    phi: float = number("SCHEDULE_PHI", 0.1, 0.001, 0.999)
+    """with `schedule=domain`, the part of the smaller share that moves between sitemaps
+    and links after an epoch, and is judged; kept as the one above"""

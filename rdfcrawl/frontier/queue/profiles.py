@@ -17,8 +17,12 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.arguments.crawl import CrawlArguments, arguments_of
-from rdfcrawl.frontier.arguments.parsers import NAMED
+from rdfcrawl.frontier.arguments.crawl import (
+    NAMED,
+    CrawlArguments,
+    arguments_of,
+    of_one,
+)
 from rdfcrawl.frontier.arguments.stored import (
     BUDGETS,
     AgreedArguments,
@@ -210,7 +214,7 @@ class SpiderProfiles:
 
     def merged(self, given: CrawlArguments) -> CrawlArguments:
         """Return the arguments of this worker's spider: seeds as given, others kept."""
-        names = ("seeds", "fresh", "reset", "retry", *NAMED)
+        names = of_one("command") | NAMED.keys()
         this_time = {name: getattr(given, name) for name in names}
         return replace(self.arguments[self.own], **this_time)
 

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final, NamedTuple, Protocol
+
+from rdfcrawl.core.options.table import OptionsTable, integer
 
 
 class KeptRules(NamedTuple):
@@ -88,3 +91,19 @@ class OwnRules:
 
     async def end(self, origin: str) -> None:
         """See `RulesKeeper.end`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepingOptions(OptionsTable):
+    """How rules are kept; times in seconds."""
+
+    most: int = integer("ROBOTSTXT_CACHE_MAX", 1_000_000, 1)
+    """origins whose `robots.txt` is known to all workers of the crawl, in Redis, and
+    files of reservations, which count as well; each takes some 150 bytes, and 250
+    with a few rules"""
+    most_bytes: int = integer("ROBOTSTXT_CACHE_BYTES", 256 * 1024 * 1024, 1024)
+    """size of all these rules, compressed"""
+    asking_secs: float = 600.0  # for so long, others wait for those that ask
+    stale_secs: float = 30 * 24 * 3600.0  # for so long, rules hold while none come
+    first_secs: float = 60.0  # after a failure; it doubles
+    longest_secs: float = 3600.0

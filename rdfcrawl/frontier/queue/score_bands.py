@@ -7,19 +7,17 @@ scores, there is none.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.ranking.scores import DiscoveryScore, SitemapScore
-from rdfcrawl.analysis.ranking.table import MIDDLE_LEVEL, RankScore, open_ranks
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import one_of
+from rdfcrawl.core.options.table import OptionsTable, one_of
 from rdfcrawl.core.records import Urgency
+from rdfcrawl.core.scores import DiscoveryScore, RankScore, SitemapScore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.frontier.queue.candidate import Candidate
@@ -30,25 +28,19 @@ _URGENCIES: Final = (
     *(Urgency.LOW, Urgency.LOWERED, Urgency.ORDINARY),
     *(Urgency.RAISED, Urgency.HIGH, Urgency.HIGHEST),
 )  # by level
+_MIDDLE_LEVEL: Final = _URGENCIES.index(Urgency.ORDINARY)
 
 
-class ScoreChoice(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ScoreChoice(OptionsTable):
     """The scores by which URIs are ordered."""
 
-    of_sitemaps: SitemapScore = SitemapScore.PRIORITY
-    of_links: DiscoveryScore = DiscoveryScore.FIRST_SEEN
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> ScoreChoice:
-        """Read the settings.
-
-        Raises:
-            ConfigError: a score is unknown; one line that names the setting.
-        """
-        return cls(
-            one_of(settings, "SITEMAP_SCORE", SitemapScore),
-            one_of(settings, "DISCOVERY_SCORE", DiscoveryScore),
-        )
+    of_sitemaps: SitemapScore = one_of("SITEMAP_SCORE", "priority", SitemapScore)
+    """what orders the pages of sitemaps within a host: the priority that is stated, or
+    a [score](urldb.md#scores) of the last `scrapy urldb rank`; see
+    [frontier](../explanation/frontier.md#the-order-of-uris)"""
+    of_links: DiscoveryScore = one_of("DISCOVERY_SCORE", "first-seen", DiscoveryScore)
+    """what orders links within a host: which was found first, or a score"""
 
 
 class ScoreBands:
@@ -77,6 +69,8 @@ class ScoreBands:
         """
         if _ranked(choice.of_sitemaps) is _ranked(choice.of_links) is None:
             return None
+        from rdfcrawl.analysis.ranking.table import open_ranks
+
         try:
             table = open_ranks(root)
         except OSError as error:
@@ -113,7 +107,7 @@ class ScoreBands:
         level = None
         if self._table is not None:
             level = self._table.level(fingerprint, score)
-        return _URGENCIES[MIDDLE_LEVEL if level is None else level]
+        return _URGENCIES[_MIDDLE_LEVEL if level is None else level]
 
 
 def _ranked(score: SitemapScore | DiscoveryScore) -> RankScore | None:

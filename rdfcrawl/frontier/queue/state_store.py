@@ -79,6 +79,25 @@ class StateStore:
         for group in in_batches(entries.items(), _AT_ONCE):
             await self._do("hset", name, mapping=dict(group))
 
+    async def put_up_to(
+        self, source: str, table: str, entries: Mapping[str, str], most: int
+    ) -> list[str]:
+        """Set entries until a table has `most`; return the keys of the others.
+
+        Entries with keys of the table replace the former ones.
+        """
+        over: list[str] = []
+        room = max(0, most - await self.size(source, table))
+        if len(entries) > room:
+            known = await self.get_many(source, table, entries)
+            new = [key for key, x in zip(entries, known, strict=True) if x is None]
+            over = new[room:]
+            gone = set(over)
+            entries = {key: x for key, x in entries.items() if key not in gone}
+        if entries:
+            await self.put(source, table, entries)
+        return over
+
     async def get(self, source: str, table: str, key: str) -> str | None:
         """Return an entry, or None."""
         return (await self.get_many(source, table, [key]))[0]
@@ -118,12 +137,18 @@ class StateStore:
 
     async def entries(self, source: str, table: str) -> AsyncIterator[tuple[str, str]]:
         """Yield the entries of a table, in no order; some may come twice."""
+        async for batch in self.batches(source, table):
+            for entry in batch.items():
+                yield entry
+
+    async def batches(self, source: str, table: str) -> AsyncIterator[dict[str, str]]:
+        """Yield the entries of a table in batches of about a thousand."""
         name = self._name(source, table)
         cursor = 0
         while True:
             cursor, rows = await self._do("hscan", name, cursor, count=_AT_ONCE)
-            for key, value in rows.items():
-                yield key.decode(), value.decode()
+            if rows:
+                yield {key.decode(): value.decode() for key, value in rows.items()}
             if not cursor:
                 return
 

@@ -6,15 +6,13 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import mapping
+from rdfcrawl.core.options.values import dictionary
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
     from rdfcrawl.core.visits import Visit
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -151,7 +149,7 @@ class WorkingHours:
                 continue
             waits.append(secs)
             visit.returned[index] = visit.records[index]
-            visit.unasked.add(index)
+            visit.unrequested.add(index)
             visit.behind.add(index)
         if ends:
             visit.open_until = time.monotonic() + min(ends)
@@ -173,24 +171,22 @@ class WorkingHours:
         return found or hours.get("*")
 
 
-def working_hours(settings: BaseSettings) -> WorkingHours | None:
-    """Return the working hours of hosts; None if no host has any.
+def working_hours(name: str, value: Any) -> WorkingHours | None:
+    """Return the working hours of hosts in a setting; None if no host has any.
 
     Raises:
         ConfigError: they cannot be read.
     """
     hours = {}
-    for pattern, text in mapping(settings, "WORKING_HOURS").items():
+    for pattern, text in dictionary(name, value).items():
         if text is None:
             continue
         if not _is_pattern(str(pattern)):
-            raise ConfigError(
-                f"WORKING_HOURS: {pattern!r}: must be a host, .domain or *"
-            )
+            raise ConfigError(f"{name}: {pattern!r}: must be a host, .domain or *")
         try:
             hours[str(pattern).lower()] = HostHours.parse(str(text))
         except ValueError as error:
-            raise ConfigError(f"WORKING_HOURS: {pattern!r}: {error}") from None
+            raise ConfigError(f"{name}: {pattern!r}: {error}") from None
     return WorkingHours(hours) if hours else None
 
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.redis.cluster import NodeAddress
+from rdfcrawl.frontier.redis.primaries import NodeAddress
 from rdfcrawl.uri import host_of_address
 
 SCHEMES: Final = (

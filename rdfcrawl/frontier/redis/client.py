@@ -27,9 +27,9 @@ from redis.exceptions import RedisError, ResponseError
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.redis.address import RedisAddress, describe, parse_address
 from rdfcrawl.frontier.redis.client_settings import read_client_settings
-from rdfcrawl.frontier.redis.cluster import (
-    ClusterClient,
+from rdfcrawl.frontier.redis.primaries import (
     ConnectionHooks,
+    ManyPrimaries,
     ask_primaries,
 )
 from rdfcrawl.frontier.redis.program import MIN_VERSION
@@ -194,6 +194,8 @@ def _client_of(
     if address and kind == "cluster":
         if kwargs.get("db"):
             raise ValueError("a cluster has the database 0 alone")
+        from rdfcrawl.frontier.redis.cluster import ClusterClient
+
         return ClusterClient(pool, address.nodes, hooks)
     if hooks is not None:
         pool.connection_kwargs["redis_connect_func"] = partial(hooks.on_connect, "")
@@ -249,7 +251,7 @@ async def find_primaries(client: redis.asyncio.Redis) -> bool:
     if isinstance(client, SentinelClient):
         await client.check_service()
         return True
-    if not isinstance(client, ClusterClient):
+    if not isinstance(client, ManyPrimaries):
         return False
     try:
         await client.primaries()
@@ -273,7 +275,7 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
             cluster whose URL does not say so.
         RedisError: the server cannot be asked.
     """
-    is_cluster = isinstance(client, ClusterClient)
+    is_cluster = isinstance(client, ManyPrimaries)
     infos = await ask_primaries(client, lambda node: node.info())
     return ServerFacts(
         version=min(

@@ -114,10 +114,13 @@ def named_redis(settings: Settings) -> str | None:
 
 def _has_own_class(params: Mapping[str, Any]) -> bool:
     """Return whether `redis_cls` is a class of the user."""
-    import redis  # noqa: PLC0415
-    from scrapy.utils.misc import load_object  # noqa: PLC0415 (slow to import)
+    given = params.get("redis_cls")
+    if given is None:
+        return False
+    import redis  # noqa: PLC0415 (slow to import)
+    from scrapy.utils.misc import load_object  # noqa: PLC0415
 
-    return load_object(params.get("redis_cls") or redis.Redis) is not redis.Redis
+    return load_object(given) is not redis.Redis
 
 
 def _params_of(client: Any) -> Iterator[tuple[str, Any]]:

@@ -21,10 +21,9 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.client import Pipeline
@@ -44,6 +43,12 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from rdfcrawl.frontier.redis.primaries import (
+    ConnectionHooks,
+    ManyPrimaries,
+    NodeAddress,
+)
+
 Answer = TypeVar("Answer")
 Command = tuple[tuple[Any, ...], Mapping[str, Any]]
 """Words and options, as a pipeline of redis-py keeps them."""
@@ -58,29 +63,7 @@ _KEYLESS: Final = frozenset({"TIME", "INFO", "PING", "CONFIG GET", "CONFIG SET"}
 _LOST = RedisConnectionError, RedisTimeoutError, ClusterDownError, ReadOnlyError
 
 
-class NodeAddress(NamedTuple):
-    """Where a node listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Return `host:port`."""
-        return f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionHooks:
-    """Functions of those who watch the servers."""
-
-    # prepares a new connection to a node, which is empty for a server that goes by one
-    # address, before its first command
-    on_connect: Callable[[str, Any], Awaitable[None]]
-    # called with the names of a cluster's primaries when these have changed
-    on_primaries: Callable[[frozenset[str]], None]
-
-
-class ClusterClient(Redis):
+class ClusterClient(ManyPrimaries):
     """The client of a whole cluster, with the methods of one for a single server.
 
     Commands without a key go to one and the same primary. A command has keys of one
@@ -377,15 +360,6 @@ class ClusterPipeline(Pipeline):
                 if isinstance(answer, Exception):
                     raise answer
         return answers
-
-
-async def ask_primaries(
-    client: Redis, ask: Callable[[Redis], Awaitable[Answer]]
-) -> dict[str, Answer]:
-    """Return what each primary answers, by its name; a single server has none."""
-    if isinstance(client, ClusterClient):
-        return await client.ask_all(ask)
-    return {"": await ask(client)}
 
 
 def slot_of(words: Sequence[Any]) -> int:

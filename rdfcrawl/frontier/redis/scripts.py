@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from redis.exceptions import NoScriptError
 
-from rdfcrawl.frontier.redis.cluster import ask_primaries
+from rdfcrawl.frontier.redis.primaries import ask_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

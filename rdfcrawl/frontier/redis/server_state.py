@@ -17,7 +17,7 @@ from redis.exceptions import AskError, ReadOnlyError, RedisError
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import CrawlGone
-from rdfcrawl.frontier.redis.cluster import ask_primaries
+from rdfcrawl.frontier.redis.primaries import ask_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Connection, Redis

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import ResponseError
 
-from rdfcrawl.frontier.redis.cluster import ask_primaries
+from rdfcrawl.frontier.redis.primaries import ask_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -289,9 +289,8 @@ class LinkIngest:
                 self._far.clear()
             self._far.add(origin_of_link(link))
 
-    def seed(self, text: str) -> Candidate:
-        """Return the candidate of a seed; raise `BadUri` if its URL is not crawled."""
-        url = self.seed_url(text)
+    def seed(self, url: str) -> Candidate:
+        """Return the candidate of a seed, which `seed_url` has parsed."""
         record = Record(url, kind_of(url), profile=self._profile)
         return self.candidate(record, SEED_BAND)
 

@@ -1,1 +1,1 @@
-"""Show an operator a crawl while it runs, and at its end."""
+"""Show the progress and the summary of a crawl to an operator."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class CrawlStats(CoreStats):
     """Statistics that count items by signal for ordinary spiders only.
 
-    For visits, the pipelines count documents: a signal costs 5 % of a small document.
+    For visits, the pipelines count documents: a signal costs 5 % for a small document.
     """
 
     crawler: Crawler

@@ -1,4 +1,4 @@
-"""Describe a crawl that has ended; nothing of the crawl depends on that any more."""
+"""Describe a finished crawl; a failure does not affect the crawl."""
 
 from __future__ import annotations
 
@@ -7,61 +7,52 @@ import logging
 import os
 import signal
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.core.options.values import integer, one_of, value_of
+from rdfcrawl.core.options.table import OptionsTable, integer, one_of, text
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy.settings import BaseSettings
-
     from rdfcrawl.analysis.description.writing import DescriptionOptions
 
 logger = logging.getLogger(__name__)
 
 _QUICK_BYTES: Final = 1024 * 1024  # of segments: a second or two
-_PROVENANCE_SHARE: Final = 8  # provenance is read so much faster
-_MOST_TIMES: Final = 3  # while others go on to write
+_PROVENANCE_SHARE: Final = 8  # provenance is read this much faster
+_MOST_TIMES: Final = 3  # while other processes continue to write
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
-_HINT: Final = "`export --describe` does it"
+_HINT: Final = "to do so, run `export --describe`"
 
 
 class DescribeMode(StrEnum):
-    """Whether a crawl is described when it has ended."""
+    """Whether a crawl is described at its end."""
 
-    AUTO = "auto"  # if that takes a moment
+    AUTO = "auto"  # if that is quick
     ON = "on"
     OFF = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlDescribing:
-    """How, and whether, a crawl is described.
+class CrawlDescribing(OptionsTable):
+    """Options for the description of a crawl."""
 
-    Attributes:
-        mode: whether it is at its end.
-        n_hosts: hosts that are described one by one.
-        publisher: of the description.
-    """
+    mode: DescribeMode = one_of("DESCRIBE", "auto", DescribeMode)
+    """whether the crawl is [described](description.md) when it has ended; `auto`: if
+    its segments have no more than 1 MiB, those of the provenance counting an eighth,
+    which takes a second or two"""
+    n_hosts: int = integer("DESCRIBE_HOSTS", 1000, 0, 10_000_000)
+    """hosts that are described one by one: those with most statements"""
+    publisher: str | None = text("DESCRIBE_PUBLISHER", None, allowed="name")
+    """who publishes the description; `None`: `USER_AGENT`"""
 
-    mode: DescribeMode
-    n_hosts: int
-    publisher: str
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the settings; raise `ConfigError` if one is wrong."""
-        publisher = value_of(settings, "DESCRIBE_PUBLISHER")
-        return cls(
-            mode=one_of(settings, "DESCRIBE", DescribeMode),
-            n_hosts=integer(settings, "DESCRIBE_HOSTS", 0, 10_000_000),
-            publisher=str(publisher or value_of(settings, "USER_AGENT")),
-        )
+    def by(self, user_agent: str) -> Self:
+        """Return these options with a user agent as the default publisher."""
+        return replace(self, publisher=self.publisher or user_agent)
 
     def options(self, root: Path) -> DescriptionOptions:
         """Return the options for the crawl in a folder."""
@@ -69,16 +60,16 @@ class CrawlDescribing:
 
         return DescriptionOptions(
             title=root.name,
-            publisher=self.publisher,
+            publisher=self.publisher or "",
             n_hosts=self.n_hosts,
             scratch=root,
         )
 
     def describe_ended(self, root: Path) -> None:
-        """Write the descriptions of a crawl in a folder, if they are wanted.
+        """Write the descriptions of a crawl in a folder, if the mode says so.
 
-        Whatever goes wrong is one line in the log. If several processes end a crawl,
-        one of them writes.
+        Errors are logged as one line. If several processes end a crawl, only one of
+        them writes.
         """
         if self.mode is DescribeMode.OFF:
             return
@@ -88,7 +79,7 @@ class CrawlDescribing:
         except KeyboardInterrupt:
             logger.warning("stopped before the crawl was described; %s", _HINT)
         except Exception as error:
-            logger.error("the crawl is not described: %s; %s", error, _HINT)  # noqa: TRY400
+            logger.error("the crawl was not described: %s; %s", error, _HINT)  # noqa: TRY400
 
     def _describe(self, root: Path) -> None:
         sizes = _sizes(root / "quads")
@@ -97,13 +88,13 @@ class CrawlDescribing:
             return
         n_bytes += sum(_sizes(root / "provenance").values()) // _PROVENANCE_SHARE
         if self.mode is DescribeMode.AUTO and n_bytes > _QUICK_BYTES:
-            logger.info("the crawl is large and thus not described; %s", _HINT)
+            logger.info("the crawl is large and was not described; %s", _HINT)
             return
         from rdfcrawl.analysis.description.writing import write_descriptions  # noqa: PLC0415
         from rdfcrawl.stores.log.crawl_log import CrawlLog  # noqa: PLC0415
 
-        # What another process has written before it found the folder locked is there
-        # when the lock has been given up.
+        # A process that found the folder locked has written its data before this lock
+        # is released, so check once more.
         for _ in range(_MOST_TIMES):
             with _locked(root) as is_locked:
                 if not is_locked:
@@ -118,14 +109,14 @@ def _sizes(folder: Path) -> dict[str, int]:
     """Return the lengths of the segments in a folder."""
     sizes = {}
     for path in list_segments(folder) if folder.is_dir() else ():
-        with suppress(FileNotFoundError):  # there was nothing in it
+        with suppress(FileNotFoundError):  # removed because it was empty
             sizes[path.name] = path.stat().st_size
     return sizes
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Lock a folder against others that describe what is in it; yield if that went."""
+    """Lock a folder against other describing processes; yield whether it succeeded."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -133,7 +124,7 @@ def _locked(folder: Path) -> Iterator[bool]:
         os.close(fd)
         yield False
         return
-    except OSError:  # the file system knows no locks
+    except OSError:  # the file system does not support locks
         pass
     try:
         yield True
@@ -143,7 +134,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM stop what is done, whatever the crawl did with them."""
+    """Let Ctrl-C and SIGTERM interrupt the block, replacing the crawl's handlers."""
 
     def stop(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

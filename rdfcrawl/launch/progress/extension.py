@@ -1,4 +1,4 @@
-"""Show the progress of a crawl: a table on a terminal, a line a minute in a log."""
+"""Show the progress of a crawl: a table on a terminal, one line per minute in a log."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from redis.exceptions import RedisError
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from rdfcrawl.core.options.table import options_of
 from rdfcrawl.core.signals import before_leaving
 from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
-from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.launch.progress.options import ProgressDisplay, ProgressOptions
+from rdfcrawl.launch.progress.options import (
+    LaunchOptions,
+    ProgressDisplay,
+    ProgressOptions,
+)
 from rdfcrawl.launch.progress.snapshot import (
     CrawlSnapshot,
     take_last_snapshot,
     take_snapshot,
 )
 from rdfcrawl.launch.progress.table import LiveTable, one_line, print_summary
-from rdfcrawl.stores.options import store_uri
+from rdfcrawl.pipelines.items import harvesting_spider
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.queue.frontier_client import Frontier
 
@@ -39,14 +42,16 @@ class ProgressReport:
     """Extension that shows the progress; `PROGRESS` is auto, board, log or off."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._options = ProgressOptions.from_settings(crawler.settings)
+        self._options = options_of(crawler, LaunchOptions).progress
         if self._options.display is ProgressDisplay.OFF:
             raise NotConfigured
-        self._spider = visiting_spider(crawler)
+        self._spider = harvesting_spider(crawler)
         self._stats = crawler.stats
-        self._store = store_uri(crawler.settings)
-        root = self._spider.options.crawl.paths.root
-        self._store_lines = follower_lines(crawler.settings, root)
+        crawl = self._spider.options.crawl
+        self._store = crawl.stores.uri
+        self._store_lines = follower_lines(
+            crawl.paths.root, has_any=bool(crawl.stores.followers)
+        )
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
@@ -62,7 +67,7 @@ class ProgressReport:
         return progress
 
     def spider_opened(self) -> None:
-        """Begin to show."""
+        """Start the display."""
         session = self._spider.session
         if session is not None:
             self._lost_logs = session.lost_logs
@@ -71,14 +76,14 @@ class ProgressReport:
             )
 
     async def leave(self) -> None:
-        """Take the last snapshot, while the frontier is still there."""
-        if self._task is None:  # a component kept the crawl from beginning
+        """Take the last snapshot while the frontier is still open."""
+        if self._task is None:  # a component prevented the start of the crawl
             return
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         session = self._spider.session
         if session is not None:
-            with suppress(RedisError):  # the worker has said that it is away
+            with suppress(RedisError):  # the worker has logged the outage
                 self._last = await take_last_snapshot(session.frontier)
 
     def spider_closed(self, reason: str) -> None:
@@ -104,9 +109,9 @@ logger = logging.getLogger(__name__)
 _BOARD_SECS = 1.0
 
 
-def follower_lines(settings: BaseSettings, root: Path) -> Callable[[], list[str]]:
-    """Return what tells how far the stores of `STORES` are, a line for each."""
-    if not settings.get("STORES"):
+def follower_lines(root: Path, *, has_any: bool) -> Callable[[], list[str]]:
+    """Return a function that lists the progress of the stores of `STORES`."""
+    if not has_any:
         return list
     from rdfcrawl.stores.followers.status import summaries  # noqa: PLC0415 (few have any)
 
@@ -123,7 +128,7 @@ async def watch(
     Args:
         frontier: of the crawl, opened.
         options: of the display.
-        stores: returns how far each store is that follows the crawl.
+        stores: returns the progress of each store that follows the crawl.
     """
     if options.display is ProgressDisplay.OFF:
         return
@@ -139,7 +144,7 @@ async def _show_table(frontier: Frontier, stores: Callable[[], list[str]]) -> No
     table.open()
     try:
         while True:
-            with suppress(RedisError):  # the workers say so, and wait for it
+            with suppress(RedisError):  # the workers log it, and wait
                 table.show(await take_snapshot(frontier), stores())
             await asyncio.sleep(_BOARD_SECS)
     finally:

@@ -1,9 +1,9 @@
 """Fork workers from one process that has imported all modules of a crawl.
 
-Importing is most of the time that a worker takes to start. `begin` imports before the
-pool has an event loop, a thread or a connection, and forks a process that does nothing
-but fork: one worker per request of the pool, also to replace a dead one. Each worker
-then runs `scrapy crawl`, as in a process of its own.
+Imports take most of the start-up time of a worker. `begin` imports all modules before
+the pool has an event loop, a thread or a connection, and forks a process that only
+forks: one worker per request of the pool, also to replace a dead one. Each worker then
+runs `scrapy crawl`, as in a separate process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _in(package: str, names: str) -> list[str]:
     return [f"{package}.{name}" for name in names.split()]
 
 
-# Each crawl imports them with what they need, and none of them begins anything.
+# Each crawl imports them with their dependencies; importing them has no side effects.
 LOADED = [
     *("aiohttp", "encodings.idna", "redis.asyncio", "resource", "uvloop"),
     *_in(
@@ -79,38 +79,38 @@ _LOOK_SECS = 0.5
 
 
 class ForkedWorker:
-    """A worker that runs, or has run, with an interface as processes of `asyncio`."""
+    """A running or ended worker, with the interface of `asyncio` processes."""
 
     def __init__(self, pid: int) -> None:
-        self.pid = pid  # its process
-        # its exit code (negative: the signal), None while it runs
+        self.pid = pid
+        # Exit code (negative: the signal); None while the worker runs.
         self.returncode: int | None = None
-        self._is_told = asyncio.Event()
+        self._has_ended = asyncio.Event()
 
-    def tell(self, code: int | None) -> None:
-        """Set the exit code; None if nobody will ever know it."""
+    def set_end(self, code: int | None) -> None:
+        """Set the exit code; None if it cannot be determined."""
         self.returncode = code
-        self._is_told.set()
+        self._has_ended.set()
 
     async def wait(self) -> int:
         """Wait for the end, and return the exit code."""
-        await self._is_told.wait()
+        await self._has_ended.wait()
         if self.returncode is None:
-            while _is_there(self.pid):  # noqa: ASYNC110 (no child: nobody tells)
+            while _is_running(self.pid):  # noqa: ASYNC110 (not a child: no signal)
                 await asyncio.sleep(_LOOK_SECS)
-            # As if it had been killed: one that is started again finds out.
+            # As if it had been killed: a replacement finds out the state.
             self.returncode = -signal.SIGKILL
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, if the worker still runs."""
+        """Send a signal if the worker still runs."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
 
 class WorkerForks:
-    """The pool's connection to the process that forks."""
+    """The pool's connection to the forking process."""
 
     def __init__(self, pid: int, requests: socket.socket) -> None:
         self._pid = pid
@@ -121,12 +121,12 @@ class WorkerForks:
         self._running: dict[int, ForkedWorker] = {}
 
     async def open(self) -> None:
-        """Listen to starts and ends of workers."""
+        """Start to receive starts and ends of workers."""
         reader, self._writer = await asyncio.open_unix_connection(sock=self._requests)
         self._listening = asyncio.create_task(self._listen(reader))
 
     async def start(self, words: Sequence[str], out: Path) -> ForkedWorker | None:
-        """Start `scrapy <words>`, output appended to a file; None if it cannot."""
+        """Start `scrapy <words>`, appending output to a file; None if it fails."""
         if self._writer is None or self._listening is None or self._listening.done():
             return None
         started = asyncio.get_running_loop().create_future()
@@ -136,7 +136,7 @@ class WorkerForks:
         return worker
 
     def close(self) -> None:
-        """Let the process that forks end, after its workers."""
+        """Let the forking process end after its workers."""
         self._requests.close()
         if not self._running:
             with contextlib.suppress(ChildProcessError):
@@ -149,12 +149,12 @@ class WorkerForks:
                 if word == b"started":
                     self._note_start(int(number))
                 else:
-                    self._running.pop(int(number)).tell(int(code[0]))
+                    self._running.pop(int(number)).set_end(int(code[0]))
         finally:
             while self._starting:
                 self._note_start(0)
             for worker in self._running.values():
-                worker.tell(None)
+                worker.set_end(None)
 
     def _note_start(self, pid: int) -> None:
         worker = ForkedWorker(pid) if pid else None
@@ -166,22 +166,22 @@ class WorkerForks:
 
 
 def begin() -> WorkerForks | None:
-    """Import the modules of a crawl, and fork the process that forks.
+    """Import the modules of a crawl, and fork the forking process.
 
-    Never returns there. In a worker, it ends as the command does, by `SystemExit`.
+    Never returns in that process. Workers end as the command does, by `SystemExit`.
 
     Returns:
-        None where a fork would differ from a new process: on other systems than
-        Linux, and if an imported module has begun to run.
+        None if a fork would differ from a new process: on systems other than Linux,
+        and if an imported module has started a thread or reactor.
     """
     if sys.platform != "linux":
         return None
-    gc.disable()  # nothing of what is imported is garbage
+    gc.disable()  # imported objects are not garbage
     try:
         for name in LOADED:
             with contextlib.suppress(ImportError):  # another version of a library
                 import_module(name)
-        gc.freeze()  # nor is it looked at, and its pages stay shared
+        gc.freeze()  # do not scan them: their pages stay shared
     finally:
         gc.enable()
     obstacle = _obstacle()
@@ -206,23 +206,23 @@ def begin() -> WorkerForks | None:
 
 
 def _obstacle() -> str:
-    """Return what is running and would not go on in a fork, or an empty text."""
+    """Return the reason why a fork would not work; empty if there is none."""
     if threading.active_count() > 1 or len([*Path("/proc/self/task").iterdir()]) > 1:
         return "an import has started a thread"
     if _REACTOR in sys.modules:
         return "an import has installed a reactor"
-    return "a profile is taken" if sys.getprofile() else ""
+    return "a profiler is running" if sys.getprofile() else ""
 
 
 def _fork_workers(requests: socket.socket) -> tuple[list[str], str]:
-    """Fork a worker for each request until the pool is gone and all have ended.
+    """Fork a worker for each request, until the pool and all workers have ended.
 
-    Returns in workers only, with the request.
+    Returns only in workers, with the request.
     """
     is_worker = False
     try:
-        # Ctrl-C in a terminal comes to all: it is for the workers. They get one that
-        # came before they were ready, too, as it is held back, not ignored.
+        # Ctrl-C in a terminal reaches all processes, but concerns only workers. It is
+        # blocked, not ignored, so workers that are not ready yet receive it later.
         signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_THE_POOL)
         _leave_streams(os.devnull)
         request = _serve(requests)
@@ -246,7 +246,7 @@ def _serve(requests: socket.socket) -> tuple[list[str], str]:
         ready = select.select([requests, woken] if is_open else [woken], [], [])[0]
         if woken in ready:
             woken.recv(_MOST_BYTES)
-            n_running -= _tell_ends(requests)
+            n_running -= _report_ends(requests)
         if requests in ready:
             more = requests.recv(_MOST_BYTES)
             is_open = bool(more)
@@ -261,7 +261,7 @@ def _serve(requests: socket.socket) -> tuple[list[str], str]:
                     words, out = json.loads(line)
                     return words, out
                 n_running += pid > 0
-                _tell(requests, f"started {max(0, pid)}")
+                _send(requests, f"started {max(0, pid)}")
     os._exit(0)
 
 
@@ -272,7 +272,7 @@ def _fork() -> int:
         return -1
 
 
-def _tell_ends(requests: socket.socket) -> int:
+def _report_ends(requests: socket.socket) -> int:
     n_ended = 0
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -280,12 +280,12 @@ def _tell_ends(requests: socket.socket) -> int:
             if pid == 0:
                 break
             n_ended += 1
-            _tell(requests, f"ended {pid} {os.waitstatus_to_exitcode(status)}")
+            _send(requests, f"ended {pid} {os.waitstatus_to_exitcode(status)}")
     return n_ended
 
 
-def _tell(requests: socket.socket, line: str) -> None:
-    with contextlib.suppress(OSError):  # the pool is gone, the workers go on
+def _send(requests: socket.socket, line: str) -> None:
+    with contextlib.suppress(OSError):  # the pool is gone, the workers continue
         requests.sendall(line.encode() + b"\n")
 
 
@@ -299,7 +299,7 @@ def _leave_streams(out: str) -> None:
 
 
 def execute(words: list[str]) -> NoReturn:
-    """Go on as `scrapy <words>`, or as `rdfcrawl <words>`."""
+    """Continue as `scrapy <words>` or `rdfcrawl <words>`."""
     is_ours = program() == "rdfcrawl"
     line = import_module("rdfcrawl.cli" if is_ours else "scrapy.cmdline")
     sys.argv[1:] = words
@@ -307,9 +307,9 @@ def execute(words: list[str]) -> NoReturn:
     sys.exit(0)
 
 
-def _is_there(pid: int) -> bool:
-    """Return whether a process runs, which may be no child of this one."""
-    with contextlib.suppress(ChildProcessError):  # it is one if this is process 1
+def _is_running(pid: int) -> bool:
+    """Return whether a process runs; it need not be a child."""
+    with contextlib.suppress(ChildProcessError):  # a child only if this is process 1
         if os.waitpid(pid, os.WNOHANG)[0]:
             return False
     try:

@@ -1,4 +1,4 @@
-"""Format log lines: none for documents, whose facts are in the provenance."""
+"""Format log lines; documents have none, since the provenance records them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 _PLAIN = logging.Formatter()
-# These have lists of components and settings, one on a line; nothing is from the web.
+# These log multi-line lists of components and settings; none of it is from the web.
 _LISTING = frozenset({"scrapy.addons", "scrapy.crawler", "scrapy.middleware"})
 
 
 class SafeFormatter(logging.Formatter):
     """Formatter that escapes control characters in the lines of another formatter.
 
-    Text of the web may be in any line, if only in the message of an exception: it
-    must neither steer a terminal nor look like a line of its own.
+    Any line may contain text from the web, such as in the message of an exception. It
+    must not control a terminal, nor look like a separate line.
     """
 
     def __init__(self, inner: logging.Formatter) -> None:
@@ -52,7 +52,7 @@ def make_logs_safe() -> None:
     """Make all log lines of Scrapy's handlers safe."""
     for handler in logging.getLogger().handlers:
         if type(handler) not in (logging.StreamHandler, logging.FileHandler):
-            continue  # it is not Scrapy's
+            continue  # not a handler of Scrapy
         if not isinstance(handler.formatter, SafeFormatter | JsonLines):
             handler.setFormatter(SafeFormatter(handler.formatter or _PLAIN))
 
@@ -66,7 +66,7 @@ def _safe_args(args: Any) -> Any:
 
 
 def _safe_arg(arg: object) -> object:
-    """Return an argument of a log line; numbers have formats of their own."""
+    """Return a safe argument of a log line; numbers keep their type for formatting."""
     return arg if isinstance(arg, int | float) else safe_text(arg)
 
 
@@ -75,8 +75,8 @@ class QuietLogFormatter(LogFormatter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the formatter of a crawler, whose log lines are made safe."""
-        # Scrapy makes its handlers anew after this; nothing is asked for before.
+        """Return the formatter of a crawler, and make log lines safe."""
+        # Scrapy replaces its handlers after this; no request is sent before the signal.
         crawler.signals.connect(make_logs_safe, signals.engine_started)
         options = getattr(crawler.spider, "options", None)
         if isinstance(options, SpiderOptions):
@@ -102,19 +102,19 @@ class QuietLogFormatter(LogFormatter):
     ) -> LogFormatterResult:
         """Return a line that names the document, without its body.
 
-        Documents that a store did not take, or that are held back, come again; why the
-        crawl pauses is logged.
+        Documents that a store rejected, or that are held back, are retried; the reason
+        of the pause is logged elsewhere.
         """
         line = super().item_error(_named(item), exception, response, spider)
-        comes_again = isinstance(exception, StoreFault | HeldBack)
-        if isinstance(item, Document) and (comes_again or passing_fault(exception)):
+        is_retried = isinstance(exception, StoreFault | HeldBack)
+        if isinstance(item, Document) and (is_retried or passing_fault(exception)):
             line["level"] = logging.DEBUG
         return line
 
     def dropped(
         self, item: Any, exception: BaseException, response: Any, spider: Spider
     ) -> LogFormatterResult:
-        """Return one line that names the document, not its body."""
+        """Return one line that names the document, without its body."""
         line = super().dropped(item, exception, response, spider)
         if isinstance(item, Document):
             line["msg"] = "Dropped: %(exception)s: %(item)s"

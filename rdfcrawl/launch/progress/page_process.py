@@ -1,8 +1,8 @@
-"""The page beside a crawl: `python -m rdfcrawl.launch.progress.page_process PROGRAM`.
+"""The page of a crawl: `python -m rdfcrawl.launch.progress.page_process PROGRAM`.
 
-Standard input of the process has one line of JSON, the words behind `scrapy`: settings
-may have passwords, and all users of a machine can read command lines. The page ends
-when its standard input does, so with the crawl, however that ends.
+Standard input is one line of JSON with the words after `scrapy`: settings may contain
+passwords, and all users of a machine can read command lines. The page ends when its
+standard input does, and thus with the crawl in any case.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.launch.progress.forks import execute
 from rdfcrawl.monitor.page.listening import SOCKET, page_socket, url_of
 from rdfcrawl.monitor.page.options import PageOptions
-from rdfcrawl.stores.log.location import crawl_folder
 
 if TYPE_CHECKING:
     import argparse
@@ -34,31 +33,30 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+
 _MODULE: Final = "rdfcrawl.launch.progress.page_process"
 _PATIENCE_SECS: Final = 5.0  # at the end of the crawl
 _NICE: Final = 10
-_LIBRARY: Final = "jinja2"  # of the extra `page`, which this room does without
+_LIBRARY: Final = "jinja2"  # of the extra `page`; not imported here
 _PLACES: Final = ("CRAWL_DIR=", "CRAWL_ID=")
 
 
 @contextmanager
-def page_beside(
-    opts: argparse.Namespace, settings: BaseSettings, spider: str
+def serving_page(
+    opts: argparse.Namespace, settings: BaseSettings, crawl: CrawlOptions
 ) -> Iterator[None]:
-    """Serve the page of a crawl while it runs, if the options ask for that.
+    """Serve the page of a crawl while it runs.
 
     Exit with 2 and one line if it cannot be served.
 
     Args:
         opts: of the command that crawls.
         settings: with those of the spider.
-        spider: its name, by which the crawl goes unless it has one.
+        crawl: options of the crawl.
     """
-    if not opts.page:
-        yield
-        return
     try:
-        process = _begin(opts.set, settings, str(settings.get("CRAWL_ID") or spider))
+        process = _begin(opts.set, settings, crawl)
     except ConfigError as error:
         fail(f"--page: {error}")
     try:
@@ -66,35 +64,35 @@ def page_beside(
     finally:
         finish(process, patience_secs=_PATIENCE_SECS)
         places = [f"-s {each}" for each in opts.set if each.startswith(_PLACES)]
-        _tell(f"ended; to see it again: {' '.join([program(), 'page', *places])}")
+        _print(f"ended; to see it again: {' '.join([program(), 'page', *places])}")
 
 
 def _begin(
-    given: list[str], settings: BaseSettings, crawl_id: str
+    given: list[str], settings: BaseSettings, crawl: CrawlOptions
 ) -> subprocess.Popen[bytes]:
     if find_spec(_LIBRARY) is None:
         raise ConfigError(f"{_LIBRARY} is missing: {install_hint('page')}")
     options = PageOptions.checked(environment=os.environ)
     with page_socket(options) as bound:
-        words = _words(given, settings, crawl_id, bound.fileno())
+        words = _words(given, settings, crawl, bound.fileno())
         process = start_module(
             *(_MODULE, program()),
             job=words,
-            stdout=2,  # its output is no feed of the crawl
+            stdout=2,  # stdout may be a feed of the crawl
             pass_fds=[bound.fileno()],
         )
         url = url_of(bound, options)
-    _tell(url)
+    _print(url)
     return process
 
 
 def _words(
-    given: list[str], settings: BaseSettings, crawl_id: str, fd: int
+    given: list[str], settings: BaseSettings, crawl: CrawlOptions, fd: int
 ) -> list[str]:
-    """Return the command of a page; logins of stores are none of its business."""
+    """Return the command of a page, without the credentials of stores."""
     own = {
-        "CRAWL_DIR": crawl_folder(settings),
-        "CRAWL_ID": crawl_id,
+        "CRAWL_DIR": crawl.paths.root.parent,
+        "CRAWL_ID": crawl.crawl_id,
         SOCKET: fd,
         **{name: settings[name] for name in SETTINGS_PARAMS_MAP if settings.get(name)},
     }
@@ -105,8 +103,8 @@ def _words(
     ]
 
 
-def _tell(text: str) -> None:
-    with suppress(OSError):  # who read it may be gone
+def _print(text: str) -> None:
+    with suppress(OSError):  # the terminal may be closed
         sys.stderr.write(f"page          {text}\n")
         sys.stderr.flush()
 

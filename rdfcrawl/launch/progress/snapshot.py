@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.domain_epochs import EpochTotals
     from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 
-_MOST_DOWN: Final = 3  # hosts that are named
+_MOST_DOWN: Final = 3  # hosts listed by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class CrawlSnapshot:
 
     taken: float  # time on the monotonic clock
     counts: StateCounts  # of the frontier
-    workers: int  # that are alive
-    n_down: int = 0  # hosts that have work and do not answer, or are busy
+    workers: int  # alive
+    n_down: int = 0  # hosts with work that do not respond, or are busy
     down: tuple[str, ...] = ()  # some of them
-    owed: OwedUris = NOTHING_OWED  # at the end: what they have
+    owed: OwedUris = NOTHING_OWED  # set only at the end of the crawl
     epochs: EpochTotals | None = None  # of domains, in a crawl that has quotas
-    # statistics summed over all workers, also dead ones
+    # statistics summed over all workers, including dead ones
     figures: dict[str, float] = field(default_factory=dict)
-    # of the faults of our own, by part; those of workers that have ended
+    # examples of own faults by part, of workers that have ended
     examples: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -45,20 +45,20 @@ class CrawlSnapshot:
 
     @property
     def changes(self) -> dict[str, int]:
-        """Counts of documents known from earlier runs, by change; without zeros."""
+        """Documents known from earlier runs, by change; without zeros."""
         n_same = int(self.figures.get("document/same", 0))
         n_unchanged = int(self.figures.get(f"{STATUS}unchanged", 0))
         found = {
             "changed": int(self.figures.get("document/changed", 0)),
             "deleted": int(self.figures.get(f"{STATUS}deleted", 0)),
             "unchanged": n_unchanged - n_same,
-            "read again and equal": n_same,
+            "fetched but equal": n_same,
         }
         return {name: n for name, n in found.items() if n}
 
     @property
     def own(self) -> OwnFaults:
-        """Faults of our own, over all runs."""
+        """Own faults over all runs."""
         return OwnFaults.of(self.figures, self.examples)
 
     @property
@@ -80,7 +80,7 @@ class CrawlSnapshot:
 
 
 async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
-    """Return a snapshot of a crawl at its end, with what it owes."""
+    """Return a snapshot at the end of a crawl, including owed URIs."""
     now = await take_snapshot(frontier)
     return replace(now, owed=await frontier.owed.list(_MOST_DOWN))
 
@@ -88,7 +88,7 @@ async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     """Return a snapshot of a crawl, in four round trips.
 
-    It takes one more each, if the crawl has quotas, and if it has faults of our own.
+    It takes one more for a crawl with quotas, and one for a crawl with own faults.
     """
     total: dict[str, float] = {}
     for figures in (await frontier.figures()).values():

@@ -1,4 +1,4 @@
-"""Handle Ctrl-C before a crawl has begun, leaving nothing open."""
+"""Handle Ctrl-C before a crawl has begun, without leaving resources open."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LOOK_SECS = 0.02
 class StoppableCrawler(Crawler):
     """A crawler that can be stopped while its spider is being opened.
 
-    Scrapy stops only a running engine: a worker that had just joined its crawl would
-    neither give back its leases nor report its end.
+    Scrapy stops only a running engine: without this, a worker that has just joined its
+    crawl would neither return its leases nor report its end.
     """
 
     async def stop_async(self) -> None:
-        """Stop the crawl; one that is being opened, as soon as it is open."""
+        """Stop the crawl; if it is being opened, wait until it is open."""
         engine = EngineView(self)
-        # Scrapy has no event for it: `engine_started` is sent before the engine runs.
+        # Scrapy has no signal for this: `engine_started` precedes the running engine.
         while self.crawling and not (engine.is_running or engine.is_closing):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECS)
         await super().stop_async()

@@ -1,4 +1,4 @@
-"""Display a crawl on a terminal, and print its summary."""
+"""Show a crawl on a terminal, and print its summary."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from rdfcrawl.core.console import has_log_file
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import MAY_PASS, TRAPS, Reason, safe_text
 from rdfcrawl.core.json_logs import json_lines
-from rdfcrawl.core.options.defaults import STORE
 from rdfcrawl.frontier.lost_logs import HINT
 from rdfcrawl.frontier.queue.domain_epochs import EpochTotals
+from rdfcrawl.stores.options import SEGMENTS
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.own_faults import OwnFaults
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_FAULTS = 8
-_RATE_SECS = 15.0  # long enough to be steady at a document every few seconds
+_RATE_SECS = 15.0  # steady even at one document every few seconds
 
 
 def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
@@ -55,7 +55,7 @@ def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
 
 
 def _epochs(now: CrawlSnapshot) -> str:
-    """Return what waits for the epochs of domains, and who had what they granted."""
+    """Return the number of URIs waiting for epochs, and the shares of granted ones."""
     epochs = now.epochs or EpochTotals()
     total = max(1, epochs.sitemaps + epochs.links + epochs.further)
     return (
@@ -66,9 +66,9 @@ def _epochs(now: CrawlSnapshot) -> str:
 
 
 class LiveTable(io.TextIOBase):
-    """A table at the foot of the terminal; text written to stderr scrolls above.
+    """A table at the bottom of the terminal; text written to stderr scrolls above.
 
-    Nothing is drawn if stderr is no terminal that can move its cursor.
+    Nothing is drawn if stderr is not a terminal with cursor control.
     """
 
     def __init__(self, title: str) -> None:
@@ -77,17 +77,17 @@ class LiveTable(io.TextIOBase):
         self._has_cursor = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._lock = RLock()  # log lines come from threads, too
         self._table: list[str] = []
-        self._unfinished = ""  # line that was written
+        self._unfinished = ""  # last line, without line feed
         self._n_drawn = 0
         self._seen: deque[CrawlSnapshot] = deque()  # the last _RATE_SECS
 
     def open(self) -> None:
-        """Replace stderr, also for log lines."""
+        """Replace stderr, including for log handlers."""
         sys.stderr = cast("TextIO", self)
         _redirect(self._stderr, sys.stderr)
 
     def show(self, now: CrawlSnapshot, more: Sequence[str] = ()) -> None:
-        """Update the table, with more lines below it."""
+        """Update the table, with additional lines below it."""
         while self._seen and now.taken - self._seen[0].taken > _RATE_SECS:
             self._seen.popleft()
         earlier = self._seen[0] if self._seen else None
@@ -105,7 +105,7 @@ class LiveTable(io.TextIOBase):
         super().close()
 
     def write(self, text: str) -> int:
-        """Write text above the table, by whole lines."""
+        """Write complete lines above the table."""
         with self._lock:
             lines, end, self._unfinished = (self._unfinished + text).rpartition("\n")
             if end:
@@ -121,7 +121,7 @@ class LiveTable(io.TextIOBase):
         return self._stderr.isatty()
 
     def _draw(self, above: str = "") -> None:
-        with self._lock, suppress(OSError):  # who read it may be gone
+        with self._lock, suppress(OSError):  # the terminal may be closed
             away = f"\x1b[{self._n_drawn}F\x1b[J" if self._n_drawn else ""
             lines = self._table if self._has_cursor else []
             if lines:
@@ -139,7 +139,7 @@ def _redirect(stream: TextIO, other: TextIO) -> None:
 
 
 def _rows(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> list[str]:
-    """Return the names of the columns, and the values below them."""
+    """Return the column names, and the values below them."""
     columns = {
         "documents": f"{now.documents:,}",
         "per second": f"{now.rate_since(earlier):,.1f}",
@@ -171,10 +171,10 @@ def print_summary(
     own: OwnFaults,
     lost: Sequence[str],
 ) -> None:
-    """Print the result of a crawl to stderr, and one line of it to a log file.
+    """Print the summary of a crawl to stderr, and one line of it to a log file.
 
-    `done`, `secs` and `own` are of this run alone; `outcome` is a word for its end;
-    `lost` says which logs were deleted before.
+    `done`, `secs` and `own` concern only this run; `outcome` is one word for its end;
+    `lost` lists logs that were deleted earlier.
     """
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
@@ -191,7 +191,7 @@ def print_summary(
         "own faults": safe_text(own),
         "missing": "; ".join(lost),
         "traps": _faults(trapped),
-        "data": f"{_shown(paths.quads)}/*.nq.gz" if store == STORE else store,
+        "data": f"{_shown(paths.quads)}/*.nq.gz" if store == SEGMENTS else store,
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
     is_there = {
@@ -202,7 +202,7 @@ def print_summary(
         "missing": lost,
         "traps": trapped,
     }
-    for name in [name for name, what in is_there.items() if not what]:
+    for name in [name for name, value in is_there.items() if not value]:
         del rows[name]
     hint = _hint(now, paths, own, left=left, done=done, outcome=outcome)
     if hint := HINT if lost else hint:
@@ -215,12 +215,12 @@ def print_summary(
         return
     width = max(map(len, rows))
     bold, plain = ("\x1b[1m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
-    with suppress(OSError):  # who read it may be gone
+    with suppress(OSError):  # the terminal may be closed
         for name, value in rows.items():
             sys.stderr.write(f"{bold}{name:{width}}{plain} {value}\n")
 
 
-def _hint(  # keywords, of one caller
+def _hint(  # keyword arguments of a single caller
     now: CrawlSnapshot,
     paths: CrawlPaths,
     own: OwnFaults,
@@ -234,12 +234,12 @@ def _hint(  # keywords, of one caller
     hints = (
         (
             now.owed.n_uris > 0 and left == now.owed.n_waiting,
-            "the same command asks again for what is owed",
+            "the same command requests the owed URIs again",
         ),
-        (left > 0, "the same command continues, unless it says fresh=1"),
+        (left > 0, "the same command continues the crawl, unless it has fresh=1"),
         (
             outcome == "not finished",
-            f"the logs of the workers say why: {_shown(paths.logs)}",
+            f"see the logs of the workers: {_shown(paths.logs)}",
         ),
         (
             not now.counts.seen,
@@ -247,12 +247,12 @@ def _hint(  # keywords, of one caller
         ),
         (
             not done and (now.documents or not has_raised),
-            "the crawl was over already; -a fresh=1 begins it anew",
+            "the crawl had already finished; -a fresh=1 starts it again",
         ),
         (bool(own), own.hint),
         (
             may_pass,
-            "-a retry=failed asks once more for what hosts failed to give",
+            "-a retry=failed retries the URIs of hosts that failed",
         ),
     )
     return next((text for holds, text in hints if holds), "")
@@ -265,7 +265,7 @@ def _shown(path: Path) -> str:
 
 
 def _owed(owed: OwedUris) -> str:
-    """Return how many URIs of which hosts are left, since when, and until when."""
+    """Return the number of owed URIs by host, with the times of failure and retry."""
     now = datetime.now(UTC)
     hosts = [
         f"{host.key} {host.n_uris:,} (since {_moment(now, -host.since_secs)},"
@@ -279,8 +279,8 @@ def _owed(owed: OwedUris) -> str:
         f"{owed.n_failed:,} of other hosts that failed",
     )
     counts = (owed.n_waiting, owed.n_failed)
-    told = "; ".join(part for part, n in zip(parts, counts, strict=True) if n)
-    return f"{counted(owed.n_uris, 'URI')}: {told}"
+    text = "; ".join(part for part, n in zip(parts, counts, strict=True) if n)
+    return f"{counted(owed.n_uris, 'URI')}: {text}"
 
 
 def _moment(now: datetime, secs: float) -> str:

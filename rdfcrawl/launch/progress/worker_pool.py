@@ -7,7 +7,7 @@ import logging
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -15,19 +15,15 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import CrawlGone
-from rdfcrawl.core.options.values import integer
 from rdfcrawl.core.processes import start_module_async
 from rdfcrawl.downloader.disk import WorkerDisk
-from rdfcrawl.frontier.arguments.crawl import checked_quota
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.own_faults import OwnFaults
-from rdfcrawl.frontier.queue.options import RUN, WORKER, CrawlOptions
+from rdfcrawl.frontier.queue.options import RUN, WORKER
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.worker_drains import DRAINED
-from rdfcrawl.launch.progress.describing import CrawlDescribing
 from rdfcrawl.launch.progress.extension import follower_lines, watch
-from rdfcrawl.launch.progress.options import ExitCodes, ProgressOptions
 from rdfcrawl.launch.progress.snapshot import (
     CrawlSnapshot,
     take_last_snapshot,
@@ -37,69 +33,63 @@ from rdfcrawl.launch.progress.table import print_summary
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.identity import mark_finished
 from rdfcrawl.stores.log.background import BackgroundCompaction
-from rdfcrawl.stores.options import store_uri
 from rdfcrawl.uri.guard.operator import EXIT_CODE as REFUSED
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
     from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.queue.frontier_client import Frontier
     from rdfcrawl.launch.progress.forks import ForkedWorker, WorkerForks
+    from rdfcrawl.launch.progress.options import CheckedCrawl
 
     Worker = ForkedWorker | asyncio.subprocess.Process
 
 logger = logging.getLogger(__name__)
 
-_MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
+_MAX_RESTARTS = 1000  # more indicate a fault of the machine, not of documents
 _RESTART_SECS = 0.5
-_DISK_SECS = 1.0  # between two looks at a disk that is too full
+_DISK_SECS = 1.0  # between two checks of a full disk
 _FINISHED = "finished"
 _WORKER_PROCESS = "rdfcrawl.launch.progress.worker_process"
-_UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
+_UNFINISHED = frozenset({1, 2})  # exit codes by which a worker reports a failure
 
 
 class WorkerPool:
     """Runner of `scrapy crawl` n times on one frontier.
 
-    `options` are those of each worker's command, `-sNAME=VALUE` and the like. Without
+    `words` are options of each worker's command, such as `-sNAME=VALUE`. Without
     `forks`, each worker is a new process.
     """
 
     def __init__(
         self,
-        spider: str,
+        checked: CheckedCrawl,
         *,
         member: CrawlMember,
-        arguments: Mapping[str, str],
-        options: Sequence[str],
-        settings: BaseSettings,
+        words: Sequence[str],
         n_workers: int,
         forks: WorkerForks | None = None,
     ) -> None:
-        self._spider = spider
+        self._checked = checked
+        self._spider = member.spider
         self._member = member
-        self._arguments = dict(arguments)
-        self._words = list(options)
-        self._settings = settings
+        self._arguments = dict(member.given)
+        self._words = list(words)
+        self._settings = checked.crawler.settings
         self._n_workers = n_workers
-        self._has_begun: set[int] = set()  # numbers of workers
+        self._started: set[int] = set()  # numbers of workers
         self._forks = forks
-        quota = checked_quota(member.accepts.parse(self._arguments))
-        self._options = CrawlOptions.from_settings(settings, spider, quota=quota)
-        self._progress = ProgressOptions.from_settings(settings)
-        self._describing = CrawlDescribing.from_settings(settings)
+        self._options = checked.options.crawl
+        self._progress, codes = checked.launch.progress, checked.launch.codes
         # Exit codes of a worker whose crawl has finished.
-        codes = ExitCodes.from_settings(settings)
         self._finished = {0, REFUSED, codes.failed, codes.own_fault} - _UNFINISHED
         self._own_fault_code = codes.own_fault
-        least = integer(settings, "DISK_MIN_FREE_BYTES", 0)
+        least = checked.options.fetch.min_free_bytes
         self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
         self._children: dict[int, Worker] = {}
         self._lost_logs: list[str] = []
         self._is_stopping = False
-        self._run = 0  # number of runs before
-        self._is_drained = False  # all workers have ended, and the crawl goes on
+        self._run = 0  # number of earlier runs
+        self._is_drained = False  # all workers ended before the end of the crawl
 
     async def run(self) -> int:
         """Run the crawl to its end; return the exit code."""
@@ -113,9 +103,11 @@ class WorkerPool:
             link.opened()
             paths = self._options.paths
             followers = None
-            if self._settings.get("STORES"):
-                followers = FollowerProcesses.begin(paths.root, self._settings)
-            compaction = BackgroundCompaction.begin(paths.root, self._settings)
+            stores = self._options.stores
+            if stores.followers:
+                dumps = self._settings.getbool("STATS_DUMP")
+                followers = FollowerProcesses.begin(paths.root, stores, dumps=dumps)
+            compaction = BackgroundCompaction.begin(paths.root, stores.compaction_secs)
             code = await self._keep_all(link.frontier)
             link.ending()
             with link.explaining():
@@ -132,7 +124,7 @@ class WorkerPool:
             print_summary(
                 last,
                 self._options.paths,
-                store=store_uri(self._settings),
+                store=self._options.stores.uri,
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
                 outcome=outcome,
@@ -142,15 +134,17 @@ class WorkerPool:
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
             if code == REFUSED:
-                self._tell_refusal()
+                self._log_refusal()
         finally:
             await link.close()
         return code
 
     def describe(self) -> None:
-        """Describe the crawl, once it has run and was neither stopped nor drained."""
+        """Describe the crawl, unless it was stopped or drained."""
         if not (self._is_stopping or self._is_drained):
-            self._describing.describe_ended(self._options.paths.root)
+            agent = self._checked.options.fetch.user_agent
+            describing = self._checked.launch.describing.by(agent)
+            describing.describe_ended(self._options.paths.root)
 
     async def _begin(self, link: FrontierConnection) -> CrawlSnapshot:
         """Create or join the crawl for all workers; return the first snapshot."""
@@ -162,7 +156,7 @@ class WorkerPool:
         await keep_settings(frontier, self._options, self._settings)
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
-        self._lost_logs = await lost_logs(frontier, self._options, self._settings)
+        self._lost_logs = await lost_logs(frontier, self._options)
         warn_of_lost_logs(self._lost_logs)
         self._run = await frontier.begin_run()
         self._words.append(f"-s{RUN}={self._run}")
@@ -190,22 +184,24 @@ class WorkerPool:
         return max(codes)
 
     async def _outcome(self, frontier: Frontier, code: int) -> str:
-        """Return how the run has ended; drained workers end well before the crawl."""
+        """Return the outcome of the run; drained workers end before the crawl does."""
         if code not in self._finished:
             return "not finished"
-        with suppress(CrawlGone):  # that is told below
+        with suppress(CrawlGone):  # reported by the caller
             counts, n_ended = await frontier.counts(), await frontier.begin_run()
             self._is_drained = not counts.is_over and n_ended == self._run
         return DRAINED if self._is_drained else _FINISHED
 
     async def _watch(self, frontier: Frontier) -> None:
-        stores = follower_lines(self._settings, self._options.paths.root)
+        stores = follower_lines(
+            self._options.paths.root, has_any=bool(self._options.stores.followers)
+        )
         await watch(frontier, self._progress, stores)
 
-    def _tell_refusal(self) -> None:
+    def _log_refusal(self) -> None:
         logger.error(
-            "the guard refused seeds: %s/worker-*.log names them, and the settings that"
-            " would allow them (GUARD_ALLOW_NETS, GUARD_PORTS)",
+            "the guard refused seeds: see %s/worker-*.log for their names, and for the"
+            " settings that allow them (GUARD_ALLOW_NETS, GUARD_PORTS)",
             self._options.paths.logs,
         )
 
@@ -214,12 +210,12 @@ class WorkerPool:
         for _ in range(_MAX_RESTARTS):
             await self._wait_for_room(number)
             child = self._children[number] = await self._start(number)
-            if self._is_stopping:  # it was not there yet when all were told
+            if self._is_stopping:  # it did not exist when the signal was passed on
                 child.send_signal(signal.SIGTERM)
             code = await child.wait()
             if code in self._finished or self._is_stopping:
                 break
-            # On a full disk, a worker that begins cannot even write its log.
+            # On a full disk, a new worker cannot even write its log.
             if code in _UNFINISHED and not await self._lack():
                 break
             logger.warning("worker %d died (%d), restarting it", number, code)
@@ -229,7 +225,7 @@ class WorkerPool:
         return code if code >= 0 else 1
 
     async def _wait_for_room(self, number: int) -> None:
-        """Wait until a worker can write to the disk, or all are to stop."""
+        """Wait until a worker can write to the disk, or the pool is stopping."""
         lack = await self._lack()
         if lack:
             logger.warning("worker %d waits for room on the disk: %s", number, lack)
@@ -238,7 +234,7 @@ class WorkerPool:
             lack = await self._lack()
 
     async def _lack(self) -> str:
-        """Return where there is no room to write; empty if there is."""
+        """Return the name of a full disk; empty if there is none."""
         return self._disk.lack() or await asyncio.to_thread(self._disk.refusal)
 
     async def _start(self, number: int) -> Worker:
@@ -259,16 +255,16 @@ class WorkerPool:
 
     def _options_of(self, number: int) -> list[str]:
         """Return the options of a worker; a restarted one appends to its feeds."""
-        if number in self._has_begun:
+        if number in self._started:
             return [re.sub("^-O", "-o", word) for word in self._words]
-        self._has_begun.add(number)
+        self._started.add(number)
         return self._words
 
     def _stop(self, name: signal.Signals) -> None:
-        """Pass a signal on to workers, unless the terminal does so."""
+        """Pass a signal on to the workers, unless the terminal does."""
         self._is_stopping = True
         if name == signal.SIGINT and sys.stdin.isatty():
-            return  # the terminal sent it to all of the process group
+            return  # the terminal sent it to the process group
         for child in self._children.values():
             if child.returncode is None:
                 child.send_signal(name)

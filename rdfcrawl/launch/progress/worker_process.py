@@ -1,9 +1,7 @@
-"""A worker that is not forked.
+"""A worker process: `python -m rdfcrawl.launch.progress.worker_process PROGRAM`.
 
-`python -m rdfcrawl.launch.progress.worker_process PROGRAM` starts it.
-
-Its standard input has one line of JSON, the words behind `scrapy`: settings may have
-passwords, and all users of a machine can read command lines.
+Its standard input is one line of JSON with the words after `scrapy`: settings may
+contain passwords, and all users of a machine can read command lines.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from rdfcrawl.launch.progress.forks import execute
 
 
 def main() -> None:
-    """Run the command of a worker; nothing if who started it is gone."""
+    """Run the command of a worker; do nothing if the starting process is gone."""
     line = sys.stdin.buffer.readline()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -19,7 +19,6 @@ from prometheus_client.core import (
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import FORMATS
-from rdfcrawl.core.options.defaults import STORE_CLASSES
 from rdfcrawl.frontier.queue.follower_lag import DOCUMENTS, LAG, SECS, SET_ASIDE, STUCK
 from rdfcrawl.frontier.worker.worker_state import (
     FAULT,
@@ -36,6 +35,7 @@ from rdfcrawl.frontier.worker.worker_state import (
 )
 from rdfcrawl.monitor.operating.status import sum_of
 from rdfcrawl.pipelines.provenance import Status
+from rdfcrawl.stores.options import STORE_CLASSES
 from rdfcrawl.uri.guard.policy import RefusalCause
 
 if TYPE_CHECKING:

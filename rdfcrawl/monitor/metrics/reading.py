@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.queue.worker_reports import CURRENT, parsed, silence_secs
-from rdfcrawl.frontier.redis.cluster import ask_primaries
+from rdfcrawl.frontier.redis.primaries import ask_primaries
 from rdfcrawl.frontier.redis.schema import SCHEMA
 from rdfcrawl.frontier.redis.server_state import INCARNATION
 from rdfcrawl.monitor.operating.crawl import crawls_in

@@ -8,7 +8,7 @@ from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.queue.claimed_visits import record_of
-from rdfcrawl.frontier.redis.cluster import ask_primaries
+from rdfcrawl.frontier.redis.primaries import ask_primaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import RdfcrawlError
-from rdfcrawl.core.options.values import integer, is_on, number
+from rdfcrawl.core.options.table import OptionsTable, integer, number
 from rdfcrawl.monitor.page.children import PageChild
 from rdfcrawl.monitor.page.kept_answers import (
     AnswerKey,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from scrapy.settings import BaseSettings
 
 _AT_ONCE: Final = 2
 _TURN_SECS: Final = 5.0  # that a query waits for its turn
@@ -48,31 +47,14 @@ class QueryRefused(RdfcrawlError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryOptions:
-    """How queries of the page are answered.
+class QueryOptions(OptionsTable):
+    """How queries of the page are answered."""
 
-    Attributes:
-        secs: for a query, without the update of the store before.
-        max_rows: of an answer.
-        is_once: the store has what several documents say once.
-    """
-
-    secs: float = 10.0
-    max_rows: int = 1000
-    is_once: bool = False
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> QueryOptions:
-        """Return what settings say.
-
-        Raises:
-            ConfigError: a setting is wrong.
-        """
-        return cls(
-            secs=number(settings, "PAGE_QUERY_SECS", 0.1, 3600),
-            max_rows=integer(settings, "PAGE_QUERY_ROWS", 1, 100_000),
-            is_once=is_on(settings, "SAME_STATEMENTS_ONCE"),
-        )
+    secs: float = number("PAGE_QUERY_SECS", 10.0, 0.1, 3600)
+    """time for a query on the [page](page.md#query) of a crawl; it is ended then"""
+    max_rows: int = integer("PAGE_QUERY_ROWS", 1000, 1, 100_000)
+    """most rows, or statements, of an answer there"""
+    is_once: bool = False  # the store has what several documents say once
 
 
 class QueryDesk:

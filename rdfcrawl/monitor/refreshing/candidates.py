@@ -60,8 +60,8 @@ def refreshing_task(
     """Return the task of a page that is fetched again."""
     gone_from_ms = rules.gone_from_ms(facts)
     reads = _last_reads(record)
-    etag = record.latest["etag"] if record.told.get("etag") in reads else ""
-    is_elsewhere = record.told.get("redirect") in reads
+    etag = record.latest["etag"] if record.latest_ms.get("etag") in reads else ""
+    is_elsewhere = record.latest_ms.get("redirect") in reads
     return RefreshedPage(
         etag=_sendable(etag),
         last_modified=_sendable(next(filter(None, reads.values()), "")),

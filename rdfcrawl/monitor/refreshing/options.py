@@ -1,8 +1,8 @@
-"""The settings of refresh, read and checked."""
+"""The settings of refresh."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.analysis.refresh.failures import FailureRules
@@ -14,63 +14,76 @@ from rdfcrawl.analysis.refresh.intervals import (
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
 from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import check_method, integer, load_setting, value_of
+from rdfcrawl.core.options import values
+from rdfcrawl.core.options.table import (
+    OptionsTable,
+    integer,
+    millisecs,
+    parsed,
+    part,
+)
+from rdfcrawl.core.options.values import check_method, load_setting
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.analysis.refresh.policy import RefreshPolicy
 
+_YEAR: Final = 31_622_400
 POLICIES: Final = ("fixed", "adaptive", "stormcrawler", "optimal", "sitemap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshOptions:
+class RefreshOptions(OptionsTable):
     """What is fixed for refresh.
 
     Attributes:
         policy: chooses the pages of a host.
         policy_name: as the setting has it.
-        epoch_ms: length of an epoch.
-        host_budget: most fetches of one host in an epoch.
-        budget: most fetches of all hosts in an epoch; 0: no limit.
-        failures: when pages that fail are tried again, and when they are gone.
     """
 
     policy: RefreshPolicy
-    policy_name: str = "sitemap"
-    epoch_ms: int = 86_400_000
-    host_budget: int = 100
-    budget: int = 0
-    failures: FailureRules = field(default_factory=FailureRules)
+    policy_name: Any = parsed(
+        "REFRESH_POLICY",
+        "sitemap",
+        lambda _, value: value,
+        allowed=f"{values.choices(POLICIES)}, or the path of a class",
+    )
+    """which pages of a host are fetched again"""
+    interval_ms: int = millisecs(
+        "REFRESH_INTERVAL_SECS", 7 * 24 * 3600, 0, 3_162_240_000
+    )
+    """of the policy `fixed`: a page is due so long after it was fetched"""
+    epoch_ms: int = millisecs("REFRESH_EPOCH_SECS", 24 * 3600, 1, _YEAR)
+    """length of an epoch. Epochs begin at multiples of it since 1970, so a day begins
+    at midnight UTC. In an epoch the policy chooses once, and no page that was
+    fetched since it began"""
+    host_budget: int = integer("REFRESH_HOST_BUDGET", 100, 0)
+    """most pages of one host that are fetched again in an epoch"""
+    budget: int = integer("REFRESH_BUDGET", 0, 0)
+    """most pages of all hosts in an epoch; 0 is no limit. If it is too small, each host
+    gets as many as any other, as far as it wants them"""
+    failures: FailureRules = part(FailureRules)
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
+    def from_settings(cls, settings: BaseSettings, **given: Any) -> Self:
         """Read the settings.
 
         Raises:
             ConfigError: a value is out of range, or the policy is none.
         """
-        least = integer(settings, "REFRESH_RETRY_SECS", 0, 31_622_400)
-        most = integer(settings, "REFRESH_RETRY_MAX_SECS", 0, 31_622_400)
-        name = value_of(settings, "REFRESH_POLICY")
-        return cls(
-            policy=_policy(settings, name),
-            policy_name=name if isinstance(name, str) else name.__qualname__,
-            epoch_ms=1000 * integer(settings, "REFRESH_EPOCH_SECS", 1, 31_622_400),
-            host_budget=integer(settings, "REFRESH_HOST_BUDGET", 0),
-            budget=integer(settings, "REFRESH_BUDGET", 0),
-            failures=FailureRules(
-                least_tries=integer(settings, "REFRESH_GONE_TRIES", 1, 50),
-                least_ms=1000 * integer(settings, "REFRESH_GONE_SECS", 0, 31_622_400),
-                first_wait_ms=1000 * least,
-                most_wait_ms=1000 * max(least, most),
-            ),
-        )
+        read = cls.read(settings, **given)
+        name, failures = read["policy_name"], read["failures"]
+        most_ms = max(failures.first_wait_ms, failures.most_wait_ms)
+        read |= {
+            "policy": _policy(settings, name, read["interval_ms"]),
+            "policy_name": name if isinstance(name, str) else name.__qualname__,
+            "failures": replace(failures, most_wait_ms=most_ms),
+        }
+        return cls(**read)
 
 
-def _policy(settings: BaseSettings, name: Any) -> RefreshPolicy:
-    interval_ms = 1000 * integer(settings, "REFRESH_INTERVAL_SECS", 0, 3_162_240_000)
+def _policy(settings: BaseSettings, name: Any, interval_ms: int) -> RefreshPolicy:
     match name:
         case "fixed":
             return FixedInterval(interval_ms)

@@ -182,7 +182,7 @@ def _change_since(fetch: UrlFetch) -> str:
 
 def _spider_of(record: UrlRecord) -> str:
     """Return which spider's arguments a page was fetched by last."""
-    if record.told.get("spider") != record.fetches[-1].started_ms:
+    if record.latest_ms.get("spider") != record.fetches[-1].started_ms:
         return ""  # it is not told of the first one
     return record.latest["spider"]
 

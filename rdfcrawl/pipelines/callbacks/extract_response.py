@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
@@ -12,7 +13,8 @@ from scrapy.settings import BaseSettings, Settings
 from rdfcrawl.core.options.merging import apply_values
 from rdfcrawl.core.reservations import ReservationPolicy
 from rdfcrawl.downloader.options import FetchOptions
-from rdfcrawl.downloader.robots.options import obeying_agent, reservation_policy
+from rdfcrawl.downloader.robots.options import RobotsSettings
+from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.pipelines.callbacks.inspect_response import document_of, new_copy
 from rdfcrawl.pipelines.callbacks.inspection import (
     InspectionReport,
@@ -117,7 +119,8 @@ async def extract(
     ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
     ours.update(Settings() if settings is None else settings)
     apply_values(ours)
-    request = _request(follow, ours, wants_uniform=uniform)
+    robots = RobotsSettings.from_settings(ours)
+    request = _request(follow, ours, robots, wants_uniform=uniform)
     statements = new_copy(request.fetch.spool_bytes)
     try:
         inspection = await inspect(
@@ -126,19 +129,22 @@ async def extract(
     except BaseException:
         statements.close()
         raise
-    return ExtractedRdf(inspection, statements, reservation_policy(ours))
+    return ExtractedRdf(inspection, statements, robots.policy)
 
 
 def _request(
-    follow: str, ours: BaseSettings, *, wants_uniform: bool
+    follow: str, ours: BaseSettings, robots: RobotsSettings, *, wants_uniform: bool
 ) -> InspectionRequest:
+    crawl = CrawlOptions.from_settings(ours, "extract")
+    extract = ExtractOptions.from_settings(ours, formats=crawl.formats)
+    fetch = FetchOptions.of(ours, crawl, extract.custom)
     return InspectionRequest(
         target="",
         follow=LinkPolicy.parse(follow),
-        fetch=FetchOptions.from_settings(ours, spool_dir=Path(tempfile.gettempdir())),
-        robots_agent=obeying_agent(ours),
-        extract=ExtractOptions.from_settings(ours),
-        reservation_policy=ReservationPolicy(agent=reservation_policy(ours).agent),
+        fetch=replace(fetch, spool_dir=Path(tempfile.gettempdir())),
+        robots_agent=robots.obeyed_agent,
+        extract=extract,
+        reservation_policy=ReservationPolicy(agent=robots.policy.agent),
         shares_children=True,
         wants_uniform=wants_uniform,
     )

@@ -151,7 +151,7 @@ async def _read_in_child(
     async with _sandbox(request, web) as sandbox:
         reading = await sandbox.read(source, job, load_context=web.load_context)
         async for chunk in reading:
-            keep(chunk)
+            keep(chunk.lines)
     return reading.outcome
 
 

@@ -48,7 +48,7 @@ async def scrape(
         "document": document if is_document else None,
     }
 
-    def callback(_: Response) -> Any:
+    def callback(_: Response) -> Iterable[Any] | AsyncIterator[Any]:
         return output
 
     request = Request(document.url, callback=callback, meta=meta)

@@ -117,7 +117,9 @@ class VisitProcessor:
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
         """Log an error with a document, which will be processed again."""
-        if isinstance(error, HeldBack) or self._session.bears(error, visit):
+        if isinstance(error, HeldBack) or self._services.trouble.pause_if_local_failure(
+            error, visit
+        ):
             visit.return_untried(visit.index(document))
         else:
             logger.error(
@@ -152,7 +154,7 @@ class VisitProcessor:
         if tdm is not None and stated.tdm is None:
             site = tdm.known(document.url)
             if site is None:
-                document.asks_site = partial(tdm.of, document.url, visit)
+                document.fetch_site = partial(tdm.of, document.url, visit)
             elif site is not NOTHING:
                 found = site.under(self._policy).refined(found)
         if found:
@@ -168,8 +170,8 @@ class VisitProcessor:
 
     async def _ask_site(self, document: Document) -> None:
         """Apply the reservations in the file of a site to a response of a source."""
-        asks_site, document.asks_site = document.asks_site, None
-        site = await asks_site() if asks_site is not None else NOTHING
+        fetch, document.fetch_site = document.fetch_site, None
+        site = await fetch() if fetch is not None else NOTHING
         if site is None:
             raise HeldBack(document.url)
         if site:

@@ -19,7 +19,7 @@ _OUT_OF_MEMORY: Final = ("memory allocation of ", "MemoryError")
 
 
 class ChildErrors(asyncio.Protocol):
-    """Reader of the standard error of a child, which thus never blocks.
+    """Reader of the standard error of a child, which must never block.
 
     Only the last `_MOST_BYTES` are kept: a document may make a library write more.
     """

@@ -69,7 +69,7 @@ _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
 _ALLOW, _KILL, _FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
 _MACHINES: Final = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
 
-_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _THREAD: Final = 0x0001_0000  # CLONE_THREAD
 
 
@@ -196,7 +196,7 @@ def _judge(name: str) -> Iterator[_Step]:
             return
         case "open" | "openat":
             yield _LOAD, 0, 0, _argument(1 if name == "open" else 2)
-            yield _ANY_BIT, 0, 1, _WRITING
+            yield _ANY_BIT, 0, 1, WRITING
         case "clone":
             yield _LOAD, 0, 0, _argument(0)
             yield _ANY_BIT, 1, 0, _THREAD

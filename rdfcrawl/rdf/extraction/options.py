@@ -1,22 +1,21 @@
-"""Read and check the settings of the extraction."""
+"""The settings of the extraction."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.options.own_formats import OwnFormats
+from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, switch
 from rdfcrawl.core.options.values import (
     check_class,
     check_method,
-    integer,
-    is_on,
     iter_classes,
-    number,
-    one_of,
+    member,
 )
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.extraction.confinement import Confinement, kernel_layers
@@ -31,88 +30,85 @@ _EXTENSION: Final = re.compile(r"\.[a-z0-9][a-z0-9._+-]{0,63}").fullmatch
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+_-]+").fullmatch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractOptions:
-    """Options for reading documents.
+def _rules(_name: str, value: Any) -> str:
+    rules = str(value or "")
+    if rules:
+        from rdfcrawl.rdf.extraction.reading import rules_in  # noqa: PLC0415 (slow to import)
 
-    Attributes:
-        processes: children that read at the same time.
-        memory_bytes: address space of each child.
-        rules: file or folder of scraping rules, or empty.
-        wants_facts: fingerprints of documents are kept.
-        most_outlinks: of one document, that are logged; 0 if there is no log of links.
-    """
-
-    limits: ParseLimits
-    unpack: UnpackLimits
-    processes: int
-    memory_bytes: int
-    rules: str
-    wants_facts: bool = False
-    most_outlinks: int = 0
-    custom: tuple[CustomExtractor, ...] = ()
-    confinement: Confinement = Confinement.AUTO  # of children, by the kernel
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the settings; the scraping rules are loaded, as a check.
-
-        Raises:
-            ConfigError: a setting is out of range, or a rule is wrong.
-        """
-        rules = str(settings.get("SCRAPING_RULES") or "")
-        if rules:
-            from rdfcrawl.rdf.extraction.reading import rules_in  # noqa: PLC0415 (slow to import)
-
-            rules_in(rules)
-        return cls(
-            limits=ParseLimits(
-                literal_bytes=integer(settings, "RDF_LITERAL_MAX_BYTES", 1),
-                secs=number(settings, "RDF_PARSE_SECS", 0.1, 86_400),
-            ),
-            unpack=UnpackLimits(
-                n_bytes=integer(settings, "UNPACK_MAXSIZE", 1),
-                ratio=number(settings, "UNPACK_MAX_RATIO", 1),
-                n_members=integer(settings, "UNPACK_MAX_MEMBERS", 1),
-                depth=integer(settings, "UNPACK_MAX_DEPTH", 1, 10),
-            ),
-            processes=integer(settings, "EXTRACT_PROCESSES", 1, 64),
-            memory_bytes=integer(settings, "RDF_PARSE_MEMORY_BYTES", 256 * 1024 * 1024),
-            rules=rules,
-            wants_facts=is_on(settings, "FACTS"),
-            most_outlinks=most_outlinks(settings),
-            custom=tuple(custom_extractors(settings)),
-            confinement=_confinement(settings),
-        )
+        rules_in(rules)  # as a check
+    return rules
 
 
-def _confinement(settings: BaseSettings) -> Confinement:
-    wanted = one_of(settings, "EXTRACT_SANDBOX", Confinement)
+def _confinement(name: str, value: Any) -> Confinement:
+    wanted = member(name, value, Confinement)
     if wanted is Confinement.KERNEL and not kernel_layers():
         raise ConfigError(
-            "EXTRACT_SANDBOX=kernel: this kernel has neither Landlock nor seccomp;"
-            " auto does without"
+            f"{name}=kernel: this kernel has neither Landlock nor seccomp; auto does"
+            " without"
         )
     return wanted
 
 
-def most_outlinks(settings: BaseSettings) -> int:
-    """Return how many links of one document are logged; 0 if there is no log.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractOptions(OptionsTable):
+    """Options for reading documents."""
 
-    Raises:
-        ConfigError: a setting is out of range.
-    """
-    most = integer(settings, "LINKS_MAX_PER_DOCUMENT", 1, 100_000)
-    return most if is_on(settings, "LINKS_LOG") else 0
+    limits: ParseLimits = part(ParseLimits)
+    unpack: UnpackLimits = part(UnpackLimits)
+    processes: int = integer("EXTRACT_PROCESSES", 2, 1, 64)
+    """child processes of each worker that read at the same time"""
+    memory_bytes: int = integer(
+        "RDF_PARSE_MEMORY_BYTES", 1024 * 1024 * 1024, 256 * 1024 * 1024
+    )
+    """address space of each child process"""
+    rules: str = parsed("SCRAPING_RULES", None, _rules)
+    """file or folder of [scraping rules](scraping.md); unset, there are none"""
+    wants_facts: bool = switch("FACTS", True)
+    """hashes and a sketch of each document, by which it can be compared with others and
+    with later runs, are part of the [provenance](provenance.md#facts)"""
+    logs_links: bool = switch("LINKS_LOG", True)
+    """the links of each document are kept as they were found, in the [log of
+    links](stores.md#the-log-of-links)"""
+    links_per_document: int = integer("LINKS_MAX_PER_DOCUMENT", 10_000, 1, 100_000)
+    """links of one document in that log; the others are only followed"""
+    custom: tuple[CustomExtractor, ...] = ()  # the user's
+    confinement: Confinement = parsed(
+        "EXTRACT_SANDBOX", "auto", _confinement, allowed="`auto`, `kernel` or `process`"
+    )
+    """how these processes are [confined](security.md#the-sandbox): by what the kernel
+    has; a crawl does not begin if it has nothing; or without the kernel"""
+
+    @property
+    def most_outlinks(self) -> int:
+        """The links of one document that are logged; 0 if there is no log."""
+        return self.links_per_document if self.logs_links else 0
+
+    @classmethod
+    def from_settings(
+        cls, settings: BaseSettings, *, formats: OwnFormats | None = None, **given: Any
+    ) -> Self:
+        """Read the settings; the scraping rules are loaded, as a check.
+
+        Args:
+            settings: of a crawl or a command.
+            formats: what the settings say of classes of the user's, if it is known.
+            given: see `OptionsTable`.
+
+        Raises:
+            ConfigError: a setting is out of range, or a rule is wrong.
+        """
+        own = formats or OwnFormats.from_settings(settings)
+        custom = tuple(custom_extractors(own.extractors))
+        return cls(**cls.read(settings, custom=custom, **given))
 
 
-def custom_extractors(settings: BaseSettings) -> Iterator[CustomExtractor]:
+def custom_extractors(paths: Mapping[str, object]) -> Iterator[CustomExtractor]:
     """Yield the extractors of the setting `EXTRACTORS`.
 
     Raises:
         ConfigError: a name is malformed, or a class is no extractor.
     """
-    for name, where, found in iter_classes(settings, "EXTRACTORS"):
+    for name, where, found in iter_classes("EXTRACTORS", paths):
         is_html = name in HTML.media_types or name[1:] in HTML.extensions
         if is_html or not (_NAME(name) or _MEDIA_TYPE(name) or _EXTENSION(name)):
             raise ConfigError(

@@ -16,6 +16,9 @@ _PARTS = re.compile(
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_IN_URL = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
+is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+").fullmatch
+is_web_url = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE).fullmatch
+
 
 def is_absolute(iri: str) -> bool:
     """Return whether an IRI begins with a scheme."""
@@ -128,3 +131,17 @@ def _remove_dots(path: str) -> str:
         if is_last:
             out.append("")
     return "/".join(out)
+
+
+def prefix_pairs(text: str) -> dict[str, str]:
+    """Return the prefixes in a `prefix` attribute, in lower case, with their IRIs.
+
+    >>> prefix_pairs("OG: https://ogp.me/ns#")
+    {'og': 'https://ogp.me/ns#'}
+    """
+    found: dict[str, str] = {}
+    words = iter(text.split())
+    for word in words:
+        if word.endswith(":"):
+            found[word[:-1].lower()] = next(words, "")
+    return found

@@ -16,7 +16,7 @@ from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep, refuse_constant
 
 MAX_VALUES: Final = 1000  # JSON values in a row in one block
 
-# Each alternative matches once it begins, so that the text is read once.
+# Each alternative matches once it begins, so the text is read once.
 _STRING = r'"(?:[^"\\]|\\.?)*+(?:"|\Z)'
 _TOKEN = re.compile(
     rf"(?P<string>{_STRING})"

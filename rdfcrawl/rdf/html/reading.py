@@ -21,15 +21,14 @@ from rdfcrawl.rdf.html.meta import extract_dublin_core, extract_open_graph
 from rdfcrawl.rdf.html.microdata import extract_microdata
 from rdfcrawl.rdf.html.page_links import has_links_in_body, links_of_page
 from rdfcrawl.rdf.html.page_reservations import PageReservations
-from rdfcrawl.rdf.html.rdfa import extract_rdfa
-from rdfcrawl.rdf.html.rules import PageRule, scrape
 from rdfcrawl.rdf.html.scan import scan
 from rdfcrawl.rdf.html.timebox import OutOfTime, TimeShares
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadChunk
+    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
+    from rdfcrawl.rdf.html.rules import PageRule
     from rdfcrawl.rdf.output import QuadOutput
 
 T = TypeVar("T")
@@ -55,7 +54,7 @@ class PageReading:
         extracted: number of statements by extractor that ran.
         left: needed extractors that did not run.
         reservations: of the publisher; complete after the links were read.
-        is_partial: an extractor failed, so that statements are missing.
+        is_partial: an extractor failed, so statements are missing.
         uniform: items in the shape of extruct, as JSON; empty if not wanted.
     """
 
@@ -89,7 +88,7 @@ class PageReading:
         self._failure: Fault | None = None  # of the last extractor
         self._timebox: TimeShares | None = None
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Read the page; faults of the page are logged, not raised."""
         page = self._page
         needed = self._needed()
@@ -165,7 +164,7 @@ class PageReading:
             is_full_page=is_full_page,
         )
 
-    def _extract(self, extractor: str) -> Iterator[QuadChunk]:
+    def _extract(self, extractor: str) -> Iterator[QuadLines]:
         """Run one extractor; keep its output before a failure."""
         if self._output.is_full:
             return
@@ -177,7 +176,7 @@ class PageReading:
         if extractor not in self.left:
             self.extracted[extractor] = self._output.n_quads - before
 
-    def _read_twice(self, extractor: str) -> Iterator[QuadChunk]:
+    def _read_twice(self, extractor: str) -> Iterator[QuadLines]:
         """Read with extruct, too, if our extractor fails; keep the longer output."""
         mark, log = self._output.mark(), self._log.snapshot()
         was_partial = self.is_partial
@@ -208,7 +207,7 @@ class PageReading:
         except (ValueError, SourceFault):
             return []  # the first fault stands
 
-    def _read(self, extractor: str) -> Iterator[QuadChunk]:
+    def _read(self, extractor: str) -> Iterator[QuadLines]:
         found = self._run(extractor, partial(self._blocks, extractor))
         if found is None:
             return
@@ -233,8 +232,12 @@ class PageReading:
             case Extractor.DUBLIN_CORE:
                 lines = extract_dublin_core(page, log)
             case Extractor.RULES:
+                from rdfcrawl.rdf.html.rules import scrape
+
                 lines = scrape(page, self._rules, log)
             case Extractor.RDFA:
+                from rdfcrawl.rdf.html.rdfa import extract_rdfa
+
                 lines = extract_rdfa(page, log, media_type=page.media_type)
             case Extractor.MICROFORMATS:
                 lines = _microformats(page, log)
@@ -270,8 +273,6 @@ class PageReading:
 
 
 def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
-    from rdfcrawl.rdf.html.microformats import (  # noqa: PLC0415 (slow to import)
-        extract_microformats,
-    )
+    from rdfcrawl.rdf.html.microformats import extract_microformats
 
     return extract_microformats(page, log)

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-# Libraries swallow exceptions, so that the timer raises repeatedly.
+# Libraries swallow exceptions, so the timer raises repeatedly.
 _REPEAT_SECS: Final = 0.05
 _LEAST_SECS: Final = 0.001  # rounding to zero would disable the timer
 

@@ -196,7 +196,7 @@ def _double(item: dict[str, Any]) -> str:
     """Return the lexical form of a double; empty for other values.
 
     A string with datatype double stays unchanged. Numbers differ from section 8.2.2:
-    they have the shortest unique form, as in XSD, so that 9.95 becomes 9.95E0 and not
+    they have the shortest unique form, as in XSD, so 9.95 becomes 9.95E0 and not
     9.949999999999999E0.
     """
     value, datatype = item.get("@value"), item.get("@type")

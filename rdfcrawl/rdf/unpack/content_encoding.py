@@ -95,7 +95,7 @@ class BodyDecoder:
 
 
 class _DeclaredCodec:
-    """Decoder of a declared coding, unless the server did not apply that."""
+    """Decoder of a declared coding that the server may not have applied."""
 
     def __init__(self, name: str) -> None:
         self._name = name

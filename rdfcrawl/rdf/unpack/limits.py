@@ -6,22 +6,27 @@ from dataclasses import dataclass
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.options.table import OptionsTable, integer, number
 
 RATIO_FREE_BYTES = 2**20  # the ratio of shorter content is not limited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnpackLimits:
+class UnpackLimits(OptionsTable):
     """Limits on one packed document; output before a limit is kept."""
 
     # output of all layers: `x.nt.gz` counts once, `x.nt.gz` in a compressed zip twice.
     # Equal to the limit of fetched dumps.
-    n_bytes: int = 50 * 2**30
+    n_bytes: int = integer("UNPACK_MAXSIZE", 50 * 1024 * 1024 * 1024, 1)
+    """bytes unpacked of one document, all its members and levels together"""
     # decoded to encoded bytes, beyond the first 1 MiB decoded: per layer, and of all
     # layers to the published bytes
-    ratio: float = 200.0
-    n_members: int = 100_000  # entries of all archives, including folders
-    depth: int = 3  # of nested packings; `x.tar.gz` has two
+    ratio: float = number("UNPACK_MAX_RATIO", 200, 1)
+    """unpacked : packed"""
+    n_members: int = integer("UNPACK_MAX_MEMBERS", 100_000, 1)
+    """files in an archive"""
+    depth: int = integer("UNPACK_MAX_DEPTH", 3, 1, 10)
+    """packings one inside another, as `.tar.gz` has two"""
     # longest archive that is spooled for random access (zip and 7z have their
     # directories at the end)
     seekable_bytes: int = 8 * 2**30

@@ -76,7 +76,7 @@ def branch_filter(method: bytes, n_bytes: int) -> StreamCodec | None:
 class _Filter:
     """Decoder of a filter, which delays the last bytes.
 
-    liblzma only supports filters in front of LZMA2, so that it receives the bytes as
+    liblzma only supports filters in front of LZMA2, so it receives the bytes as
     uncompressed LZMA2 chunks.
     """
 

@@ -26,7 +26,7 @@ def iter_agents(
     fields: PackageFields, dataset: str, portal: PortalAddress, writer: DatasetWriter
 ) -> Iterator[str]:
     """Yield statements about publisher, organization, creators and contacts."""
-    publishers = list(_iter_said(fields, "publisher"))
+    publishers = list(_iter_role(fields, "publisher"))
     organization = next(iter_objects(fields.get("organization")), None)
     for one in publishers:
         yield from _agent(one, dataset, f"{DCTERMS}publisher", writer)
@@ -35,10 +35,10 @@ def iter_agents(
         predicate = f"{PROV}wasAttributedTo" if publishers else f"{DCTERMS}publisher"
         yield from _organization(organization, dataset, predicate, portal, writer)
     for key, predicate in AGENTS:
-        for one in _iter_said(fields, key):
+        for one in _iter_role(fields, key):
             yield from _agent(one, dataset, predicate, writer)
     author = {"name": fields.get("author"), "email": fields.get("author_email")}
-    if _says_something(author) and not any(_iter_said(fields, "creator")):
+    if _has_content(author) and not any(_iter_role(fields, "creator")):
         yield from _agent(author, dataset, f"{DCTERMS}creator", writer)
     for one in _iter_contacts(fields):
         node = writer.node(one.get("uri"))
@@ -47,7 +47,7 @@ def iter_agents(
         yield from iter_fields(PackageFields(one), CONTACT_FIELDS, node, writer)
 
 
-def _iter_said(fields: PackageFields, role: str) -> Iterator[Mapping[str, Any]]:
+def _iter_role(fields: PackageFields, role: str) -> Iterator[Mapping[str, Any]]:
     """Yield the agents of a role: objects of a list, flat keys, or a bare name."""
     value = fields.get(role)
     objects = list(iter_objects(value))
@@ -57,13 +57,13 @@ def _iter_said(fields: PackageFields, role: str) -> Iterator[Mapping[str, Any]]:
     flat = {key: fields.get(f"{role}_{key}") for key in _FLAT}
     if is_empty(flat["name"]) and text_of(value):
         flat["name"] = value
-    if _says_something(flat):
+    if _has_content(flat):
         yield flat
 
 
 def _iter_contacts(fields: PackageFields) -> Iterator[Mapping[str, Any]]:
     for role in ("contact", "contact_point"):
-        found = list(_iter_said(fields, role))
+        found = list(_iter_role(fields, role))
         if found:
             yield from found
             return
@@ -72,12 +72,12 @@ def _iter_contacts(fields: PackageFields) -> Iterator[Mapping[str, Any]]:
         ("author", ("author_email",)),
     ):
         person = {"name": fields.get(name), "email": fields.get(*mail)}
-        if _says_something(person):
+        if _has_content(person):
             yield person
             return
 
 
-def _says_something(agent: Mapping[str, Any]) -> bool:
+def _has_content(agent: Mapping[str, Any]) -> bool:
     return not all(is_empty(agent.get(key)) for key in ("uri", "name", "email", "url"))
 
 

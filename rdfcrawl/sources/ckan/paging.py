@@ -85,7 +85,7 @@ class PageWork:
             return self._gone_back(page)
         return self._outcome(page, self._next(page))
 
-    # -- content -------------------------------------------------------------
+    # -- content -------------------------------------------------------------------
 
     def _outcome(self, page: DatasetPage, following: CkanTask | None) -> CkanOutcome:
         task = self.task
@@ -130,7 +130,7 @@ class PageWork:
         rows = self.limits.n_names
         return (CkanTask(step=CkanStep.LISTING, since=task.since, rows=rows),)
 
-    # -- plausibility ------------------------------------------------
+    # -- plausibility --------------------------------------------------------------
 
     def _check_not_empty(self, page: DatasetPage) -> None:
         task = self.task
@@ -222,14 +222,14 @@ class PageWork:
         # With the order by id, a step may be short; with a time, restart at the time.
         steps = 2 ** (1 + task.n_backs) if self._is_by_id(page) else 2
         back = 0 if self._is_keyset else max(0, task.start - steps * task.rows)
-        again = replace(
+        repeated = replace(
             task,
             start=back,
             last=task.last if back and self._is_by_id(page) else "",
             page=task.page + 1,
             n_backs=task.n_backs + 1,
         )
-        return self._outcome(page, again)
+        return self._outcome(page, repeated)
 
     # -- next page ---------------------------------------------------------------
 
@@ -301,7 +301,7 @@ class PageWork:
         is_ordered = "" not in times and all(a >= b for a, b in pairwise(times))
         return is_ordered and times[-1] < task.since
 
-    # -- failures ----------------------------------------------
+    # -- failures ------------------------------------------------------------------
 
     def _refused(self, refusal: RequestRefused) -> CkanOutcome:
         task = self.task

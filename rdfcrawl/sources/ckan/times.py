@@ -71,7 +71,7 @@ def since_for_next(
 ) -> str:
     """Return the start of the next incremental harvest, in the form of `solr_time`.
 
-    It is the earlier of two times, minus the margin: the begin of this harvest by our
+    It is the earlier of two times, minus the margin: the start of this harvest by our
     clock (Unix time in ms), and the newest change seen, by the portal's clock. So
     neither a wrong clock nor a date in the future skips changes.
     """

@@ -99,16 +99,8 @@ class BudgetedPages:
     async def _hold(self, site: str, pages: list[FollowUp]) -> list[FollowUp]:
         """Store waiting pages; return those beyond the limit."""
         held, table = dict(map(_entry, pages)), self._of_run(_HELD)
-        room = max(0, _MAX_HELD - await self._store.size(site, table))
-        if room < len(held):
-            known = await self._store.get_many(site, table, held)
-            new = [k for k, x in zip(held, known, strict=True) if x is None]
-            over = {key: held.pop(key) for key in new[room:]}
-        else:
-            over = {}
-        if held:
-            await self._store.put(site, table, held)
-        return [_follow_up(*each) for each in over.items()]
+        over = await self._store.put_up_to(site, table, held, _MAX_HELD)
+        return [_follow_up(key, held[key]) for key in over]
 
     async def _held(self, site: str) -> list[FollowUp]:
         entries = self._store.entries(site, self._of_run(_HELD))

@@ -77,7 +77,7 @@ def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class FinishedHarvest:
-    """A successful harvest of a portal: its begin and its newest change."""
+    """A successful harvest of a portal: its start and its newest change."""
 
     began_ms: int
     newest: str = ""
@@ -222,7 +222,7 @@ class CkanHarvester(Harvester):
             advance, task, ckan_response, portal, log, n_known=n_known
         )
 
-    # -- next tasks and state -------------------------------
+    # -- next tasks and state ------------------------------------------------------
 
     async def _take(
         self,
@@ -235,9 +235,7 @@ class CkanHarvester(Harvester):
         try:
             await self._remember(outcome, document, portal)
             tasks = list(outcome.tasks)
-            if (
-                read_task(document.record).payload is None
-            ):  # at the begin of the harvest
+            if read_task(document.record).payload is None:  # the first record
                 tasks.append(CkanTask(step=CkanStep.ABOUT))
             for task in tasks:
                 yield next_step(document.record, task, urgency=Urgency.SOON)

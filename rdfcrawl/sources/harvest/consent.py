@@ -119,7 +119,7 @@ class SitemapConsents:
             else:
                 n_refused[mark] += 1
                 parent = waiting.record.parent
-                self._session.note_decision(Decision.CROSS_SITE, [url], parent)
+                self._session.links.note_decision(Decision.CROSS_SITE, [url], parent)
         log = FaultLog()
         for number, (mark, n) in enumerate(n_refused.items()):
             is_separate = number < _MAX_SEPARATE_FAULTS
@@ -134,7 +134,7 @@ class SitemapConsents:
         # Otherwise a link to a new page with a change would be followed twice.
         changed = [child.record.url for child in children if child.change]
         if changed:
-            self._session.add_outlinks((), changed)
+            self._session.links.add_outlinks((), changed)
 
     async def note_names(self, document: Document) -> list[str]:
         """Return and remember the URLs under which a sitemap can be listed.
@@ -152,9 +152,8 @@ class SitemapConsents:
 
     async def add_names(self, sitemap: str, names: Iterable[str]) -> None:
         """Note further URLs under which a sitemap can be listed, up to a limit."""
-        table = self._of_run(_NAMES)
-        if await self._store.size(sitemap, table) < _MAX_NAMES:
-            await self._store.put(sitemap, table, dict.fromkeys(names, ""))
+        entries = dict.fromkeys(names, "")
+        await self._store.put_up_to(sitemap, self._of_run(_NAMES), entries, _MAX_NAMES)
 
     async def _names(self, sitemap: str) -> list[str]:
         entries = self._store.entries(sitemap, self._of_run(_NAMES))
@@ -167,18 +166,9 @@ class SitemapConsents:
         """Store waiting URLs of a sitemap; return those beyond the limit."""
         mark = blake2b(sitemap.encode(), digest_size=6).hexdigest()
         await self._store.put(site, self._of_run(_LISTING), {mark: sitemap})
-        waiting = self._of_run(_WAITING)
-        room = max(0, _MAX_WAITING - await self._store.size(site, waiting))
         held = {f"{mark} {x.record.url}": encode_follow_up(x) for x in children}
-        over: list[str] = []
-        if len(held) > room:  # URLs that wait already count once
-            known = await self._store.get_many(site, waiting, held)
-            new = [k for k, x in zip(held, known, strict=True) if x is None]
-            over = new[room:]
-            for key in over:
-                del held[key]
-        if held:
-            await self._store.put(site, waiting, held)
+        table = self._of_run(_WAITING)
+        over = await self._store.put_up_to(site, table, held, _MAX_WAITING)
         return [key.partition(" ")[2] for key in over]
 
     async def hold_all(

@@ -239,16 +239,9 @@ class CrossHostChecks:
         self, site: str, table: str, texts: Sequence[str], log: FaultLog
     ) -> None:
         """Note datasets of a site, up to a limit."""
-        kept = dict.fromkeys(texts, str(self._run))
-        room = _MAX_DATASETS - await self._store.size(site, table)
-        if len(kept) > room:  # known ones count once
-            known = await self._store.get_many(site, table, kept)
-            new = [text for text, x in zip(kept, known, strict=True) if x is None]
-            for text in new[max(0, room) :]:
-                log.note(Reason.TOO_MANY_ENTRIES, f"datasets of {site}")
-                del kept[text]
-        if kept:
-            await self._store.put(site, table, kept)
+        entries = dict.fromkeys(texts, str(self._run))
+        for _ in await self._store.put_up_to(site, table, entries, _MAX_DATASETS):
+            log.note(Reason.TOO_MANY_ENTRIES, f"datasets of {site}")
 
     async def _own(self, site: str) -> list[SitemapDataset]:
         return [

@@ -79,7 +79,8 @@ class DocumentDiscovery:
                 discoveries.append(await self._noted(self._sites.find(document)))
             if scan.has_any or isinstance(document.record.task, RevisitedPage):
                 discoveries.append(await self._described(document, scan))
-            may_be_page = scan.has_any or document.links or document.record.task
+            links = document.reading.links or document.listed_links
+            may_be_page = scan.has_any or links or document.record.task
             if may_be_page and self.follow.wants_datasets:
                 discoveries.append(await self._collections.find(document, scan))
         if kind is Kind.DUMP and (lack := shortfall_of(document)):

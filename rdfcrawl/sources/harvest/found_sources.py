@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 MAX_SOURCES: Final = 100_000
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
 _FOUND: Final = "found sources"  # table of the crawl: kind and URL -> the record
-_BATCH_SIZE: Final = 500
 
 
 class FoundSources:
@@ -39,25 +38,19 @@ class FoundSources:
             key = f"{int(each.record.kind)} {each.record.url}"
             if key not in self._noted:
                 entries[key] = encode_record(each.record)
-        if not entries:
-            return
-        self._noted.update(entries)
-        if await self._store.size(_CRAWL, _FOUND) < MAX_SOURCES:
-            await self._store.put(_CRAWL, _FOUND, entries)
+        if entries:
+            self._noted.update(entries)
+            await self._store.put_up_to(_CRAWL, _FOUND, entries, MAX_SOURCES)
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield the first records of all sources for this run, in batches."""
-        group: list[FollowUp] = []
-        async for key, text in self._store.entries(_CRAWL, _FOUND):
-            record = decode_record(key.partition(" ")[2], text)
-            is_page = record.kind is Kind.PAGE
-            if is_page or record.kind in self._wanted:
-                group.append(self._of_run(record))
-            if len(group) == _BATCH_SIZE:
-                yield group
-                group = []
-        if group:
-            yield group
+        async for batch in self._store.batches(_CRAWL, _FOUND):
+            records = (decode_record(k.partition(" ")[2], x) for k, x in batch.items())
+            yield [
+                self._of_run(each)
+                for each in records
+                if each.kind is Kind.PAGE or each.kind in self._wanted
+            ]
 
     def _of_run(self, record: Record) -> FollowUp:
         """Return a record for this run."""

@@ -7,7 +7,7 @@ or of the site of its data.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,6 @@ _CRAWL: Final = "crawl:"  # the crawl, in place of a source
 _NAMES: Final = "datasets asked again"  # of the crawl: name -> depth of its data
 _MAX_SOURCES: Final = 20  # describing documents of one dataset
 _MAX_NAMES: Final = 100_000
-_BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,29 +105,17 @@ class KnownDatasets:
 
     async def note_for_revisits(self, name: str, depth: int) -> None:
         """Note a dataset with a description that later runs do not read."""
-        if await self._store.size(_CRAWL, _NAMES) < _MAX_NAMES:
-            await self._store.put(_CRAWL, _NAMES, {name: str(depth)})
+        await self._store.put_up_to(_CRAWL, _NAMES, {name: str(depth)}, _MAX_NAMES)
 
     async def for_revisits(self) -> AsyncIterator[list[tuple[KnownDataset, int]]]:
         """Yield such datasets, and the depths of their data, in batches."""
-        group: list[tuple[str, str]] = []
-        async for entry in self._store.entries(_CRAWL, _NAMES):
-            group.append(entry)
-            if len(group) == _BATCH_SIZE:
-                yield await self._all_known(group)
-                group = []
-        if group:
-            yield await self._all_known(group)
-
-    async def _all_known(
-        self, entries: Sequence[tuple[str, str]]
-    ) -> list[tuple[KnownDataset, int]]:
-        found = await self._store.gather(self.known(name) for name, _ in entries)
-        return [
-            (known, int(depth))
-            for known, (_, depth) in zip(found, entries, strict=True)
-            if known is not None
-        ]
+        async for batch in self._store.batches(_CRAWL, _NAMES):
+            found = await self._store.gather(map(self.known, batch))
+            yield [
+                (known, int(depth))
+                for known, depth in zip(found, batch.values(), strict=True)
+                if known is not None
+            ]
 
     async def _settle(self, name: str) -> KnownDataset | None:
         """Merge and keep the descriptions of a dataset."""

@@ -21,7 +21,7 @@ from rdfcrawl.sources.sitemaps.revisits import (
     ListedPageClaim,
     PageFetch,
     RevisitPolicy,
-    claim_again,
+    merge_claims,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 
 _LISTED: Final = "listed"  # table of a sitemap: URL -> `ListedPageClaim`
-_BATCH_SIZE: Final = 500
 # Minimum rank of each urgency; 5000 is the default of the protocol.
 _URGENCIES: Final = (
     (9_000, Urgency.HIGHEST),
@@ -45,7 +44,7 @@ _INCOMPLETE: Final = (LOSSES - {Reason.SYNTAX}) | {Reason.EMPTY, Reason.UNKNOWN_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SitemapListing:
+class ListedSitemap:
     """A sitemap as a list of pages, by a response or by its stored state.
 
     Attributes:
@@ -86,7 +85,7 @@ class ListedPages:
         self._revisits = context.options.revisits is RevisitsBy.RUNS
 
     async def known(
-        self, listing: SitemapListing, urls: Iterable[str]
+        self, listing: ListedSitemap, urls: Iterable[str]
     ) -> Mapping[str, KnownPage]:
         """Return the knowledge of earlier readings about pages of a sitemap."""
         if not (self._run or listing.is_pinged):
@@ -100,7 +99,7 @@ class ListedPages:
         }
 
     async def keep(
-        self, listing: SitemapListing, claims: Mapping[str, ListedPageClaim]
+        self, listing: ListedSitemap, claims: Mapping[str, ListedPageClaim]
     ) -> None:
         """Keep the claims of a sitemap, before its pages are queued."""
         entries = {url: encode(claim) for url, claim in claims.items()}
@@ -108,18 +107,18 @@ class ListedPages:
             await self._store.put(listing.key, _LISTED, entries)
 
     def claim_of(
-        self, listing: SitemapListing, entry: SitemapEntry, known: KnownPage
+        self, listing: ListedSitemap, entry: SitemapEntry, known: KnownPage
     ) -> ListedPageClaim:
         """Return the claim of a sitemap about a page."""
         priority = 0.5 if entry.priority is None else entry.priority
         rank = round(min(max(priority, 0), 1) * 10_000)
         lastmod = entry.lastmod.text if entry.lastmod else ""
         claim = ListedPageClaim(self._run, rank, lastmod, entry.changefreq)
-        return claim_again(claim, known.claim, listing.secs)
+        return merge_claims(claim, known.claim, listing.secs)
 
     def follow_up(
         self,
-        listing: SitemapListing,
+        listing: ListedSitemap,
         url: str,
         claim: ListedPageClaim,
         known: KnownPage,
@@ -134,7 +133,7 @@ class ListedPages:
             change = policy.change_of(claim, known.fetch)
         return None if change is None else self._page(listing, url, claim, change)
 
-    async def revisits(self, listing: SitemapListing) -> AsyncIterator[FollowUp]:
+    async def revisits(self, listing: ListedSitemap) -> AsyncIterator[FollowUp]:
         """Yield the due pages of an unchanged sitemap."""
         if not self._revisits:
             return
@@ -147,7 +146,7 @@ class ListedPages:
                 if change:
                     yield self._page(listing, url, claim, change)
 
-    async def absent(self, listing: SitemapListing) -> AsyncIterator[FollowUp]:
+    async def absent(self, listing: ListedSitemap) -> AsyncIterator[FollowUp]:
         """Yield the fetched pages that a completely read sitemap no longer lists.
 
         Each is fetched once more: only its response can say that it is gone.
@@ -161,27 +160,22 @@ class ListedPages:
                 if self._revisits and fetch is not None and fetch.run != run:
                     yield self._page(listing, url, group[url], f"run {run}")
 
-    def _policy(self, listing: SitemapListing) -> RevisitPolicy:
+    def _policy(self, listing: ListedSitemap) -> RevisitPolicy:
         return RevisitPolicy(
             self._run, listing.secs, self._after_secs, listing.read_secs
         )
 
     async def _claims(
-        self, listing: SitemapListing, is_selected: Callable[[ListedPageClaim], bool]
+        self, listing: ListedSitemap, is_selected: Callable[[ListedPageClaim], bool]
     ) -> AsyncIterator[dict[str, ListedPageClaim]]:
-        group: dict[str, ListedPageClaim] = {}
-        async for url, text in self._store.entries(listing.key, _LISTED):
-            claim = _claim_of(text)
-            if is_selected(claim):
-                group[url] = claim
-            if len(group) == _BATCH_SIZE:
-                yield group
-                group = {}
-        if group:
-            yield group
+        async for batch in self._store.batches(listing.key, _LISTED):
+            claims = {url: _claim_of(text) for url, text in batch.items()}
+            selected = {url: x for url, x in claims.items() if is_selected(x)}
+            if selected:
+                yield selected
 
     def _page(
-        self, listing: SitemapListing, url: str, claim: ListedPageClaim, change: str
+        self, listing: ListedSitemap, url: str, claim: ListedPageClaim, change: str
     ) -> FollowUp:
         task = ListedPage(claim.rank, listing.secs, self._run, claim.lastmod)
         record = Record(url, Kind.PAGE, listing.depth + 1, listing.url, task=task)

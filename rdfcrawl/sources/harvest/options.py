@@ -1,4 +1,4 @@
-"""The settings of the harvesters, read and checked."""
+"""The settings of the harvesters."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import (
-    check_class,
-    check_method,
-    integer,
-    iter_classes,
-    one_of,
-)
+from rdfcrawl.core.options.table import OptionsTable, integer, one_of, path
+from rdfcrawl.core.options.values import check_class, check_method, iter_classes
 from rdfcrawl.frontier.queue.options import RevisitsBy
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
+
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.frontier.queue.options import CrawlOptions
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}").fullmatch
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+*-]+/[a-z0-9.+_-]+").fullmatch
@@ -36,63 +34,69 @@ class ObeyRobots(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HarvestOptions:
+class HarvestOptions(OptionsTable):
     """Settings of the harvesters."""
 
-    # number queued together while a sitemap or list is read
-    sitemap_entries: int = 10_000
-    # age from which a later run asks for what nothing dates
-    revisit_secs: int = 7 * 24 * 3600
+    sitemap_entries: int = integer("SITEMAP_ENTRIES", 10_000, 1, 50_000)
+    """entries of one sitemap, or resources of one list of ResourceSync, that are queued
+    together while it is read"""
+    revisit_secs: int = integer("REVISIT_SECS", 7 * 24 * 3600, 0)
+    """age in seconds (a week) from which a later run asks again for what nothing dates:
+    pages of sitemaps without `lastmod` and `changefreq`, pages that have failed in
+    three runs, dumps without validators and dates; 0 is in each run"""
     revisits: RevisitsBy = RevisitsBy.RUNS
-    # portals whose robots.txt is obeyed
-    ckan_robots: ObeyRobots = ObeyRobots.DISCOVERED
-    ckan_rows: int = 100  # datasets of one request
+    ckan_robots: ObeyRobots = one_of("CKAN_ROBOTS", "discovered", ObeyRobots)
+    """for which portals `robots.txt` counts when it forbids their API, as that of CKAN
+    does: for all, for those that you did not name yourself, for none"""
+    ckan_rows: int = integer("CKAN_ROWS", 100, 1, 1000)
+    """datasets asked for at once, to begin with"""
     # URL prefix of a portal -> API key; the prefix may be empty
     ckan_keys: tuple[tuple[str, str], ...] = ()
-    sparql_rows: int = 10_000  # statements of the first requests
-    warc_part_bytes: int = 64 * 1024 * 1024  # of a WARC file that are read together
+    sparql_rows: int = integer("SPARQL_ROWS", 10_000, 1, 1_000_000)
+    """statements asked for at once, to begin with; it is adapted to the limits of each
+    endpoint"""
+    warc_part_bytes: int = integer("WARC_PART_BYTES", 64 * 1024 * 1024, 1024, 2**32)
+    """of a WARC file that are read as one record of the frontier: so much is read again
+    after a crash"""
     # longest body of a document that a source has in it
     max_document_bytes: int = 64 * 1024 * 1024
     max_dump_bytes: int = 50 * 1024**3  # longest body of a dump that an archive has
     spool_bytes: int = 256 * 1024  # a longer one is written to a file
-    # folder for the files of ResourceSync; None keeps no files
-    files: Path | None = None
+    files: Path | None = path("RESOURCESYNC_FILES", None)
+    """folder for the files of all resources, as `<host>/<percent-encoded URI>`; unset,
+    RDF is read, other resources are described, and neither is kept as a file"""
     # the user's classes, by kind, own name or media type
     harvesters: Mapping[str, type] = field(default_factory=dict)
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
+    def of(
+        cls, settings: BaseSettings, crawl: CrawlOptions, fetch: FetchOptions
+    ) -> Self:
         """Read the settings, and the keys of portals in the environment.
 
         Raises:
             ConfigError: a value is out of range, or a key is malformed.
         """
-        files = settings.get("RESOURCESYNC_FILES")
-        return cls(
-            sitemap_entries=integer(settings, "SITEMAP_ENTRIES", 1, 50_000),
-            revisit_secs=integer(settings, "REVISIT_SECS", 0),
-            revisits=one_of(settings, "REVISITS", RevisitsBy),
-            ckan_robots=one_of(settings, "CKAN_ROBOTS", ObeyRobots),
-            ckan_rows=integer(settings, "CKAN_ROWS", 1, 1000),
-            ckan_keys=_keys("CKAN_API_KEY", os.environ.get("CKAN_API_KEY", "")),
-            sparql_rows=integer(settings, "SPARQL_ROWS", 1, 1_000_000),
-            warc_part_bytes=integer(settings, "WARC_PART_BYTES", 1024, 2**32),
-            max_document_bytes=integer(settings, "DOWNLOAD_MAXSIZE", 1),
-            max_dump_bytes=integer(settings, "DUMP_MAXSIZE", 1),
-            spool_bytes=integer(settings, "VISIT_SPOOL_BYTES", 1),
-            files=Path(str(files)).expanduser().absolute() if files else None,
-            harvesters=_harvesters(settings),
-        )
+        read = cls.read(settings)
+        read |= {
+            "revisits": crawl.work.revisits,
+            "ckan_keys": _keys("CKAN_API_KEY", os.environ.get("CKAN_API_KEY", "")),
+            "max_document_bytes": fetch.max_document_bytes,
+            "max_dump_bytes": fetch.max_dump_bytes,
+            "spool_bytes": fetch.spool_bytes,
+            "harvesters": harvester_classes(crawl.formats.harvesters),
+        }
+        return cls(**read)
 
 
-def _harvesters(settings: BaseSettings) -> dict[str, type]:
+def harvester_classes(paths: Mapping[str, object]) -> dict[str, type]:
     """Return the classes of `HARVESTERS`.
 
     Raises:
         ConfigError: a name is malformed, or a class cannot be imported.
     """
     found = {}
-    for name, where, harvester in iter_classes(settings, "HARVESTERS"):
+    for name, where, harvester in iter_classes("HARVESTERS", paths):
         if not (_NAME(name) or _MEDIA_TYPE(name)):
             raise ConfigError(
                 f"HARVESTERS: {name!r}: must be a kind of source, a name of your own in"

@@ -118,15 +118,7 @@ class PageFetches:
             merged = _added(last.get(url), fetch, status)
             sites.setdefault(site_of(url), {})[_key(url)] = encode(merged)
         for site, entries in sites.items():
-            await self._put(site, entries)
-
-    async def _put(self, site: str, entries: dict[str, str]) -> None:
-        if await self._store.size(site, _FETCHES) >= MAX_PAGES:
-            texts = await self._store.get_many(site, _FETCHES, entries)
-            pairs = zip(entries.items(), texts, strict=True)
-            entries = dict(entry for entry, text in pairs if text)
-        if entries:
-            await self._store.put(site, _FETCHES, entries)
+            await self._store.put_up_to(site, _FETCHES, entries, MAX_PAGES)
 
 
 def shortfall_of(document: Document) -> str:

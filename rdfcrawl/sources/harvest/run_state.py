@@ -44,7 +44,7 @@ class RunState:
         return f"{name} {self._run}"
 
     async def begin(self, source: str, tables: Iterable[str]) -> None:
-        """Clear the tables of other runs at the begin of this run."""
+        """Clear the tables of other runs at the start of this run."""
         own = str(self._run)
         await self._store.put(source, _RUNS, {own: ""})
         runs = {run async for run, _ in self._store.entries(source, _RUNS)} - {own}

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.sources.access import AccessScan
-from rdfcrawl.sources.paging import PagingScan
-from rdfcrawl.sources.sparql.services import ServiceScan
-
 if TYPE_CHECKING:
     from rdfcrawl.rdf.links.policy import LinkPolicy
+    from rdfcrawl.sources.access import AccessScan
+    from rdfcrawl.sources.paging import PagingScan
+    from rdfcrawl.sources.sparql.services import ServiceScan
 
 # Statements about data elsewhere contain one of these. The common prefix makes this
 # search three times as fast as separate ones.
@@ -38,16 +37,22 @@ class DocumentScan:
     @cached_property
     def accesses(self) -> AccessScan:
         """Statements about datasets."""
+        from rdfcrawl.sources.access import AccessScan
+
         return AccessScan()
 
     @cached_property
     def paging(self) -> PagingScan:
         """Statements about collections and pages."""
+        from rdfcrawl.sources.paging import PagingScan
+
         return PagingScan()
 
     @cached_property
     def services(self) -> ServiceScan:
         """Statements about SPARQL services."""
+        from rdfcrawl.sources.sparql.services import ServiceScan
+
         return ServiceScan()
 
     @property
@@ -55,7 +60,9 @@ class DocumentScan:
         """URLs of distributions, which are not ordinary links."""
         return self.accesses.urls if self.has_any else _NO_URLS
 
-    def links(self, chunk: bytes, found: set[bytes] | None = None) -> set[bytes]:
+    def links(
+        self, chunk: bytes, found: AbstractSet[bytes] | None = None
+    ) -> AbstractSet[bytes]:
         """Return the links in complete lines of canonical N-Quads; collect statements.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rdfcrawl.sources.harvest.listed_pages import KnownPage, SitemapListing
+from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedSitemap
 from rdfcrawl.sources.harvest.sitemap_parts import SitemapState
 from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.uri.parse import is_of_web
@@ -65,10 +65,10 @@ class SitemapReading:
 
     def listing(
         self, key: str = "", url: str = "", state: SitemapState | None = None
-    ) -> SitemapListing:
+    ) -> ListedSitemap:
         """Return the listing of the sitemap, or of another one by its stored state."""
         before = self.before if state is None else state
-        return SitemapListing(
+        return ListedSitemap(
             key=key or self.key,
             url=url or self.document.record.url,
             depth=self.document.record.depth,

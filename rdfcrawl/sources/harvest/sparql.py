@@ -278,7 +278,7 @@ class SparqlHarvester(Harvester):
             next_step(record, step, urgency=_URGENCIES[type(step)]) for step in steps
         )
 
-    # -- vanished endpoints ----------------------------------------
+    # -- vanished endpoints --------------------------------------------------------
 
     async def _doubts(self, record: Record, outcome: SparqlOutcome) -> list[SparqlPing]:
         """Return a task that tests whether an endpoint still exists.

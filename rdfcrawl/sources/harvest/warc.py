@@ -59,7 +59,7 @@ _content_range: Final = re.compile(
 class _Opened:
     """A part of a file, opened."""
 
-    file: BinaryIO  # at the begin of the part
+    file: BinaryIO  # at the start of the part
     offset: int  # of that byte in the file
     is_last: bool  # the file ends with the readable part
     seeks: bool = False  # the part may begin within a record
@@ -166,7 +166,7 @@ class WarcHarvester(Harvester):
             log=log,
             limits=CaptureLimits(self._most_bytes, options.spool_bytes, _MAX_RATIO),
             until_ms=until_ms,
-            is_wanted=self._is_wanted,
+            is_wanted=self._is_selected,
             new_file=self._spool.new_path,
             seeks=opened.seeks,
             end=opened.end,
@@ -178,7 +178,7 @@ class WarcHarvester(Harvester):
         is_dump = kind_of(url) is Kind.DUMP
         return options.max_dump_bytes if is_dump else options.max_document_bytes
 
-    def _is_wanted(self, capture: WarcCapture, head: bytes) -> bool:
+    def _is_selected(self, capture: WarcCapture, head: bytes) -> bool:
         """Return whether a capture is in scope, and has a readable format."""
         if capture.status in REDIRECTS and not _target_of(capture):
             return False
@@ -270,11 +270,11 @@ def _document_of(capture: WarcCapture, document: Document) -> Document:
             body=body if isinstance(body, bytes) else None,
             path=None if isinstance(body, bytes) else body,
             n_bytes=capture.n_bytes,
+            is_partial=bool(faults) and not is_gone,
             started_ms=capture.at_ms,
             ended_ms=capture.at_ms,
         ),
         is_followed=False,
-        is_partial=bool(faults) and not is_gone,
         is_deleted=is_gone,
         is_read=is_gone,
         faults=faults,

@@ -1,7 +1,7 @@
 """Describe resources and documents of a source as RDF.
 
-The terms are those of DCAT, Dublin Core, SPDX and PROV; others keep their names in the
-namespace of ResourceSync, and links their registered relations.
+The terms are of DCAT, Dublin Core, SPDX and PROV; other attributes keep their names in
+the namespace of ResourceSync, and links their registered relations.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch
 def describe(
     version: StatedResource, *, entry: ResourceEntry | None = None
 ) -> Iterator[str]:
-    """Yield the description of a resource and its entry's links: unchecked N-Quads.
+    """Yield the description of a resource and its links: unchecked N-Quads.
 
     A tombstone has the time of the deletion.
     """
@@ -71,7 +71,7 @@ def describe(
 
 
 def describe_document(heading: DocumentHeading) -> Iterator[str]:
-    """Yield the description of a document: lines of N-Quads, to be checked."""
+    """Yield the description of a document: unchecked N-Quads."""
     subject = terms.iri(heading.url)
     facts = heading.facts
     if facts.capability is not None:

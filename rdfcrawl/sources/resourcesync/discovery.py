@@ -2,7 +2,7 @@
 
 Source: ANSI/NISO Z39.99-2017, section "Discovery": the well-known URI names a source
 description, links of pages and headers a capability list, robots.txt a resource list;
-section "Navigation": `up` and `index` of any document lead to the one above it.
+section "Navigation": `up` and `index` of a document lead to the document above it.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def of_site(url: str) -> DocumentCandidate:
 def of_sitemaps(urls: Iterable[str], *, base: str) -> list[DocumentCandidate]:
     """Return the targets of the `Sitemap` lines of a robots.txt, in its order.
 
-    Only a document whose heading has a capability is one of ResourceSync; the others
+    Documents with a capability in their heading are of ResourceSync; the others
     are plain sitemaps. `base` is the URL of the robots.txt.
     """
     return _candidates(urls, base, SyncCapability.RESOURCE_LIST)
 
 
 def of_header(value: str, *, base: str) -> list[DocumentCandidate]:
-    """Return the targets of a header `Link` of the response from `base`."""
+    """Return the targets of a `Link` header of the response from `base`."""
     urls = (
         link.url
         for link in parse_link_header(value, base=base)
@@ -70,7 +70,7 @@ def of_header(value: str, *, base: str) -> list[DocumentCandidate]:
 def of_page(page: ParsedPage) -> list[DocumentCandidate]:
     """Return the targets of the `link` elements in the head of a page."""
     urls: list[str] = []
-    with suppress(SourceFault):  # a page that cannot be read names nothing
+    with suppress(SourceFault):  # an unreadable page has no links
         for node in page.head_tree.css("head link[rel][href]"):
             relations = (node.attributes.get("rel") or "").lower().split()
             if RELATION in relations:
@@ -80,10 +80,10 @@ def of_page(page: ParsedPage) -> list[DocumentCandidate]:
 
 
 def of_heading(heading: DocumentHeading) -> list[DocumentCandidate]:
-    """Return the documents above one, nearest first.
+    """Return the documents above a document, nearest first.
 
     `index` leads to the index that a document is part of; `up` to the capability list,
-    or from that to the source description; drafts called it `resourcesync`.
+    or from there to the source description. Drafts used `resourcesync`.
     """
     capability = heading.facts.capability
     above = SyncCapability.CAPABILITY_LIST

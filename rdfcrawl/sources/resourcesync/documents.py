@@ -1,4 +1,4 @@
-"""Read every document of ResourceSync as a stream: its heading, then its entries.
+"""Read documents of ResourceSync as streams: the heading, then the entries.
 
 Source: ANSI/NISO Z39.99-2017, sections "Sitemap Document Formats", "Describing the
 Source" to "Change Dump Manifest", and tables 2 to 4; the documents of ResourceSync
@@ -39,29 +39,29 @@ _STRUCTURE: Final = ElementStructure(
 )
 
 
-# Of a document, not compressed. The sitemap protocol says 50 MiB and 50,000 entries; a
-# source with a million resources need not have an index.
+# Of a document, uncompressed. The sitemap protocol allows 50 MiB and 50,000 entries,
+# but a source with a million resources need not have an index.
 MAX_BYTES: Final = 2 * 2**30
 MAX_ENTRIES: Final = 10_000_000
-MAX_LINKS: Final = 100  # `rs:ln` of one entry, or of the document itself
-MAX_VALUE_CHARS: Final = 8192  # of one attribute or text; a longer one is left out
+MAX_LINKS: Final = 100  # `rs:ln` of one entry, or of the document
+MAX_VALUE_CHARS: Final = 8192  # of one attribute or text; longer ones are skipped
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceFacts:
-    """The attributes of an `rs:md` or `rs:ln`, as written, with white space collapsed.
+    """The attributes of an `rs:md` or `rs:ln`, with white space collapsed.
 
-    Those of `rs:ln` are without `href` and `rel`.
+    For `rs:ln`, without `href` and `rel`.
     """
 
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
-        """Return an attribute such as `capability` or `encoding`; or empty."""
+        """Return an attribute such as `capability` or `encoding`, or ""."""
         return self.attributes.get(name, "")
 
     def time(self, name: str) -> str:
-        """Return a time such as `at` or `datetime`; empty if no W3C datetime."""
+        """Return a time such as `at` or `datetime`; empty if not a W3C datetime."""
         text = self.attributes.get(name, "")
         return text if text and is_datetime(text) else ""
 
@@ -109,7 +109,7 @@ class RsLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentHeading:
-    """The metadata of a document; entries of an index are documents like it."""
+    """The metadata of a document; entries of an index are documents too."""
 
     url: str
     is_index: bool = False
@@ -122,8 +122,8 @@ class ResourceEntry:
     """A `url` or `sitemap` of a document."""
 
     index: int  # place in the document, from 0; entries without location count
-    loc: str  # as written; so is `lastmod`, or empty
-    uri: str  # the same, resolved, as browsers write it
+    loc: str  # unparsed, like `lastmod`
+    uri: str  # `loc`, resolved and normalized like in browsers
     lastmod: str = ""
     facts: ResourceFacts = ResourceFacts()
     links: tuple[RsLink, ...] = ()
@@ -136,22 +136,22 @@ def linked(links: tuple[RsLink, ...], rel: str) -> list[RsLink]:
 
 
 class DocumentEntries:
-    """The entries of a document, once, in order; bad ones are logged and left out.
+    """The entries of a document, once, in order; bad ones are logged and skipped.
 
     Args:
-        source: the document, not compressed.
+        source: the document, uncompressed.
         url: of the document, after redirects.
-        log: takes the faults. `BAD_ANSWER`: no such document, or an attribute of a
-            wrong type; `BAD_URI`: an entry without a usable location is left out;
+        log: receives the faults. `BAD_ANSWER`: another document, or an attribute of a
+            wrong type; `BAD_URI`: an entry without a usable location is skipped;
             `TOO_MANY_ENTRIES`; those of `markup.iter_events`.
         skip: entries at the beginning to skip unread.
 
     Attributes:
-        heading: of the document. Metadata before the first entry is there at once;
-            metadata after it at the end of the iteration.
+        heading: of the document. Metadata before the first entry is available
+            immediately; metadata after it at the end of the iteration.
         n_read: entries passed so far, including skipped ones.
         is_document: a document of ResourceSync, or a sitemap.
-        is_complete: the document was read to its end and no limit was reached.
+        is_complete: the document was read completely and no limit was reached.
     """
 
     def __init__(  # keywords with defaults
@@ -202,13 +202,13 @@ class DocumentEntries:
         if not isinstance(root, OpeningTag):
             return
         if root.local.lower() not in _ROOTS:
-            detail = f"no ResourceSync document: its root is {root.name[:80]}"
+            detail = f"not a ResourceSync document: its root is {root.name[:80]}"
             self._log.note(Reason.BAD_ANSWER, detail)
             return
         self.is_document = True
         is_index = root.local.lower() == "sitemapindex"
         self.heading = replace(self.heading, is_index=is_index)
-        own = _Own(root)
+        own = _Vocabulary(root)
         for item in items:
             if isinstance(item, OpeningTag):  # another root
                 break
@@ -220,8 +220,8 @@ class DocumentEntries:
                 self._log.note(Reason.TOO_MANY_ENTRIES, f"more than {MAX_ENTRIES}")
                 return
             self.n_read += 1
-            # What is cut off may say that the resource is deleted.
-            if self.n_read > self._skip and item.is_whole:
+            # A truncated entry may be a deletion.
+            if self.n_read > self._skip and item.is_complete:
                 entry = self._entry(item, own)
                 if entry is not None:
                     yield entry
@@ -236,7 +236,7 @@ class DocumentEntries:
             if link is not None:
                 self.heading = replace(heading, links=(*heading.links, link))
 
-    def _entry(self, item: Element, own: _Own) -> ResourceEntry | None:
+    def _entry(self, item: Element, own: _Vocabulary) -> ResourceEntry | None:
         texts: dict[str, str] = {}
         facts: ResourceFacts | None = None
         links: list[RsLink] = []
@@ -267,11 +267,11 @@ class DocumentEntries:
         )
 
     def _resolved(self, text: str, what: str) -> str:
-        """Return a URL, resolved; if invalid, log a fault and return an empty text."""
+        """Return a resolved URL; if invalid, log a fault and return an empty string."""
         detail = f"no {what}" if not text else f"a {what} that is too long"
         if text and len(text) <= MAX_VALUE_CHARS:
             try:
-                if _IS_PLAIN(text):  # the same, sooner
+                if _IS_PLAIN(text):  # fast path
                     return requestable(text, max_chars=len(text))
                 return parse_uri(text, self.heading.url)
             except BadUri as error:
@@ -280,12 +280,12 @@ class DocumentEntries:
         return ""
 
     def _facts(
-        self, start: Element, *, but: frozenset[str] = frozenset()
+        self, start: Element, *, skip: frozenset[str] = frozenset()
     ) -> ResourceFacts:
         attributes = {
             name: " ".join(value.split())
             for name, value in start.attributes.items()
-            if name not in but
+            if name not in skip
             and not name.startswith("xmlns")
             and len(value) < MAX_VALUE_CHARS
         }
@@ -300,11 +300,11 @@ class DocumentEntries:
         url = self._resolved(href if rel else "", "rs:ln")
         if not url:
             return None
-        facts = self._facts(start, but=frozenset({"rel", "href"}))
+        facts = self._facts(start, skip=frozenset({"rel", "href"}))
         return RsLink(rel, href, url, facts)
 
 
-class _Own:
+class _Vocabulary:
     """Filter of elements of the two vocabularies."""
 
     def __init__(self, root: OpeningTag) -> None:

@@ -1,4 +1,4 @@
-"""Read parts of dumps: ZIP archives of resources, or of changes, with a manifest.
+"""Read parts of dumps: ZIP archives of resources or changes, with a manifest.
 
 Source: ANSI/NISO Z39.99-2017, sections "Packaging Resources" and "Packaging Changes".
 """
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.resourcesync.versions import StatedVersion
 
 MANIFEST: Final = "manifest.xml"
-SHORT_BYTES: Final = 2**20  # of a resource that is held in memory
-_SCRATCH_BYTES: Final = 64 * 2**20  # where no other scratch is given
+SHORT_BYTES: Final = 2**20  # of a resource in memory
+_SCRATCH_BYTES: Final = 64 * 2**20  # default scratch space
 _BATCH: Final = 500
 _MANIFESTS: Final = {
     SyncCapability.RESOURCE_DUMP_MANIFEST: SyncCapability.RESOURCE_DUMP,
@@ -61,17 +61,17 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
 ) -> Iterator[Step]:
     """Yield the steps of one part of a dump, in the order of its manifest.
 
-    The bytes of a resource come out after they were read once and verified against the
-    manifest. A missing or different one becomes a `FollowStep`: the resource itself is
-    requested. Resources that the mirror has are not unpacked. A `RunPart` comes last,
-    if the manifest was complete.
+    The bytes of a resource are yielded after they were read once and verified against
+    the manifest. A missing or different resource becomes a `FollowStep`, which requests
+    the resource itself. Resources in the mirror are not unpacked. A `RunPart` comes
+    last, if the manifest was complete.
 
-    The task is `UNPACK`; whoever fetched the archive from `url` checks the fixity in
-    it. `scratch` is to store an archive that is a mere stream; unset, a little memory.
+    The task is `UNPACK`; the caller that fetched the archive from `url` checks its
+    fixity. `scratch` stores an archive that cannot be reopened; unset, a little memory.
     `manifest` is a copy from elsewhere (`task.manifest`), used if the archive has none.
-    `state`, `lookup` and `policy` are as for `plan.follow`. `log` takes `BAD_FIXITY`;
-    `INCOMPLETE`: a member is missing; `BAD_ANSWER`: no manifest, or one of something
-    else; and the faults of `DocumentEntries` and of the unpacker.
+    `state`, `lookup` and `policy` are the same as for `plan.follow`. `log` receives
+    `BAD_FIXITY`; `INCOMPLETE`: a member is missing; `BAD_ANSWER`: no manifest, or
+    another document; and the faults of `DocumentEntries` and of the unpacker.
 
     Raises:
         OSError: the source cannot be read.
@@ -105,12 +105,12 @@ class _Unpacking(ResourceSteps):
         if not self._reading.is_document:
             return
         if kind is None or (expected is not None and kind is not expected):
-            said = heading.facts.text("capability")[:80]
-            detail = f"a manifest of a {expected or 'dump'}: {said!r}"
+            stated = heading.facts.text("capability")[:80]
+            detail = f"a manifest of a {expected or 'dump'}: {stated!r}"
             self._log.note(Reason.BAD_ANSWER, detail)
             return
         versions: SnapshotReader | ChangeReader
-        at_us = self._belief.begin(heading.facts.time("at"))
+        at_us = self._times.begin(heading.facts.time("at"))
         if at_us is None:
             at_us = self._task.as_of_us
         if kind is SyncCapability.CHANGE_DUMP:
@@ -127,7 +127,7 @@ class _Unpacking(ResourceSteps):
 
     def _part(self, at_us: int | None, latest_us: int | None) -> RunPart:
         task, until = self._task, self._reading.heading.facts.time("until")
-        closed_us = self._belief.begin(until) if until else task.seen_us
+        closed_us = self._times.begin(until) if until else task.seen_us
         return RunPart(
             source=task.source,
             run=task.run,
@@ -140,7 +140,7 @@ class _Unpacking(ResourceSteps):
 
 
 class _Archive:
-    """The members of a ZIP by name; names are data, never paths to open."""
+    """The members of a ZIP by name; names are never used as paths."""
 
     def __init__(
         self, blob: SeekableBytes, limits: UnpackLimits, log: FaultLog
@@ -156,7 +156,7 @@ class _Archive:
             self._note(fault)
 
     def manifest(self) -> ByteSource | None:
-        """Return the manifest at the top, or in the only folder at the top."""
+        """Return the manifest in the root, or in the only folder of the root."""
         member = self._members.get(MANIFEST)
         if member is None:
             tops = {name.partition("/")[0] for name in self._members}
@@ -192,7 +192,7 @@ class _Archive:
             return None
 
     def read(self, member: Member, verifier: FixityVerifier) -> ByteSource:
-        """Return the bytes of a member, after all went through the verifier."""
+        """Return the bytes of a member after their verification."""
         held: bytearray | None = bytearray()
         for piece in member.pieces(member.layer):
             verifier.update(piece)

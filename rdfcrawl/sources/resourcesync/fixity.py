@@ -1,7 +1,7 @@
-"""Verify bytes by the length and digests that a source states.
+"""Verify bytes by their stated length and digests.
 
-Source: ANSI/NISO Z39.99-2017, table 3 (`hash`, `length`); the form of a digest is that
-of Atom Link Extensions (draft-snell-atompub-link-extensions): name, colon, hex.
+Source: ANSI/NISO Z39.99-2017, table 3 (`hash`, `length`); digests have the form of Atom
+Link Extensions (draft-snell-atompub-link-extensions): name, colon, hex.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEX = re.compile(r"[0-9a-fA-F]+").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class ExpectedBytes:
-    """Digests of a resource, by algorithm as in hashlib, and a length if stated."""
+    """Digests of a resource, by their hashlib names, and a length if stated."""
 
     digests: tuple[tuple[str, bytes], ...] = ()
     length: int | None = None
@@ -64,9 +64,9 @@ class ExpectedBytes:
 def parse_hashes(text: str) -> tuple[tuple[tuple[str, bytes], ...], list[str]]:
     """Return the digests of an attribute `hash`, and its invalid parts.
 
-    Digests in base64 are read as well, as in early versions of the standard. Unknown
-    algorithms are ignored: the standard allows others to be added. If an algorithm has
-    two different digests, the second is reported as invalid.
+    Digests in base64 are also accepted, for early versions of the standard. Unknown
+    algorithms are ignored: the standard is open to others. If an algorithm has two
+    different digests, the second is reported as invalid.
 
     >>> digests, wrong = parse_hashes("md5:00 crc32:1")
     >>> digests, wrong
@@ -97,7 +97,7 @@ def _digest(value: str, n_bytes: int) -> bytes | None:
 
 
 class FixityVerifier:
-    """Verifier of the bytes of one resource as they pass by; `n_bytes` came so far."""
+    """Verifier of a stream of bytes; `n_bytes` were verified so far."""
 
     def __init__(self, fixity: ExpectedBytes) -> None:
         self._fixity = fixity
@@ -108,7 +108,7 @@ class FixityVerifier:
         self.n_bytes = 0
 
     def update(self, data: bytes | memoryview) -> None:
-        """Take the next bytes; more than stated are the fault `BAD_FIXITY`."""
+        """Process the next bytes; raises `BAD_FIXITY` if there are too many."""
         self.n_bytes += len(data)
         length = self._fixity.length
         if length is not None and self.n_bytes > length:
@@ -119,7 +119,7 @@ class FixityVerifier:
             running.update(data)
 
     def finish(self) -> None:
-        """Check length and digests at the end of all bytes; may raise `BAD_FIXITY`."""
+        """Check length and digests at the end; may raise `BAD_FIXITY`."""
         length = self._fixity.length
         if length is not None and self.n_bytes != length:
             detail = f"{counted(self.n_bytes, 'byte')}, not the stated {length}"

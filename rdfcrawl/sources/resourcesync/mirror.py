@@ -1,7 +1,7 @@
-"""Compare versions of resources with the state of the mirror, and decide what to do.
+"""Compare versions of resources with the state of the mirror.
 
-All state is plain values, kept in a store between pages and crawls. Versions that come
-twice, or late, change nothing.
+All state is plain values, kept in a store between pages and crawls. Repeated or late
+versions change nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
 class MirrorState:
     """State of a set of resources."""
 
-    url: str = ""  # of its capability list, or of the list that stands for one
-    at_us: int | None = None  # when the source began the snapshot of the baseline
-    seen_us: int | None = None  # latest change that was applied, or `at_us`
-    # end of the latest change list that was read to its end and takes no more changes
+    url: str = ""  # of its capability list, or of the list in its place
+    at_us: int | None = None  # start of the baseline snapshot
+    seen_us: int | None = None  # latest applied change, or `at_us`
+    # end of the latest complete and closed change list
     closed_us: int | None = None
-    has_baseline: bool = False  # all of it was read once
+    has_baseline: bool = False  # it was read completely once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class KnownResource:
     # time of this state, by the source's clock; None: unknown
     as_of_us: int | None = None
     modified_us: int | None = None  # its last modification, by the source
-    hashes: str = ""  # of its bytes, as `ExpectedBytes.text`
+    hashes: str = ""  # of its bytes, in the form of `ExpectedBytes.text`
     length: int | None = None
     is_gone: bool = False
     run: str = ""  # last audit that listed it
@@ -46,21 +46,21 @@ class KnownResource:
 
 
 Lookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, KnownResource]]
-"""Gives what is known of resources; one that is not known is not in it."""
+"""Looks up the known resources among some URIs."""
 
 
 def nothing(uris: Sequence[str]) -> Mapping[str, KnownResource]:
-    """Return no states: the lookup of an empty mirror."""
+    """Return no resources: the lookup of an empty mirror."""
     del uris
     return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedResource:
-    """A version of a resource, as its source describes it."""
+    """A version of a resource, described by its source."""
 
     uri: str
-    change: ResourceChange = ResourceChange.UPDATED  # that led to it
+    change: ResourceChange = ResourceChange.UPDATED  # leading to this version
     as_of_us: int | None = None  # time of the change, or of the snapshot
     modified_us: int | None = None
     fixity: ExpectedBytes = ExpectedBytes()  # noqa: RUF009  frozen, and empty
@@ -70,7 +70,7 @@ class StatedResource:
     run: str = ""  # audit that listed it, or empty
 
     def known(self) -> KnownResource:
-        """Return the state of the resource once the mirror has this version."""
+        """Return the state of the resource with this version."""
         return KnownResource(
             as_of_us=self.as_of_us,
             modified_us=self.modified_us,
@@ -82,7 +82,7 @@ class StatedResource:
 
 
 class VersionAction(StrEnum):
-    """What to do with a version."""
+    """Action for a version."""
 
     FETCH = "fetch"
     DELETE = "delete"
@@ -91,10 +91,9 @@ class VersionAction(StrEnum):
 
 
 def decide(version: StatedResource, known: KnownResource | None) -> VersionAction:
-    """Return what to do with a version, given the state in the mirror.
+    """Return the action for a version, given the state in the mirror.
 
-    A later version is never undone by an earlier one that comes late, nor by the same
-    one that comes again.
+    A later version is never undone by a late earlier one, nor by the same one repeated.
     """
     is_deleted = version.change is ResourceChange.DELETED
     if known is None:
@@ -115,10 +114,10 @@ def is_settled(
     *,
     wanted_us: int | None = None,
 ) -> bool:
-    """Return whether a resource no longer needs a request when its turn comes.
+    """Return whether a queued resource no longer needs a request.
 
-    `wanted_us` is the latest `as_of_us` that was ever queued. Of several changes only
-    the last can be fetched: the bytes are not those of the earlier ones.
+    `wanted_us` is the latest `as_of_us` ever queued. Only the last of several changes
+    can be fetched: the bytes of earlier ones are gone.
     """
     as_of_us = version.as_of_us
     if wanted_us is not None and as_of_us is not None and wanted_us > as_of_us:
@@ -136,7 +135,7 @@ def _is_same(version: StatedResource, known: KnownResource) -> bool:
 
 
 def version_of(task: SyncTask, url: str) -> StatedResource:
-    """Return the version that a task requests; `url` is that of its record."""
+    """Return the version requested by a task; `url` is of its record."""
     return StatedResource(
         uri=task.uri or url,
         change=task.change or ResourceChange.UPDATED,
@@ -151,11 +150,11 @@ def version_of(task: SyncTask, url: str) -> StatedResource:
 
 
 def next_attempt(task: SyncTask, url: str) -> tuple[str, SyncTask] | None:
-    """Return URL and task of the next attempt after a failed one; None if none is left.
+    """Return URL and task of the next attempt after a failure; None if none is left.
 
-    After a patch that does not fit, or a mirror that fails or gives other bytes than
-    stated, the next mirror is tried, and at last the resource itself. `url` is that of
-    the record of the task, which is `GET` or `PATCH`.
+    After a patch that does not apply, or a mirror that fails or has other bytes, the
+    next mirror is tried, and finally the resource itself. `url` is of the record of the
+    task, which is `GET` or `PATCH`.
     """
     if not task.others:
         return None

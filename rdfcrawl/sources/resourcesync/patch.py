@@ -17,7 +17,7 @@ from rdfcrawl.core.extras import install_hint
 from rdfcrawl.rdf.nesting import refuse_constant
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, check_bytes
 
-# RFC 6902 section 6, and what the standard's own example says.
+# RFC 6902 section 6, and the example in the standard.
 JSON_PATCH_TYPES: Final = frozenset(
     {"application/json-patch+json", "application/json-patch"}
 )
@@ -25,8 +25,8 @@ JSON_PATCH_TYPES: Final = frozenset(
 
 MAX_BYTES: Final = 16 * 2**20  # of a patch, of its input and of its output, each
 MAX_OPERATIONS: Final = 10_000
-# Values that operations copy and compare, over all of them: one that copies a document
-# into itself doubles it each time.
+# Total number of values copied and compared by operations: an operation that copies a
+# document into itself doubles it.
 MAX_COPIED: Final = 1_000_000
 MAX_DEPTH: Final = 200  # of nested arrays and objects
 
@@ -38,7 +38,7 @@ def why_unsupported(media_type: str) -> str:
     ''
     """
     if not media_type:
-        return "of no media type"
+        return "without media type"
     if media_type.partition(";")[0].strip().lower() not in JSON_PATCH_TYPES:
         return media_type[:80]
     return "" if _has_library() else f"{media_type}: {install_hint('json-patch')}"
@@ -56,15 +56,15 @@ def apply_patch(
     media_type: str,
     fixity: ExpectedBytes = ExpectedBytes(),  # noqa: B008  frozen, and empty
 ) -> bytes:
-    """Return the bytes of a resource after a patch; `fixity` is of these.
+    """Return the bytes of a resource after a patch; `fixity` applies to them.
 
     The JSON keeps its indent, separators, escapes and end, so that the digest of the
-    new bytes can be right.
+    new bytes can match.
 
     Raises:
         SourceFault: `UNSUPPORTED_PATCH` for another kind of patch; `TOO_LARGE`;
-            `BAD_ANSWER` if the patch is invalid or does not fit; `BAD_FIXITY` if the
-            result differs. Then the whole resource is requested.
+            `BAD_ANSWER` if the patch is invalid or does not apply; `BAD_FIXITY` if the
+            result differs. Then the full resource is requested.
     """
     if detail := why_unsupported(media_type):
         raise SourceFault(Reason.UNSUPPORTED_PATCH, detail)
@@ -79,10 +79,10 @@ def apply_patch(
 
 
 def _patched(data: bytes, patch: bytes) -> bytes:
-    text, document = _read(data, "what is patched")
+    text, document = _read(data, "resource")
     _, operations = _read(patch, "patch")
     if not isinstance(operations, list):
-        raise SourceFault(Reason.BAD_ANSWER, "patch: no list of operations")
+        raise SourceFault(Reason.BAD_ANSWER, "patch: not a list of operations")
     if len(operations) > MAX_OPERATIONS:
         detail = f"patch: over {MAX_OPERATIONS} operations"
         raise SourceFault(Reason.TOO_LARGE, detail)
@@ -117,14 +117,14 @@ def _applied(document: Any, operations: list[Any]) -> Any:
             document = JsonPatch([operation]).apply(document, in_place=True)
         except (SourceFault, RecursionError, MemoryError):
             raise
-        except Exception as error:  # the library's own, and what Python makes of it
+        except Exception as error:  # of the library, and of Python
             detail = f"{where}: {type(error).__name__}: {error}"
             raise SourceFault(Reason.BAD_ANSWER, detail) from error
     return document
 
 
 def _n_copied(document: Any, operation: dict[str, Any], n: int) -> int:
-    """Return how many values an operation copies or compares; at most `n`."""
+    """Return the number of values copied or compared by an operation; at most `n`."""
     if operation.get("op") in {"copy", "move"}:
         path = operation["from"]
     elif operation.get("op") == "test":
@@ -135,7 +135,7 @@ def _n_copied(document: Any, operation: dict[str, Any], n: int) -> int:
 
 
 def _check_booleans(document: Any, operation: dict[str, Any]) -> None:
-    """Fail a test that would only pass since Python has `True == 1`."""
+    """Fail a test that would only pass because `True == 1` in Python."""
     if operation.get("op") != "test" or "value" not in operation:
         return
     found = _value_at(document, operation["path"])
@@ -196,7 +196,7 @@ class _Style:
 
 
 def _style_of(text: str, value: Any) -> _Style:
-    """Return the style of a document; the compact one if no other fits."""
+    """Return the style of a document; the compact style by default."""
     end = text[len(text.rstrip()) :]
     lines = text.strip().split("\n", 2)
     indent: int | str | None = None

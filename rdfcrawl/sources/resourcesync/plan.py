@@ -1,4 +1,4 @@
-"""Plan what follows from one document of a source: requests, tombstones and state.
+"""Plan the steps after one document of a source: requests, tombstones and state.
 
 Source: ANSI/NISO Z39.99-2017, sections "Synchronization Processes", "Describing
 Changes" and "Linking to Related Resources".
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _LISTS: Final = frozenset({SyncCapability.RESOURCE_LIST, SyncCapability.CHANGE_LIST})
 _DUMPS: Final = frozenset({SyncCapability.RESOURCE_DUMP, SyncCapability.CHANGE_DUMP})
 _MAX_GROWTH: Final = 10  # of a page
-_BATCH: Final = 500  # resources that are looked up together
+_BATCH: Final = 500  # resources per lookup
 
 
 def follow(  # keywords with defaults
@@ -60,18 +60,17 @@ def follow(  # keywords with defaults
     policy: SyncPolicy = DEFAULT_POLICY,
     charset: str = "",
 ) -> Iterator[Step]:
-    """Yield the steps that follow from an uncompressed document of ResourceSync.
+    """Yield the steps for an uncompressed document of ResourceSync.
 
     The same input gives the same steps. A `RunPart` comes last, and only if the
-    document was complete and as expected: the next run reads a cut document again. The
-    source is opened twice if it changed while it was read in pages. The task is `READ`;
-    `state` is that of the set of resources (`SyncTask.source`), `lookup` that of
-    resources in the mirror.
+    document was complete and expected: the next run repeats a truncated document. The
+    source is opened twice if it changed between two pages. The task is `READ`; `state`
+    is of the set of resources (`SyncTask.source`), `lookup` of resources in the mirror.
 
-    `log` takes `BAD_ANSWER`: another document than expected; `CROSS_SITE`: outside of
-    the source's scope; `TOO_DEEP`: documents that lead to one another;
-    `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing since the last time;
-    `UNSUPPORTED_PATCH`; and the faults of `DocumentEntries`.
+    `log` receives `BAD_ANSWER`: another document than expected; `CROSS_SITE`: outside
+    of the source's scope; `TOO_DEEP`: circular documents; `TOO_MANY_ENTRIES`;
+    `INCOMPLETE`: changes are missing since the last run; `UNSUPPORTED_PATCH`; and the
+    faults of `DocumentEntries`.
     """
     source = ByteSource.of(source)
 
@@ -81,17 +80,17 @@ def follow(  # keywords with defaults
     reading = read(task.cursor)
     version = _version(reading.heading)
     if task.cursor and version != task.version and source.can_reopen:
-        reading = read(0)  # another list by now
+        reading = read(0)  # the list was replaced
         task = replace(task, cursor=0, seen_us=None, has_datetime=False)
     following = _Following(reading, task, state, lookup, policy, log)
     yield from following.steps()
 
 
 def fallback(task: SyncTask) -> SyncTask | None:
-    """Return the task for the capability list when a document failed for good.
+    """Return the task for the capability list after a document has finally failed.
 
-    The task is for the record of `MirrorState.url`, and reaches the source by another
-    way; None if no other is left.
+    The task is for the record of `MirrorState.url`, and reads the source by another
+    capability; None if no other is left.
     """
     ways = SNAPSHOTS if task.mode in {SyncMode.BASELINE, SyncMode.AUDIT} else CHANGES
     failed = task.expected
@@ -101,7 +100,7 @@ def fallback(task: SyncTask) -> SyncTask | None:
     if set(without) >= {way.value for way in ways}:
         return None
     run = f"{task.run}-"
-    # What was taken by the way that failed may be gone where this one begins.
+    # Resources read before the failure may have been deleted meanwhile.
     mode = SyncMode.AUDIT if task.mode is SyncMode.BASELINE else task.mode
     return SyncTask(
         mode=mode, source=task.source, site=task.site, run=run, without=without
@@ -109,7 +108,7 @@ def fallback(task: SyncTask) -> SyncTask | None:
 
 
 class _Following(ResourceSteps):
-    """One document being read."""
+    """The reading of one document."""
 
     def steps(self) -> Iterator[Step]:
         heading, task = self._reading.heading, self._task
@@ -117,7 +116,7 @@ class _Following(ResourceSteps):
         if not self._reading.is_document:
             return
         if found is None and not heading.facts.text("capability"):
-            # A plain sitemap is the simplest list of resources.
+            # A plain sitemap is a simple list of resources.
             found = task.expected or SyncCapability.RESOURCE_LIST
         if found is None or (task.expected is not None and found != task.expected):
             wanted = task.expected or "of ResourceSync"
@@ -125,7 +124,7 @@ class _Following(ResourceSteps):
             self._log.note(Reason.BAD_ANSWER, detail)
             return
         if task.depth > self._policy.depth:
-            detail = f"documents that lead to one another: {heading.url[:200]}"
+            detail = f"circular documents: {heading.url[:200]}"
             self._log.note(Reason.TOO_DEEP, detail)
             return
         if heading.is_index and found is SyncCapability.CAPABILITY_LIST:
@@ -139,16 +138,20 @@ class _Following(ResourceSteps):
             yield from self._capability_list()
         elif found in _LISTS or found in _DUMPS:
             yield from self._set_of_resources(found)
-        else:  # manifests are read with their dumps, archives tell of the past
-            detail = f"{found.value} says nothing of what there is now"
+        else:  # manifests are read with their dumps; archives are outdated
+            detail = f"{found.value} does not describe the current resources"
             self._log.note(Reason.UNSUPPORTED_FORMAT, detail)
 
     # -- documents that lead to lists ----------------------------------------------
 
     def _description(self) -> Iterator[Step]:
         for entry in islice(self._reading, self._policy.children):
-            said = entry.facts.text("capability")
-            if said in {"", SyncCapability.CAPABILITY_LIST, SyncCapability.DESCRIPTION}:
+            stated = entry.facts.text("capability")
+            if stated in {
+                "",
+                SyncCapability.CAPABILITY_LIST,
+                SyncCapability.DESCRIPTION,
+            }:
                 depth, expected = self._task.depth + 1, entry.facts.capability
                 task = replace(self._task, depth=depth, expected=expected)
                 yield from self._follow(entry.uri, task)
@@ -191,7 +194,7 @@ class _Following(ResourceSteps):
                     SyncMode.CHANGES if offers_any(policy.changes) else SyncMode.AUDIT
                 )
             elif offers_any(policy.changes) and not offers_any(policy.snapshots):
-                mode = SyncMode.CHANGES  # all that there is to know of this source
+                mode = SyncMode.CHANGES  # this source has no snapshots
         if mode is SyncMode.CHANGES:
             return mode, policy.changes
         if mode is SyncMode.AUDIT:  # a list is enough to compare
@@ -205,8 +208,8 @@ class _Following(ResourceSteps):
         is_changes = found in CHANGES
         if not task.source:  # found without a capability list
             mode = SyncMode.CHANGES if is_changes else SyncMode.BASELINE
-            is_again = self._state.has_baseline or task.mode is SyncMode.AUDIT
-            if is_again and not is_changes:
+            is_repeated = self._state.has_baseline or task.mode is SyncMode.AUDIT
+            if is_repeated and not is_changes:
                 mode = SyncMode.AUDIT
             source = source_id(url)
             run = task.run or _run_id(source, mode, self._state)
@@ -226,16 +229,16 @@ class _Following(ResourceSteps):
             yield from self._resource_list()
 
     def _check_gap(self) -> Iterator[Step]:
-        """Request an audit if changes are missing between the last time and this."""
+        """Request an audit if changes since the last run are missing."""
         begin = begin_us(self._reading.heading.facts.time("from"))
         seen = self._state.seen_us
         if begin is None or seen is None or begin <= seen:
             return
         if self._state.closed_us is not None and begin <= self._state.closed_us:
             return
-        self._log.note(Reason.INCOMPLETE, "changes are missing since the last time")
+        self._log.note(Reason.INCOMPLETE, "changes are missing since the last run")
         task, url = self._task, self._state.url
-        # After an audit they are still missing: its list is older than they are.
+        # After an audit they are still missing: its list is older than the changes.
         is_audited = "!" in task.run
         if url and url != self._reading.heading.url and not is_audited:
             run = f"{task.run}!"
@@ -257,7 +260,7 @@ class _Following(ResourceSteps):
             if not self._scope.admits(entry.uri):
                 self._log.note(Reason.CROSS_SITE, entry.uri)
                 self._log.refuse(Decision.CROSS_SITE, entry.uri)
-                return  # a part that is not read: the run is not complete
+                return  # without this part, the run is incomplete
             n += 1
             yield FollowStep(entry.uri, self._child(entry, do, n))
         if self._reading.is_complete:
@@ -284,15 +287,15 @@ class _Following(ResourceSteps):
         ends = facts.time("until")
         return replace(
             child,
-            as_of_us=self._belief.begin(begin),
-            seen_us=self._belief.begin(ends),
+            as_of_us=self._times.begin(begin),
+            seen_us=self._times.begin(ends),
             hashes=facts.fixity.text,
             length=facts.length,
             manifest=contents[0].url if contents else "",
         )
 
     def _is_over(self, facts: ResourceFacts) -> bool:
-        """Return whether a list takes no more changes and was read completely."""
+        """Return whether a list is closed and was read completely."""
         until = facts.time("until")
         if self._task.mode is not SyncMode.CHANGES or not until:
             return False
@@ -312,16 +315,16 @@ class _Following(ResourceSteps):
             mode=task.mode,
             place=task.part,
             n_children=n_children,
-            at_us=self._belief.begin(facts.time("at")),
+            at_us=self._times.begin(facts.time("at")),
             seen_us=seen_us,
-            closed_us=self._belief.begin(until),
+            closed_us=self._times.begin(until),
         )
 
     def _page(self) -> Iterator[list[ResourceEntry]]:
         """Yield the entries of one page in batches.
 
-        Only queued entries fill a page, not skipped ones. Each page may have as much as
-        all before it, or long lists would be fetched too often.
+        Only queued entries fill a page, not skipped ones. Each page may be as large as
+        all pages before it; otherwise long lists would be fetched too often.
         """
         most = self._policy.page_entries
         most = min(max(most, self._task.cursor), _MAX_GROWTH * most)
@@ -336,7 +339,7 @@ class _Following(ResourceSteps):
     # -- resources -----------------------------------------------------------------
 
     def _resource_list(self) -> Iterator[Step]:
-        at_us = self._belief.begin(self._reading.heading.facts.time("at"))
+        at_us = self._times.begin(self._reading.heading.facts.time("at"))
         snapshot = self._snapshot(at_us)
         for batch in self._page():
             yield from self._resources(snapshot.stated(batch))
@@ -374,14 +377,14 @@ class _Following(ResourceSteps):
 
 
 def _version(heading: DocumentHeading) -> str:
-    """Return what distinguishes a list from its successor at the same place."""
+    """Return a value that differs between a list and its successor."""
     facts = heading.facts
     times = (facts.text(name) for name in ("at", "from", "modified"))
     return next(filter(None, times), "")[:40]
 
 
 def _run_id(source: str, mode: SyncMode, state: MirrorState) -> str:
-    """Return a name for a run without one."""
+    """Return a name for an unnamed run."""
     text = f"{source} {mode} {encode(state)}"
     return blake2b(text.encode(), digest_size=4).hexdigest()
 
@@ -389,11 +392,10 @@ def _run_id(source: str, mode: SyncMode, state: MirrorState) -> str:
 def superfluous(
     uris: Iterable[str], known: Lookup, *, run: str, at_us: int | None
 ) -> Iterator[StatedResource]:
-    """Yield tombstones for the resources of the mirror which an audit did not list.
+    """Yield tombstones for resources of the mirror that an audit did not list.
 
-    Called when the run of the audit is complete, before its state is kept. `at_us` is
-    that of the state that the audit leads to; a resource that changed since is not
-    gone.
+    Call it when the run of the audit is complete, before its state is kept. `at_us` is
+    of the state after the audit; a resource that changed later is not gone.
     """
     rest = iter(uris)
     while batch := list(islice(rest, _BATCH)):

@@ -1,7 +1,7 @@
-"""Limits of what a source may describe, and how to read it.
+"""Limits for the descriptions of a source, and the policy of reading it.
 
-A list is not believed if it declares other people's resources deleted, or sends a
-crawler to other people's servers, unless the operator has named the site.
+Unless the operator has named a site, a list may not declare resources of that site
+deleted, nor send the crawler to its servers.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ CHANGES: Final = (SyncCapability.CHANGE_LIST, SyncCapability.CHANGE_DUMP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncPolicy:
-    """How to read a source."""
+    """The policy of reading a source."""
 
-    # ways to all resources; the first one offered is taken
+    # capabilities with all resources; the first one offered is used
     snapshots: tuple[SyncCapability, ...] = SNAPSHOTS
-    changes: tuple[SyncCapability, ...] = CHANGES  # ways to changes, the same
-    # registered domains that a source may describe beside its own
+    changes: tuple[SyncCapability, ...] = CHANGES  # the same for changes
+    # registered domains that a source may describe besides its own
     sites: frozenset[str] = frozenset()
     trusted: HostNames = NO_HOSTS  # hosts that any source may describe
     depth: int = 8  # documents from the first one to a list
-    # resources taken from one fetch of a list; then another record continues. By
-    # default as many as the protocol allows in a list. The pages of a longer one may be
-    # ten times as large.
+    # resources taken from one fetch of a list; then another record continues. The
+    # default is the limit of the protocol. The pages of a longer list may be ten times
+    # as large.
     page_entries: int = 50_000
-    children: int = 50_000  # parts of an index or of a dump; the rest is not read
+    children: int = 50_000  # parts of an index or of a dump; the rest is ignored
     wants_patches: bool = False  # the mirror keeps the bytes of resources
     only_rdf: bool = False  # resources of other media types are only recorded
-    # Unix time in microseconds; a source's times after tomorrow are not believed. None:
-    # all are.
+    # Unix time in microseconds; times of a source after tomorrow are ignored. None: all
+    # times are accepted.
     now_us: int | None = None
 
 
@@ -59,7 +59,7 @@ class SourceScope:
         others: frozenset[str],
         trusted: HostNames = NO_HOSTS,
     ) -> SourceScope:
-        """Return the scope of a source; the site is by default that of `url`."""
+        """Return the scope of a source; the default site is that of `url`."""
         return cls(site or registered_domain(host_of(url)), others, trusted)
 
     def admits(self, url: str) -> bool:

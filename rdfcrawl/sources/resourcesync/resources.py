@@ -1,4 +1,4 @@
-"""Choose how to request a resource: itself, a mirror, or a patch; and bound its task.
+"""Choose the request for a resource: itself, a mirror, or a patch; limit its task.
 
 Source: ANSI/NISO Z39.99-2017, section "Linking to Related Resources".
 """
@@ -59,9 +59,9 @@ _RELATIONS: Final = {
 
 
 def links_of(stated: ResourceEntry | DocumentHeading) -> Iterator[Link]:
-    """Yield the links of a resource, or of a document, that a crawl may follow.
+    """Yield the links of a resource or document that a crawl may follow.
 
-    `ALTERNATE` links are only those with the media type of a readable format.
+    Only `ALTERNATE` links with the media type of a readable format are included.
     """
     for each in stated.links:
         relation = _RELATIONS.get(each.rel)
@@ -75,12 +75,12 @@ def links_of(stated: ResourceEntry | DocumentHeading) -> Iterator[Link]:
 
 
 def is_rdf(media_type: str) -> bool:
-    """Return whether a media type is that of a readable format."""
+    """Return whether a media type is of a readable format."""
     return formats.format_of_media_type(media_type) is not None
 
 
 def may_be_rdf(media_type: str) -> bool:
-    """Return whether a document of a media type may have statements."""
+    """Return whether a document of a media type may contain statements."""
     return (
         not media_type
         or is_rdf(media_type)
@@ -97,7 +97,7 @@ def task_of(
     uri: str,
     others: tuple[str, ...] = (),
 ) -> SyncTask:
-    """Return the task that requests a resource, checked against its stated version."""
+    """Return the task that requests a resource and checks its stated version."""
     return SyncTask(
         do=SyncStep.GET,
         source=source,
@@ -126,10 +126,10 @@ def fetch_of(  # keywords
 ) -> tuple[str, SyncTask] | None:
     """Return URL and task of the record for a resource; None if not requestable.
 
-    Mirrors come before the resource, in the order of `pri`: a source names them to be
-    spared. One on another site is taken only if a digest can verify its bytes. A patch
-    is wanted if the mirror has the bytes of the version before. `log` takes
-    `UNSUPPORTED_PATCH`, `UNCONFIRMED_CLAIM` and `BAD_URI`.
+    Mirrors come before the resource, in the order of `pri`: a source names them to
+    reduce its load. A mirror on another site is used only if a digest can verify its
+    bytes. A patch is used if the mirror has the bytes of the previous version. `log`
+    receives `UNSUPPORTED_PATCH`, `UNCONFIRMED_CLAIM` and `BAD_URI`.
     """
     urls = [*_mirrors(entry, version, scope, log), version.uri]
     url = requestable(urls[0])
@@ -177,7 +177,7 @@ def _mirrors(
     for link in linked(entry.links, "duplicate"):
         try:
             url = requestable(link.url)
-        except BadUri:  # gsiftp and the like
+        except BadUri:  # such as gsiftp
             continue
         if url == version.uri or not n_left:
             continue
@@ -189,14 +189,14 @@ def _mirrors(
 
 
 MAX_STEP_CHARS: Final = 2048  # of the text of a task
-MAX_OTHERS: Final = 8  # mirrors that are kept for one resource
+MAX_OTHERS: Final = 8  # mirrors per resource
 
 
 def fitted(task: SyncTask) -> SyncTask:
     """Return a task whose text has at most `MAX_STEP_CHARS`.
 
-    From a longer one, mirrors, the manifest and then all digests but one are removed.
-    One that is still too long is the fault `BAD_URI`.
+    If it is longer, mirrors, the manifest and then all digests but one are removed. A
+    task that is still too long raises `BAD_URI`.
     """
     found = task
     if len(encode(found)) > MAX_STEP_CHARS:
@@ -218,7 +218,7 @@ def source_id(url: str) -> str:
 
 
 class ResourceSteps:
-    """The steps for the resources of a document, or of an archive and its manifest.
+    """The steps for the resources of a document, or of an archive with a manifest.
 
     `content` returns the verified bytes of a resource, if the archive has them.
     """
@@ -235,7 +235,7 @@ class ResourceSteps:
     ) -> None:
         self._reading, self._policy, self._log = reading, policy, log
         self._state, self._lookup, self._content = state, lookup, content
-        self._belief = TrustedTimes(policy.now_us, log)
+        self._times = TrustedTimes(policy.now_us, log)
         self._scope = SourceScope.of(
             task.site, reading.heading.url, policy.sites, policy.trusted
         )
@@ -250,7 +250,7 @@ class ResourceSteps:
             self._reading.heading,
             scope=self._scope,
             log=self._log,
-            belief=self._belief,
+            times=self._times,
             since_us=self._state.seen_us,
             latest_us=latest_us,
             has_datetime=self._task.has_datetime,
@@ -258,7 +258,7 @@ class ResourceSteps:
 
     @property
     def _audit(self) -> str:
-        """The run if this is an audit, else empty."""
+        """The run if this is an audit; otherwise empty."""
         return self._task.run if self._task.mode is SyncMode.AUDIT else ""
 
     def _resources(self, stated: list[StatedVersion]) -> Iterator[Step]:

@@ -1,9 +1,9 @@
-"""Steps that follow from reading a source, for the adapter to execute, and runs.
+"""Steps after reading a source, to be executed by the adapter, and runs.
 
-A run reads one set of resources. Its parts are read in any order and more than once:
-the root has the place "", the third child of its second child "2.3". Each finished part
-is one `RunPart`; the adapter keeps them by source, run and place, one value each, and
-the run is complete when as many leaves came as were announced.
+A run reads one set of resources. Its parts are read in any order and repeatedly: the
+root has the place "", the third child of its second child "2.3". Each finished part is
+one `RunPart`; the adapter keeps them by source, run and place, one value each. The run
+is complete when all announced leaves are finished.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
-    """A part of a run, read to the end, at a `place`."""
+    """A completely read part of a run, at a `place`."""
 
     source: str
     run: str
     mode: SyncMode
     place: str = ""
-    n_children: int = 0  # parts that it announces; 0 for a leaf
+    n_children: int = 0  # announced parts; 0 for a leaf
     at_us: int | None = None  # start of its snapshot
     seen_us: int | None = None  # latest change in it
-    closed_us: int | None = None  # its end, if it takes no more changes
+    closed_us: int | None = None  # its end, if it is closed
 
 
 def n_outstanding(parts: Iterable[RunPart]) -> int:
-    """Return how many leaves are still to come; 0: the run is complete.
+    """Return the number of unfinished leaves; 0: the run is complete.
 
-    `parts` has one for each finished place. An adapter may as well add up
-    `n_children - 1` of each place that it did not have before, from 1.
+    `parts` has one part for each finished place. Alternatively, an adapter may start
+    from 1 and add `n_children - 1` for each new place.
     """
     return 1 + sum(part.n_children - 1 for part in parts)
 
@@ -47,10 +47,10 @@ def n_outstanding(parts: Iterable[RunPart]) -> int:
 def commit(
     state: MirrorState, parts: Mapping[str, RunPart]
 ) -> tuple[MirrorState, list[SyncTask]]:
-    """Return the state after a complete run, and what to do next.
+    """Return the state after a complete run, and the next tasks.
 
-    The tasks are for the record of `MirrorState.url`: after a baseline or an audit, the
-    changes since the snapshot was begun. `parts` has all parts by place.
+    The tasks are for the record of `MirrorState.url`: after a baseline or an audit,
+    read the changes since the start of the snapshot. `parts` has all parts by place.
     """
     mode = parts[""].mode
     if mode is SyncMode.CHANGES:
@@ -89,7 +89,7 @@ class FollowStep:
 class OpenedSet:
     """Set the `State.url` of the set of resources with this id (`source`).
 
-    `url` is that of its capability list, or of the document that stands for one.
+    `url` is of its capability list, or of the document in its place.
     """
 
     source: str
@@ -105,7 +105,7 @@ class DeletedResource:
 
 @dataclass(frozen=True, slots=True)
 class UnfetchedResource:
-    """Record a resource that is not fetched, since its media type is not of RDF."""
+    """Record a resource that is not fetched, because its media type is not RDF."""
 
     version: StatedResource
     entry: ResourceEntry | None = None
@@ -113,10 +113,10 @@ class UnfetchedResource:
 
 @dataclass(frozen=True, slots=True)
 class DumpedResource:
-    """Store a resource whose bytes were in a dump and were verified.
+    """Store a resource of a dump, with verified bytes.
 
-    Its bytes are in the content coding `version.encoding`, and have to be read
-    before the next step is taken.
+    Its bytes are in the content coding `version.encoding`, and must be read before the
+    next step.
     """
 
     version: StatedResource

@@ -1,8 +1,8 @@
 """Read versions of resources, with their times, from the entries of a list.
 
-In version 1.1 of the standard `datetime` is the time of a change and `lastmod` that of
-the resource, which may be much earlier; in 1.0 `lastmod` was both. Changes stand in the
-order in which they were made, so one without a time is not before the one above it.
+In version 1.1 of the standard, `datetime` is the time of a change and `lastmod` of the
+resource, possibly much earlier; in 1.0, `lastmod` was both. Changes are in
+chronological order, so a change without a time is not before the one above it.
 
 Source: ANSI/NISO Z39.99-2017, section "Change List" and table 2.
 """
@@ -35,9 +35,9 @@ class StatedVersion(NamedTuple):
 
 
 class TrustedTimes:
-    """Filter of times that are after tomorrow (`BAD_ANSWER`).
+    """Filter of times after tomorrow (`BAD_ANSWER`).
 
-    `now_us` is Unix time in microseconds; None: all times are believed.
+    `now_us` is Unix time in microseconds; None: all times are accepted.
     """
 
     def __init__(self, now_us: int | None, log: FaultLog) -> None:
@@ -45,19 +45,19 @@ class TrustedTimes:
         self._log = log
 
     def begin(self, text: str) -> int | None:
-        """Return the begin of a time; None if invalid or not believed."""
+        """Return the start of a time; None if invalid or after tomorrow."""
         time_us = begin_us(text) if text else None
         if time_us is None or self._latest is None or time_us <= self._latest:
             return time_us
-        self._log.note(Reason.BAD_ANSWER, f"a time that is not yet: {text[:80]}")
+        self._log.note(Reason.BAD_ANSWER, f"a time in the future: {text[:80]}")
         return None
 
 
 class SnapshotReader:
     """Reader of the entries of a list or dump of all resources.
 
-    `at_us` is when the source began to make it, if known; `run` that of an audit, or
-    empty. `log` takes `CROSS_SITE`.
+    `at_us` is the start of its creation by the source, if known; `run` is of an audit,
+    or empty. `log` receives `CROSS_SITE`.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class SnapshotReader:
 class ChangeReader:
     """Reader of the entries of a list or dump of changes, in their order.
 
-    `log` takes `CROSS_SITE`, and `BAD_ANSWER` for a change of no kind. Changes before
-    `since_us` are left out. `latest_us` and `has_datetime` are at first those of the
-    entries above.
+    `log` receives `CROSS_SITE`, and `BAD_ANSWER` for a change of unknown kind. Changes
+    before `since_us` are skipped. `latest_us` and `has_datetime` start with the values
+    of the previous page.
 
     Attributes:
         latest_us: latest time of a change so far.
@@ -98,18 +98,18 @@ class ChangeReader:
         *,
         scope: SourceScope,
         log: FaultLog,
-        belief: TrustedTimes,
+        times: TrustedTimes,
         since_us: int | None,
         latest_us: int | None = None,
         has_datetime: bool = False,
     ) -> None:
         self._from_us = begin_us(heading.facts.time("from"))
-        self._scope, self._log, self._belief = scope, log, belief
+        self._scope, self._log, self._times = scope, log, times
         self._since_us = since_us
         self.latest_us, self.has_datetime = latest_us, has_datetime
 
     def stated(self, batch: Iterable[ResourceEntry]) -> list[StatedVersion]:
-        """Return the last version of each resource in some entries, in their order."""
+        """Return the last version of each resource in some entries, in order."""
         latest: dict[str, StatedVersion] = {}
         for entry in batch:
             text = self._time_of(entry)
@@ -123,14 +123,14 @@ class ChangeReader:
         return list(latest.values())
 
     def _time_of(self, entry: ResourceEntry) -> str:
-        """Return the time of a change as written; empty if missing."""
+        """Return the time of a change, unparsed; empty if missing."""
         text = entry.facts.time("datetime")
         self.has_datetime = self.has_datetime or bool(text)
         if not text and not self.has_datetime and entry.lastmod:
             begin = begin_us(entry.lastmod)
             if begin is not None and begin >= (self._from_us or begin):
                 text = entry.lastmod
-        return text if text and self._belief.begin(text) is not None else ""
+        return text if text and self._times.begin(text) is not None else ""
 
     def _is_seen(self, text: str) -> bool:
         if self._since_us is None or not text:
@@ -143,8 +143,8 @@ class ChangeReader:
             self.latest_us = max(own, self.latest_us or own)
         change = entry.facts.change
         if change is None:
-            self._log.note(Reason.BAD_ANSWER, f"a change of no kind: {entry.uri}")
-            if entry.facts.text("change"):  # of another kind: perhaps a deletion
+            self._log.note(Reason.BAD_ANSWER, f"a change of unknown kind: {entry.uri}")
+            if entry.facts.text("change"):  # another kind, possibly a deletion
                 return None
             change = ResourceChange.UPDATED
         as_of = own if own is not None else self.latest_us

@@ -2,5 +2,5 @@
 
 The sitemap protocol in all its formats, Semantic Sitemaps with the choice of an access
 method to a dataset, and ResourceSync. One tolerant tokenizer (`markup`) streams all of
-them in bounded memory; nothing here opens the network, a clock or a store.
+them in bounded memory, without access to the network, a clock or a store.
 """

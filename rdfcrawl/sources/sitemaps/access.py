@@ -1,7 +1,7 @@
-"""Choose how to access a dataset: the least intrusive method that works.
+"""Choose how to access a dataset: the least intrusive working method.
 
-Pure policy: which methods there are, in which order to try them, and which statements
-to believe. The caller asks the servers, and calls again after a failure.
+Pure policy: the available methods, their order, and the credible statements. The caller
+sends the requests, and calls again after a failure.
 
 Source: the first revision of the extension (see `semantic`), 2.1 and 2.2.
 """
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 _Place = TypeVar("_Place", "DataLocation", "UriPrefix")
-DEFAULT_GRAPH: Final = "default"  # no IRI, so no graph is called so
+DEFAULT_GRAPH: Final = "default"  # not an IRI, so not the name of a graph
 
 
 class AccessMethod(StrEnum):
-    """A method of access to the data of a dataset."""
+    """A method to access the data of a dataset."""
 
     DUMP = "dump"
     FRAGMENTS = "fragments"
@@ -46,10 +46,10 @@ class DatasetAccess:
     """One way to access a dataset.
 
     Attributes:
-        parts: all of them are needed; of each, the first mirror that answers. The
-            mirrors of SPARQL hold the same, those of `PREFIX` are URLs to begin with.
-        graphs: of `SPARQL`, those that hold the dataset: names, `DEFAULT_GRAPH`, `*`
-            for all; none if no sitemap names them.
+        parts: all are needed; of each, the first working mirror. The mirrors of SPARQL
+            have the same data; those of `PREFIX` are start URLs.
+        graphs: of `SPARQL`, the graphs with the dataset: names, `DEFAULT_GRAPH`, or `*`
+            for all; empty if no sitemap names them.
     """
 
     way: AccessMethod
@@ -57,7 +57,7 @@ class DatasetAccess:
     graphs: tuple[str, ...] = ()
 
     def place_of(self, url: str) -> str:
-        """Return the key of one of its URLs among the places of data."""
+        """Return the key of one of its URLs, as a place of data."""
         return place_of(url, self.graphs)
 
     @property
@@ -83,12 +83,12 @@ class CrossHostStatement:
 
 
 def ways_to_dataset(dataset: SitemapDataset, *, seed: str) -> tuple[DatasetAccess, ...]:
-    """Return the ways to the whole of a dataset, in the order to try them.
+    """Return the ways to a complete dataset, in the order to try them.
 
-    These are a dump; all fragments; an endpoint; the crawl of the URIs below its
-    prefixes, which begins with the prefixes and samples themselves. The dataset is
-    without unconfirmed claims (`believed`). The choice among mirrors depends on `seed`,
-    which differs between crawls and datasets.
+    They are a dump; all fragments; an endpoint; the crawl of the URIs below its
+    prefixes, which starts with the prefixes and samples. The dataset must not have
+    unconfirmed claims (see `believed`). The order of mirrors depends on `seed`, which
+    differs between crawls and datasets.
     """
     ways = []
     if dataset.dumps:
@@ -99,7 +99,7 @@ def ways_to_dataset(dataset: SitemapDataset, *, seed: str) -> tuple[DatasetAcces
         ways.append(DatasetAccess(AccessMethod.FRAGMENTS, _each(dataset.fragments)))
     if dataset.endpoints:
         mirrors = order_mirrors(dataset.endpoints, seed)
-        # The second revision, 3: without a graph name it is the default graph.
+        # The second revision, 3: the default graph if no graph is named.
         graphs = dataset.graphs or (DEFAULT_GRAPH,)
         ways.append(DatasetAccess(AccessMethod.SPARQL, (mirrors,), graphs))
     if dataset.prefixes:
@@ -113,11 +113,11 @@ def ways_to_dataset(dataset: SitemapDataset, *, seed: str) -> tuple[DatasetAcces
 def choose_way(
     ways: Sequence[DatasetAccess], taken: int | None, usable: Collection[str]
 ) -> int:
-    """Return the index of the way to a dataset to take, or `len(ways)`.
+    """Return the index of the best way to a dataset, or `len(ways)`.
 
-    The current one (`taken`; None at first) is kept as long as each of its parts has a
-    `usable` place (`place_of`). The crawl of its URIs comes last: its completeness is
-    unknown.
+    The current way (`taken`; None at first) is kept as long as each of its parts has a
+    `usable` place (`place_of`). The crawl of its URIs comes last, because its
+    completeness is unknown.
 
     Source: the first revision, 2.2.
     """
@@ -135,10 +135,10 @@ def choose_way(
 
 
 def order_mirrors(mirrors: Iterable[DataLocation], seed: str) -> tuple[str, ...]:
-    """Return the URLs of mirrors in the order to try them; equal seeds, equal orders.
+    """Return the URLs of mirrors in the order to try them, determined by `seed`.
 
-    Each comes first with a chance of its priority divided by the sum of all, and so
-    on among the others; those of priority 0 come last.
+    The chance of each to come first is its priority divided by the sum of all, and so
+    on for the rest; mirrors with priority 0 come last.
     """
     return tuple(mirror.url for mirror in sorted(mirrors, key=lambda x: _draw(x, seed)))
 
@@ -153,7 +153,7 @@ def _draw(mirror: DataLocation, seed: str) -> tuple[bool, float]:
 def is_covered(uri: str, prefixes: Iterable[UriPrefix]) -> bool:
     """Return whether a URI is below one of the prefixes.
 
-    Such URIs are not crawled once their dataset was fetched as a whole.
+    Such URIs are not crawled after their dataset was fetched completely.
     """
     url = _document(uri)
     return bool(url) and any(prefix.covers(url) for prefix in prefixes)
@@ -164,7 +164,7 @@ def claims_about_others(
 ) -> tuple[CrossHostStatement, ...]:
     """Return the claims of a dataset about hosts other than its sitemap's.
 
-    Hosts whose robots.txt names the sitemap (`robots_hosts`) count as its own.
+    Hosts with the sitemap in their robots.txt (`robots_hosts`) count as its own.
     `sitemap_url` is the URL after redirects.
     """
     return tuple(
@@ -182,9 +182,9 @@ def is_confirmed(
 ) -> bool:
     """Return whether the sitemaps of a host confirm a claim of another's sitemap.
 
-    The claim is confirmed by a dataset of `own` that makes the same claim and is the
-    same dataset: their URIs are equal; or, where one of them has none, both share a
-    place or a prefix on the host of `sitemap_url`, where the claim was found.
+    A dataset of `own` confirms the claim if it makes the same claim and is the same
+    dataset: their URIs are equal; or, if one of them has none, both share a place or a
+    prefix on the host of `sitemap_url`, the sitemap with the claim.
     """
     host = host_of(sitemap_url)
     at_home = {x for x in _claims(dataset) if host_of(x.url) == host}
@@ -203,15 +203,15 @@ def is_confirmed(
 def believed(
     dataset: SitemapDataset, unconfirmed: Collection[CrossHostStatement], log: FaultLog
 ) -> SitemapDataset:
-    """Return a dataset without the unconfirmed claims; `log` takes `UNCONFIRMED_CLAIM`.
+    """Return a dataset without unconfirmed claims; log `UNCONFIRMED_CLAIM`.
 
-    If one of several parts is not believed, the others are no way to the dataset
-    (`parts_left`): a part must not be taken for the whole.
+    If one of several parts is unconfirmed, the others are not a way to the dataset
+    (`parts_left`): a part must not pass for the complete dataset.
     """
     for claim in unconfirmed:
-        detail = f"{claim.kind} {claim.url}: its own site does not say so"
+        detail = f"{claim.kind} {claim.url}: not confirmed by its own site"
         log.note(Reason.UNCONFIRMED_CLAIM, detail)
-        if claim.kind != "prefix":  # which stands for what is below
+        if claim.kind != "prefix":  # a prefix is not requested itself
             log.refuse(Decision.CROSS_SITE, claim.url)
     refused = set(unconfirmed)
 

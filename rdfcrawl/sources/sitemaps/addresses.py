@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.sources.sitemaps.elements import Element
 
-# Of a URL that was broken over lines, run together with another one or damaged by
-# its markup or encoding: what it was cannot be known.
+# Characters of a URL that was broken over lines, joined with another URL, or damaged by
+# markup or encoding; it cannot be restored.
 _damage_in = re.compile(r"[\x00-\x1f<>\ufdd0\ufffd]").search
 _blank_in = re.compile(r"\s").search
-# White_Space of Unicode, and what is seen as little: editors paste both around URLs.
+# White_Space of Unicode and invisible characters, which editors paste around URLs.
 BLANKS = (
     " \t\n\r\x0b\x0c\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\u200b\u200c\u200d\u2060\ufeff\xad"
@@ -26,10 +26,10 @@ BLANKS = (
 
 
 def url_of(text: str, base: str, log: FaultLog) -> str:
-    """Return the requestable URL in a text, else an empty text.
+    """Return the requestable URL in a text, or an empty string.
 
-    The protocol wants absolute URLs. One that begins with `/` is unambiguous and
-    repaired; the base of other relative ones is unknown. `log` takes `BAD_URI` and
+    The protocol requires absolute URLs. A URL that begins with `/` is unambiguous and
+    repaired; the base of other relative URLs is unknown. `log` receives `BAD_URI` and
     `REPAIRED`.
     """
     text = text.strip(BLANKS)
@@ -53,9 +53,9 @@ def _is_broken(text: str) -> bool:
 
 
 def url_in(element: Element, base: str, log: FaultLog) -> str:
-    """Return the URL in an element, else an empty text.
+    """Return the URL in an element, or an empty string.
 
-    A URL with markup in it is broken: which text belongs to the URL is unknown.
+    A URL with markup in it is broken, because its extent is unknown.
     """
     if element.children:
         log.note(Reason.BAD_URI, f"markup in a URL: {element.text[:200]!r}")
@@ -66,12 +66,12 @@ def url_in(element: Element, base: str, log: FaultLog) -> str:
 def may_list(entry_url: str, sitemap_url: str, robots_hosts: Collection[str]) -> bool:
     """Return whether a sitemap, by its URL after redirects, may list a requestable URL.
 
-    Allowed are URLs of its own host, and of hosts that name the sitemap, or the index
-    that lists it, in their robots.txt (`host` or `host:port`); other ports only if
-    default ones, so that no sitemap makes us scan the ports of a machine.
+    Allowed are URLs of its own host, and of hosts (`host` or `host:port`) with the
+    sitemap, or its index, in their robots.txt. Only default ports are allowed, so that
+    a sitemap cannot make the crawler scan the ports of a machine.
 
-    An FTP server mostly has neither robots.txt nor sitemaps to consent by: one of the
-    same registered domain belongs to the site.
+    FTP servers rarely have a robots.txt or sitemaps, so an FTP server of the same
+    registered domain belongs to the site.
 
     Source: sitemaps.org, "Sitemaps & Cross Submits".
 

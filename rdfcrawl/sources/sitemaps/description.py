@@ -42,29 +42,33 @@ _EU_FREQUENCY: Final = {
 
 
 def dataset_iri(dataset: SitemapDataset, sitemap: str) -> str:
-    """Return the URI of a dataset, or one made of its sitemap and a stable property.
+    """Return the URI of a dataset, or a name from its sitemap and a stable property.
 
-    This is the first of label, prefixes and places: the name stays the same while
+    The property is the first of label, prefixes and places, so the name is stable while
     others come and go.
     """
     if dataset.uri and not is_crawls(dataset.uri):
         return dataset.uri
     places = (*dataset.dumps, *dataset.endpoints, *dataset.fragments)
-    said = [dataset.label, *(x.url for x in dataset.prefixes), *(x.url for x in places)]
-    first = next((text for text in said if text), str(dataset.position))
+    names = [
+        dataset.label,
+        *(x.url for x in dataset.prefixes),
+        *(x.url for x in places),
+    ]
+    first = next((text for text in names if text), str(dataset.position))
     digest = blake2b(f"{sitemap}\n{first}".encode(), digest_size=16).hexdigest()
     return _OWN_NAME + digest
 
 
 def is_own_name(name: str) -> bool:
-    """Return whether `dataset_iri` made a name."""
+    """Return whether a name is from `dataset_iri`."""
     return name.startswith(_OWN_NAME)
 
 
 def describe_dataset(dataset: SitemapDataset, *, sitemap: str) -> Iterator[str]:
     """Yield the description of a dataset, as lines of N-Quads.
 
-    The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
+    The lines may have invalid terms: check them with `rdf.checking.iter_checked`.
     """
     return _Describer(dataset, sitemap).lines()
 
@@ -76,9 +80,9 @@ class _Describer:
         self._subject = iri(self._name)
 
     def lines(self) -> Iterator[str]:
-        yield self._say(RDF_TYPE, iri(VOID + "Dataset"))
-        yield self._say(RDF_TYPE, iri(DCAT + "Dataset"))
-        yield self._say(RC + "declaredBy", iri(graph_iri(self._sitemap)))
+        yield self._line(RDF_TYPE, iri(VOID + "Dataset"))
+        yield self._line(RDF_TYPE, iri(DCAT + "Dataset"))
+        yield self._line(RC + "declaredBy", iri(graph_iri(self._sitemap)))
         yield from self._about()
         yield from self._dumps()
         yield from self._endpoints()
@@ -88,73 +92,73 @@ class _Describer:
         dataset = self._dataset
         if dataset.label:
             label = literal(dataset.label, language=dataset.language)
-            yield self._say(DCTERMS + "title", label)
+            yield self._line(DCTERMS + "title", label)
         if dataset.lastmod is not None:
             point = literal(dataset.lastmod.text, datatype=dataset.lastmod.datatype)
-            yield self._say(DCTERMS + "modified", point)
+            yield self._line(DCTERMS + "modified", point)
         if dataset.changefreq is not None:
-            yield self._say(RC + "changefreq", literal(dataset.changefreq))
+            yield self._line(RC + "changefreq", literal(dataset.changefreq))
             frequency = _FREQUENCIES + _EU_FREQUENCY[dataset.changefreq]
-            yield self._say(DCTERMS + "accrualPeriodicity", iri(frequency))
+            yield self._line(DCTERMS + "accrualPeriodicity", iri(frequency))
         for other in dataset.others:
             for name, text in other.values:
                 term = RC + name_of(f"{other.kind}/{name}")
-                yield self._say(term, literal(text))
+                yield self._line(term, literal(text))
 
     def _dumps(self) -> Iterator[str]:
         dataset = self._dataset
         are_parts = not dataset.are_mirrors and len(dataset.dumps) > 1
         for kind, places in (("dump", dataset.dumps), ("fragment", dataset.fragments)):
             for place in places:
-                yield self._say(VOID + "dataDump", iri(graph_iri(place.url)))
+                yield self._line(VOID + "dataDump", iri(graph_iri(place.url)))
                 yield from self._distribution(place, "downloadURL")
                 if kind == "fragment" or are_parts:
-                    yield self._say(RC + "partOfDump", _TRUE, self._node(place.url))
+                    yield self._line(RC + "partOfDump", _TRUE, self._node(place.url))
 
     def _endpoints(self) -> Iterator[str]:
         for place in self._dataset.endpoints:
             endpoint, node = iri(graph_iri(place.url)), self._node(place.url)
             service = self._node(f"service {place.url}")
-            yield self._say(VOID + "sparqlEndpoint", endpoint)
+            yield self._line(VOID + "sparqlEndpoint", endpoint)
             yield from self._distribution(place, "accessURL")
-            yield self._say(DCAT + "accessService", service, node)
-            yield self._say(RDF_TYPE, iri(DCAT + "DataService"), service)
-            yield self._say(DCAT + "endpointURL", endpoint, service)
-            yield self._say(DCAT + "servesDataset", self._subject, service)
+            yield self._line(DCAT + "accessService", service, node)
+            yield self._line(RDF_TYPE, iri(DCAT + "DataService"), service)
+            yield self._line(DCAT + "endpointURL", endpoint, service)
+            yield self._line(DCAT + "servesDataset", self._subject, service)
             if place.slicing is not None:
-                yield self._say(RC + "slicing", literal(place.slicing), service)
+                yield self._line(RC + "slicing", literal(place.slicing), service)
         for graph in self._dataset.graphs:
             if graph == ALL_GRAPHS:
-                yield self._say(RC + "allSparqlGraphs", _TRUE)
+                yield self._line(RC + "allSparqlGraphs", _TRUE)
             else:
-                yield self._say(RC + "sparqlGraph", iri(graph))
+                yield self._line(RC + "sparqlGraph", iri(graph))
 
     def _linked_data(self) -> Iterator[str]:
         for prefix in self._dataset.prefixes:
-            yield self._say(VOID + "uriSpace", literal(prefix.iri))
+            yield self._line(VOID + "uriSpace", literal(prefix.iri))
             if prefix.slicing is not None:
                 node = self._node(f"prefix {prefix.iri}")
-                yield self._say(RC + "linkedData", node)
-                yield self._say(VOID + "uriSpace", literal(prefix.iri), node)
-                yield self._say(RC + "slicing", literal(prefix.slicing), node)
+                yield self._line(RC + "linkedData", node)
+                yield self._line(VOID + "uriSpace", literal(prefix.iri), node)
+                yield self._line(RC + "slicing", literal(prefix.slicing), node)
         for sample in self._dataset.samples:
-            yield self._say(VOID + "exampleResource", iri(sample))
+            yield self._line(VOID + "exampleResource", iri(sample))
 
     def _distribution(self, place: DataLocation, address: str) -> Iterator[str]:
         node = self._node(place.url)
-        yield self._say(DCAT + "distribution", node)
-        yield self._say(RDF_TYPE, iri(DCAT + "Distribution"), node)
-        yield self._say(DCAT + address, iri(graph_iri(place.url)), node)
+        yield self._line(DCAT + "distribution", node)
+        yield self._line(RDF_TYPE, iri(DCAT + "Distribution"), node)
+        yield self._line(DCAT + address, iri(graph_iri(place.url)), node)
         if place.priority != 1:
             priority = literal(str(place.priority), datatype=XSD + "integer")
-            yield self._say(RC + "mirrorPriority", priority, node)
+            yield self._line(RC + "mirrorPriority", priority, node)
 
     def _node(self, key: str) -> str:
-        """Return a blank node whose label is stable."""
+        """Return a blank node with a stable label."""
         digest = blake2b(f"{self._name}\n{key}".encode(), digest_size=12).hexdigest()
         return blank(digest)
 
-    def _say(self, predicate: str, obj: str, subject: str = "") -> str:
+    def _line(self, predicate: str, obj: str, subject: str = "") -> str:
         return statement(subject or self._subject, iri(predicate), obj)
 
 

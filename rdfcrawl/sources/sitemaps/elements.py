@@ -1,6 +1,6 @@
 """Read the elements of a list one at a time.
 
-The root and containers are never held; of their children, only the current one is held,
+The root and containers are never in memory; of their children, only the current one is,
 with all its content.
 """
 
@@ -16,22 +16,30 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
 
 MAX_PARTS: Final = 20_000  # elements within one element
-MAX_CHARS: Final = 4 * 2**20  # of their texts together
+MAX_CHARS: Final = 4 * 2**20  # total of their texts
 
 
 class Element:
     """An element with its content.
 
     Attributes:
-        name: as written, with its prefix; `local` is without.
-        namespace: declared for its prefix; or empty.
-        attributes: by name as written.
+        name: with its prefix; `local` is without.
+        namespace: declared for its prefix, or empty.
+        attributes: by name with prefix.
         text: directly in it, without that of its children; not stripped.
-        is_whole: its end was read, and no parts of it were left out.
+        is_complete: its end was read, and no parts of it were skipped.
     """
 
     __slots__ = (
-        *("attributes", "children", "is_whole", "local", "name", "namespace", "text"),
+        *(
+            "attributes",
+            "children",
+            "is_complete",
+            "local",
+            "name",
+            "namespace",
+            "text",
+        ),
     )
 
     def __init__(self, start: OpeningTag) -> None:
@@ -39,7 +47,7 @@ class Element:
         self.local = start[0].rpartition(":")[2]
         self.text = ""
         self.children: list[Element] = []
-        self.is_whole = False
+        self.is_complete = False
 
     def __repr__(self) -> str:
         return f"<{self.name} {dict(self.attributes)} {self.text!r} {self.children}>"
@@ -51,7 +59,7 @@ class Element:
     def attribute(self, local: str) -> str | None:
         """Return the value of an attribute by its local name, ignoring case, or None.
 
-        An attribute without a prefix goes before one with.
+        An attribute without a prefix takes precedence.
         """
         value = self.attributes.get(local)
         if value is not None or not self.attributes:
@@ -62,7 +70,7 @@ class Element:
         return None
 
 
-def iter_elements(  # noqa: C901  # the loop that all elements pass
+def iter_elements(  # noqa: C901  # the loop over all elements
     events: Iterable[Event],
     *,
     containers: frozenset[str] = frozenset(),
@@ -70,12 +78,11 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
 ) -> Iterator[OpeningTag | Element]:
     """Yield the start of the root and of each container, and each complete element.
 
-    `containers` are local names, in lower case, of elements that are containers where
-    their parents are. `log` takes `TOO_LARGE` for an element with more in it than is
-    held.
+    `containers` are local names, in lower case, of elements that are containers if
+    their parents are. `log` receives `TOO_LARGE` for an element with too much content.
 
-    Elements cut by the end of the document come last, with `is_whole` False. An element
-    closed by its parent's end tag or the next element is whole.
+    Elements cut by the end of the document come last, with `is_complete` False. An
+    element closed by its parent's end tag or the next element is complete.
     """
     n_containers, open_ = 0, list[Element]()
     n_parts = n_chars = 0
@@ -91,11 +98,13 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
                 n_containers -= 1
                 continue
             done = open_.pop()
-            done.is_whole = n_parts <= MAX_PARTS and n_chars <= MAX_CHARS
+            done.is_complete = n_parts <= MAX_PARTS and n_chars <= MAX_CHARS
             top = open_[-1] if open_ else None
             if top is None:
-                if not done.is_whole:
-                    log.note(Reason.TOO_LARGE, f"{done.name}: its last parts left out")
+                if not done.is_complete:
+                    log.note(
+                        Reason.TOO_LARGE, f"{done.name}: its last parts are skipped"
+                    )
                 n_parts = n_chars = 0
                 yield done
         elif top is None and (

@@ -1,6 +1,6 @@
 """Replace references: `&amp;`, `&#233;`, `&eacute;` and short entities of a DOCTYPE.
 
-Other text stays as written: an unescaped `&` of a URL is far more likely than an
+Other text stays unchanged: an unescaped `&` of a URL is much more likely than an
 undeclared entity.
 """
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
 
 MAX_VALUE_CHARS: Final = 1024  # of one declared entity
-MAX_DECLARED_CHARS: Final = 16 * 1024  # of all that are declared
-MAX_EXPANDED_CHARS: Final = 64 * 1024  # of all places where they stand, together
+MAX_DECLARED_CHARS: Final = 16 * 1024  # of all declared entities
+MAX_EXPANDED_CHARS: Final = 64 * 1024  # of all references to them
 
 _REFERENCE = re.compile(
     r"&(?:#(?P<decimal>[0-9]{1,7})|#[xX](?P<hex>[0-9A-Fa-f]{1,6})"
@@ -37,9 +37,9 @@ _KNOWN: Final = {
 
 
 class EntityDecoder:
-    """Replacer of references, which bounds the entities of a DOCTYPE.
+    """Replacer of references, with limits for the entities of a DOCTYPE.
 
-    `log` takes what was not replaced.
+    `log` receives unknown references.
     """
 
     def __init__(self, log: FaultLog) -> None:
@@ -48,9 +48,9 @@ class EntityDecoder:
         self._left = MAX_EXPANDED_CHARS
 
     def declare(self, doctype: str) -> None:
-        """Take the entities of a DOCTYPE that are short and made of no others.
+        """Declare the entities of a DOCTYPE that are short and not nested.
 
-        The others are one fault, and references to them stay as written; nothing is
+        The others are one fault, and references to them stay unchanged; nothing is
         fetched.
         """
         n_plain = n_chars = 0
@@ -78,13 +78,13 @@ class EntityDecoder:
             return _KNOWN.get(name) or self._unknown(found[0])
         self._left -= len(value)
         if self._left < 0:
-            detail = f"entities stand for more than {MAX_EXPANDED_CHARS} characters"
+            detail = f"entities expand to more than {MAX_EXPANDED_CHARS} characters"
             self._log.note(Reason.ENTITY_EXPANSION, detail)
             return found[0]
         return value
 
     def _unknown(self, reference: str) -> str:
-        self._log.note(Reason.REPAIRED, f"kept as it is written: {reference}")
+        self._log.note(Reason.REPAIRED, f"unknown reference: {reference}")
         return reference
 
 
@@ -113,7 +113,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 class TextBuffer:
-    """Buffer of the text between two tags, which comes in parts."""
+    """Buffer of the text between two tags, which arrives in parts."""
 
     def __init__(self, entities: EntityDecoder, log: FaultLog, max_chars: int) -> None:
         self._entities, self._log, self._max_chars = entities, log, max_chars
@@ -122,7 +122,7 @@ class TextBuffer:
         self.is_used = False
 
     def add(self, text: str, *, is_data: bool = False) -> None:
-        """Add text with references, which may be cut, or text of a CDATA section."""
+        """Add text with references, possibly incomplete, or text of a CDATA section."""
         if text:
             self.is_used = True
             self._n_chars += len(text)
@@ -131,8 +131,8 @@ class TextBuffer:
             else:
                 self._parts.clear()
 
-    def part(self) -> None:
-        """Separate the parts before and after a comment: no reference spans both."""
+    def separate(self) -> None:
+        """Separate the text before and after a comment: no reference spans both."""
         if self.is_used:
             self._parts.append(("", True))
 

@@ -1,6 +1,6 @@
 """Entries of a sitemap or feed: their values, extensions and limits.
 
-Invalid values are left out, with the fault `SYNTAX`.
+Invalid values are skipped, with the fault `SYNTAX`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SitemapFormat(StrEnum):
     """Format of a sitemap.
 
     Attributes:
-        submission: the format by which sitemaps are counted: an index is one in XML.
+        submission: the format in statistics; `xml` for an index.
     """
 
     submission: str
@@ -64,7 +64,7 @@ class EntryExtension:
         kind: local name of its element, in lower case, such as `image` or `link` (of
             hreflang annotations).
         values: names and texts of its content, in document order. The names are local,
-            with those of the elements around them: `publication/name`. Attributes are
+            with those of the enclosing elements: `publication/name`. Attributes are
             `@name`, or `restriction/@relationship`.
     """
 
@@ -72,7 +72,7 @@ class EntryExtension:
     values: tuple[tuple[str, str], ...]
 
     def value(self, name: str) -> str:
-        """Return the first value of this name, or an empty text."""
+        """Return the first value of this name, or an empty string."""
         return next((text for key, text in self.values if key == name), "")
 
 
@@ -80,10 +80,10 @@ class EntryExtension:
 class SitemapEntry:
     """One URL of a sitemap; `priority` is from 0.0 to 1.0 among those of its site."""
 
-    position: int  # in the document, from 0, including left out entries
+    position: int  # in the document, from 0, including skipped entries
     url: str
     is_sitemap: bool = False  # a sitemap of an index, not a page
-    # of the last change; of a feed, when updated or published
+    # date of the last change; in a feed, of update or publication
     lastmod: PointInTime | None = None
     changefreq: ChangeFrequency | None = None
     priority: float | None = None
@@ -94,7 +94,7 @@ class SitemapEntry:
 class SitemapLimits:
     """Limits on one sitemap; entries before a limit are kept."""
 
-    # of the XML; its `n_bytes` holds for URL lists as well
+    # of the XML; `n_bytes` also applies to URL lists
     markup: MarkupLimits = field(default_factory=MarkupLimits)
     # URLs, sitemaps and datasets. The protocol allows 50,000.
     n_entries: int = 50_000
@@ -150,7 +150,7 @@ def extension_of(element: Element, max_values: int) -> EntryExtension:
 
 
 def name_of(path: str) -> str:
-    """Return a local name for a term, made of the path of its value."""
+    """Return a local name for a term, from the path of its value."""
     plain = "".join(x if x.isalnum() and x.isascii() else " " for x in path).split()
     first, *others = plain or ["value"]
     return first + "".join(word[:1].upper() + word[1:] for word in others)

@@ -1,4 +1,4 @@
-"""What a sitemap says about URLs, as statements.
+"""Statements of sitemaps about URLs.
 
 | of an entry | statement about its URL |
 |---|---|
@@ -10,8 +10,8 @@
 | hreflang | `xhv:alternate`, whose `dcterms:language` is the tag |
 | of a feed: title, enclosure | `dcterms:title`, `schema:associatedMedia` |
 
-`rc:` is `urn:rdfcrawl:vocab#`. What has no term is `rc:` with the name it has in the
-extension. The sitemap says `rc:lists` of its entries.
+`rc:` is `urn:rdfcrawl:vocab#`. Values without a term have their extension name in
+`rc:`. The sitemap has `rc:lists` for each of its entries.
 """
 
 from __future__ import annotations
@@ -61,28 +61,28 @@ _URL_NAMES = ("loc", "license", "thumbnail_loc", "content_loc", "player_loc")
 def describe_entry(entry: SitemapEntry, *, sitemap: str) -> Iterator[str]:
     """Yield the statements of an entry, as lines of N-Quads.
 
-    The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
+    The lines may have invalid terms: check them with `rdf.checking.iter_checked`.
     `sitemap` is its URL.
     """
     page = iri(graph_iri(entry.url))
     lists = "listsSitemap" if entry.is_sitemap else "lists"
-    yield _say(iri(graph_iri(sitemap)), RC + lists, page)
+    yield _line(iri(graph_iri(sitemap)), RC + lists, page)
     if entry.lastmod is not None:
         point = literal(entry.lastmod.text, datatype=entry.lastmod.datatype)
-        yield _say(page, DCTERMS + "modified", point)
+        yield _line(page, DCTERMS + "modified", point)
     if entry.changefreq is not None:
-        yield _say(page, RC + "changefreq", literal(entry.changefreq))
+        yield _line(page, RC + "changefreq", literal(entry.changefreq))
     if entry.priority is not None:
         # A decimal has no exponent (XML Schema 2, 3.2.3).
         number = f"{entry.priority:.6f}".rstrip("0").ljust(3, "0")
-        yield _say(page, RC + "priority", literal(number, datatype=XSD + "decimal"))
+        yield _line(page, RC + "priority", literal(number, datatype=XSD + "decimal"))
     for index, extension in enumerate(entry.extensions):
-        # Its own name in the document: equal sitemaps give equal statements.
+        # Labels by position, so that equal sitemaps give equal statements.
         label = blank(f"{entry.position}.{index}")
         yield from _extension(extension, page, label)
 
 
-def _say(subject: str, predicate: str, obj: str) -> str:
+def _line(subject: str, predicate: str, obj: str) -> str:
     return statement(subject, iri(predicate), obj)
 
 
@@ -91,10 +91,10 @@ def _extension(extension: EntryExtension, page: str, node: str) -> Iterator[str]
         case "image":
             url = _url(extension.value("loc"))
             node = url if url.startswith("<") else node
-            yield _say(page, SCHEMA + "image", node)
+            yield _line(page, SCHEMA + "image", node)
             yield from _values(extension, node, "ImageObject", _IMAGE)
         case "video":
-            yield _say(page, SCHEMA + "video", node)
+            yield _line(page, SCHEMA + "video", node)
             yield from _values(extension, node, "VideoObject", _VIDEO)
         case "news":
             yield from _values(extension, page, "NewsArticle", _NEWS)
@@ -102,22 +102,22 @@ def _extension(extension: EntryExtension, page: str, node: str) -> Iterator[str]
             other = _url(extension.value("@href"))
             relation = (extension.value("@rel") or "alternate").lower()
             is_known = relation == "alternate"
-            yield _say(page, XHV + relation if is_known else RC + "link", other)
+            yield _line(page, XHV + relation if is_known else RC + "link", other)
             language = extension.value("@hreflang")
-            is_told = language and language.lower() != "x-default"
-            if is_told and other.startswith("<"):
-                yield _say(other, DCTERMS + "language", literal(language))
+            has_language = language and language.lower() != "x-default"
+            if has_language and other.startswith("<"):
+                yield _line(other, DCTERMS + "language", literal(language))
         case "title":
-            yield _say(page, DCTERMS + "title", literal(extension.value("")))
+            yield _line(page, DCTERMS + "title", literal(extension.value("")))
         case "enclosure" | "content" | "thumbnail" if extension.value("@url"):
             media = _url(extension.value("@url"))
-            yield _say(page, SCHEMA + "associatedMedia", media)
+            yield _line(page, SCHEMA + "associatedMedia", media)
             media_type = extension.value("@type")
             if media_type and media.startswith("<"):
-                yield _say(media, SCHEMA + "encodingFormat", literal(media_type))
+                yield _line(media, SCHEMA + "encodingFormat", literal(media_type))
         case _:
-            yield _say(page, RC + "extension", node)
-            yield _say(node, RC + "extensionName", literal(extension.kind))
+            yield _line(page, RC + "extension", node)
+            yield _line(node, RC + "extensionName", literal(extension.kind))
             yield from _values(extension, node, "", {})
 
 
@@ -128,7 +128,7 @@ def _values(
     terms: dict[str, str],
 ) -> Iterator[str]:
     if kind:
-        yield _say(subject, RDF_TYPE, iri(SCHEMA + kind))
+        yield _line(subject, RDF_TYPE, iri(SCHEMA + kind))
     for name, text in extension.values:
         if name == "loc" and subject == _url(text):
             continue
@@ -136,7 +136,7 @@ def _values(
         if name == "duration" and text.isdecimal():
             obj = literal(f"PT{int(text[:9])}S", datatype=XSD + "duration")
         term = terms.get(name)
-        yield _say(subject, SCHEMA + term if term else RC + name_of(name), obj)
+        yield _line(subject, SCHEMA + term if term else RC + name_of(name), obj)
 
 
 def _url(text: str) -> str:

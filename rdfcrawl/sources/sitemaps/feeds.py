@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.sources.sitemaps.elements import Element
 
-# When it was updated goes before when it was published.
+# The time of the update takes precedence.
 _UPDATED = ("updated", "modified")
 _PUBLISHED = ("published", "pubdate", "issued", "date", "created")
 _KEPT = frozenset({"title", "enclosure", "content", "thumbnail", "group"})
@@ -30,8 +30,8 @@ def rss_entry(
 ) -> SitemapEntry | None:
     """Return the entry of an RSS item; None without a link.
 
-    The link is that of `link`, of a `guid` that is a permanent link, of `rdf:about`
-    or of `atom:link`, the first of these that is a URL.
+    The link is the first URL in `link`, in a `guid` that is a permanent link, in
+    `rdf:about` or in `atom:link`.
     """
     url = ""
     for child in item.all("link"):
@@ -51,8 +51,8 @@ def atom_entry(
 ) -> SitemapEntry | None:
     """Return the entry of an Atom entry; None without a link.
 
-    The link is the first `alternate` one, or else the content's `src`. The `id` is a
-    name and not requested.
+    The link is the first `alternate` link, or the `src` of the content. The `id` is a
+    name that is not requested.
     """
     url = _alternate(entry, base, log)
     for content in entry.all("content"):

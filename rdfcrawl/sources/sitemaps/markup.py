@@ -1,8 +1,7 @@
 """Tokenize the XML of the web: tolerant, streaming, bounded.
 
-The tokenizer reads what publishers mean by XML rather than what XML is, and never
-alters a text: it comes out once, whole, when the tag after it has been read; a text cut
-by the end of the document does not come out at all.
+The tokenizer reads XML the way publishers intend it, and never alters a text: a text is
+one event, after the next tag; a text cut by the end of the document is dropped.
 
 Source: XML 1.0 (fifth edition), Namespaces in XML 1.0.
 """
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 _MAX_KNOWN_NAMES = 1024
 
 _NAME = r"[A-Za-z_:\x80-\U0010ffff][A-Za-z0-9_:.\-\x80-\U0010ffff]*+"
-# Text and the tag after it, or the text at the end; `<` alone is for what is no tag.
-# Values hold no `<` (XML 1.0 2.3): so a quote that is not closed swallows little.
+# Text and the next tag, or the text at the end; a lone `<` for anything else.
+# Values have no `<` (XML 1.0 2.3), so an unclosed quote swallows little.
 _TAG = re.compile(
     rf"([^<]*+)(?:<(?:({_NAME})((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>"
     rf"|/({_NAME})(?:\s[^<>]*+)?+(?:>|(?=<))"
@@ -48,7 +47,7 @@ _MAY_BE_MARKUP = re.compile(rf"<(?:\Z|!|/(?:\Z|{_NAME})|{_NAME})").match
 
 
 class OpeningTag(NamedTuple):
-    """A start tag: its name as written, its namespace or empty, and attributes."""
+    """A start tag: its name with prefix, its namespace or "", and its attributes."""
 
     name: str
     namespace: str
@@ -67,18 +66,18 @@ class ClosingTag(NamedTuple):
 
 
 Event: TypeAlias = OpeningTag | ClosingTag | str
-"""A string is the text between two tags; there is none for mere white space."""
+"""A string is the text between two tags, unless it is only white space."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementStructure:
-    """The structure of a vocabulary, which tells when unclosed elements end.
+    """The structure of a vocabulary, to find the end of unclosed elements.
 
     All are local names in lower case; `others` are further elements.
 
     Attributes:
-        records: are never in one of the same name; the earlier one is closed.
-        leaves: hold text; they are closed by any element that is named here.
+        records: never nested in one of the same name; the earlier one is closed.
+        leaves: contain only text; closed by any element named here.
     """
 
     records: frozenset[str] = frozenset()
@@ -98,13 +97,13 @@ def iter_events(
     limits: MarkupLimits = DEFAULT_LIMITS,
     structure: ElementStructure = NO_STRUCTURE,
 ) -> Iterator[Event]:
-    """Yield the events of a document, not compressed, which is read once, in pieces.
+    """Yield the events of an uncompressed document, which is read once, in pieces.
 
-    Each end has its start; elements that are open at the end of the document get no
-    end. `charset` is that of the Content-Type; `log` takes the faults: `SYNTAX` for
-    what was left out, `REPAIRED` for what was mended, `INCOMPLETE` for a document that
-    ends within an element, `TOO_LARGE`, `LITERAL_TOO_LONG`, `TOO_DEEP`,
-    `ENTITY_EXPANSION`, `PARSE_SECS`, `BAD_CHARSET`, and faults of the source.
+    Each end has its start; elements open at the end of the document get no end.
+    `charset` is from the Content-Type; `log` receives the faults: `SYNTAX` for skipped
+    markup, `REPAIRED` for repairs, `INCOMPLETE` for a document that ends within an
+    element, `TOO_LARGE`, `LITERAL_TOO_LONG`, `TOO_DEEP`, `ENTITY_EXPANSION`,
+    `PARSE_SECS`, `BAD_CHARSET`, and faults of the source.
     """
     tokenizer = MarkupTokenizer(log, limits=limits, structure=structure)
     for text in iter_text(source, log=log, charset=charset, n_bytes=limits.n_bytes):
@@ -113,9 +112,9 @@ def iter_events(
 
 
 class MarkupTokenizer:
-    """Tokenizer of text in pieces, wherever cut.
+    """Tokenizer of text in arbitrary pieces.
 
-    `limits.n_bytes` is not checked here; for the others see `iter_events`.
+    `limits.n_bytes` is not checked here; see `iter_events`.
     """
 
     def __init__(
@@ -128,17 +127,17 @@ class MarkupTokenizer:
         self._log, self._limits, self._structure = log, limits, structure
         self._entities = EntityDecoder(log)
         self._text = TextBuffer(self._entities, log, limits.text_chars)
-        self._rest = ""  # begins with a `<` whose end is not there yet
-        self._skipping = ""  # what ends the comment or the like that we are in
-        self._is_data = False  # it is a CDATA section
+        self._rest = ""  # incomplete markup from a `<`
+        self._skipping = ""  # end of the current comment, section or instruction
+        self._is_data = False  # within a CDATA section
         self._open: list[str] = []
-        self._n_too_deep = 0  # open elements that are not in `_open`
+        self._n_too_deep = 0  # open elements missing in `_open`
         self._scopes: list[tuple[int, dict[str, str]]] = [(0, {"xml": XML})]
         self._starts: dict[
             str, OpeningTag
         ] = {}  # known in this scope, without attributes
         self._ends: dict[str, ClosingTag] = {}
-        self._leaves: set[str] = set()  # names as they are written
+        self._leaves: set[str] = set()  # names with prefix
         self._records: set[str] = set()
         self._has_root = False
         self._spent_secs = 0.0
@@ -146,7 +145,7 @@ class MarkupTokenizer:
         self._has_given_up = False
 
     def feed(self, text: str) -> list[Event]:
-        """Return the events that are complete by now."""
+        """Return the events that are now complete."""
         if self._has_given_up:
             return []
         began = time.thread_time()
@@ -171,19 +170,19 @@ class MarkupTokenizer:
         return out
 
     def close(self) -> None:
-        """Log how the document ended; text without a following tag is dropped."""
+        """Log the end of the document; text without a following tag is dropped."""
         if self._open or self._rest or self._skipping:
             name = self._open[-1] if self._open else "a tag"
             self._log.note(Reason.INCOMPLETE, f"the document ends within {name}")
         elif not self._has_root:
             self._log.note(Reason.EMPTY, "no element in the document")
 
-    def _tags(  # noqa: C901  # the loop that all tags pass
+    def _tags(  # noqa: C901  # the loop over all tags
         self, buffer: str, at: int, out: list[Event]
     ) -> int:
-        """Read up to other markup than a tag; return where to go on.
+        """Read up to markup other than a tag; return the next position.
 
-        All tags of a document pass here: unusual ones are left to other methods.
+        All tags of a document pass here, so unusual ones are left to other methods.
         """
         stack, waiting, max_depth = self._open, self._text, self._limits.depth
         starts, leaves, records = self._starts, self._leaves, self._records
@@ -260,7 +259,7 @@ class MarkupTokenizer:
         self._ends[event.name] = ClosingTag(event.name)
 
     def _close_unclosed(self, name: str, out: list[Event]) -> None:
-        """Close the elements that a start tag shows to be over."""
+        """Close the elements that a start tag implies to be closed."""
         known, stack = self._structure, self._open
         local = _local(name)
         is_record = local in known.records
@@ -289,7 +288,7 @@ class MarkupTokenizer:
         if depth < 0:
             self._log.note(Reason.REPAIRED, f"nothing to close: </{name}>")
             if out and isinstance(out[-1], str):
-                # It parts the text around it, of which it is not known what it was.
+                # It separates the text before and after, for lack of information.
                 out += OpeningTag(name, self._namespace(name), {}), ClosingTag(name)
             return
         if depth != len(stack) - 1 or stack[depth] != name:
@@ -307,7 +306,7 @@ class MarkupTokenizer:
         for found in _ATTRIBUTE.finditer(text):
             name, *quoted = found.groups()
             if len(values) >= self._limits.n_attributes:
-                self._log.note(Reason.SYNTAX, "more attributes than are read of a tag")
+                self._log.note(Reason.SYNTAX, "too many attributes of a tag")
                 break
             value = next((x for x in quoted if x is not None), "").translate(_SPACES)
             if "&" in value:
@@ -334,23 +333,23 @@ class MarkupTokenizer:
         return self._scopes[-1][1].get(name.rpartition(":")[0], "")
 
     def _special(self, buffer: str, at: int) -> int:
-        """Read other markup than a tag; return where to go on."""
+        """Read markup other than a tag; return the next position."""
         head = buffer[at : at + 9].upper()
         if head == "<!DOCTYPE":
             return self._doctype(buffer, at)
         if head.startswith("<?"):
-            self._text.part()
+            self._text.separate()
             return self._instruction(buffer, at)
         section = next((x for x in _SECTIONS if head.startswith(x)), "")
         if section:
-            self._text.part()
+            self._text.separate()
             self._skipping = _SECTIONS[section]
             self._is_data = section == "<![CDATA["
             return at + len(section)
-        if self._may_go_on(buffer, at):
+        if self._may_continue(buffer, at):
             self._rest = buffer[at:]
             return len(buffer)
-        self._log.note(Reason.SYNTAX, f"no tag: {buffer[at : at + 40]}")
+        self._log.note(Reason.SYNTAX, f"not a tag: {buffer[at : at + 40]}")
         self._text.add("<")
         self._n_strays += 1
         if self._n_strays > self._limits.n_strays:
@@ -360,18 +359,18 @@ class MarkupTokenizer:
             return len(buffer)
         return at + 1
 
-    def _may_go_on(self, buffer: str, at: int) -> bool:
-        """Return whether a `<` may begin markup whose end has not come yet."""
+    def _may_continue(self, buffer: str, at: int) -> bool:
+        """Return whether a `<` may begin incomplete markup."""
         if len(buffer) - at > self._limits.tag_chars or buffer.find("<", at + 1) >= 0:
             return False
         return _MAY_BE_MARKUP(buffer, at) is not None
 
     def _skip(self, buffer: str, at: int, out: list[Event]) -> int:  # noqa: ARG002
-        """Go to the end of a comment, an instruction or a section."""
+        """Skip to the end of a comment, an instruction or a section."""
         until = self._skipping
         end = buffer.find(until, at)
         is_over = end >= 0
-        if not is_over:  # what ends it may itself be cut
+        if not is_over:  # its end may be incomplete
             end = max(len(buffer) - len(until) + 1, at)
             self._rest = buffer[end:]
         if self._is_data:
@@ -382,7 +381,7 @@ class MarkupTokenizer:
         return end + len(until)
 
     def _instruction(self, buffer: str, at: int) -> int:
-        """Skip an instruction; with a tag in it, the end may be `>` alone."""
+        """Skip an instruction; if it has a tag in it, it may end with only `>`."""
         found = _INSTRUCTION(buffer, at)
         if found is not None:
             return found.end()

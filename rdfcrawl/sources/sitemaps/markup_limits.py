@@ -1,4 +1,4 @@
-"""The limits of XML documents, apart from the tokenizer, which takes long to import."""
+"""The limits of XML documents, separate from the tokenizer, which is slow to import."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkupLimits:
-    """Limits on an XML document, beyond which all is left out.
+    """Limits of an XML document; further content is skipped.
 
-    `tag_chars` are of a tag or a DOCTYPE, `n_strays` are `<` without a tag,
-    `text_chars` of the text between two tags. The protocol allows 50 MiB, not
-    compressed.
+    `tag_chars` is for a tag or a DOCTYPE, `n_strays` counts `<` without a tag,
+    `text_chars` is for the text between two tags. The protocol allows 50 MiB
+    uncompressed.
     """
 
     n_bytes: int = 50 * 2**20

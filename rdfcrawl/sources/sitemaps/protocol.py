@@ -1,7 +1,7 @@
 """Read the entries of a sitemap in any format of the protocol.
 
-The format is detected from the content; the media type hardly matters. Elements are
-matched by their local names, as many sitemaps have other namespaces or none.
+The format is detected from the content; the media type is almost irrelevant. Elements
+are matched by their local names, because many sitemaps have other namespaces or none.
 
 Source: sitemaps.org, protocol 0.9; `feeds` has the sources for RSS and Atom.
 """
@@ -71,7 +71,7 @@ _MARKUP_AT = re.compile(
 )
 _URL_LINE = re.compile(rf"[{BLANKS}]*(?:http|ftp)s?://", re.IGNORECASE)
 _COMMENTS = re.compile(rf"(?:[{BLANKS}]*+#[^\r\n]*+)*+")
-# What ends a document before its end, as far as its source knows.
+# Faults of a source that truncate a document.
 _CUTS: Final = (
     Reason.TOO_LARGE,
     Reason.BAD_ARCHIVE,
@@ -85,26 +85,25 @@ _MAX_LINE_CHARS = 16 * 1024
 
 
 class Sitemap:
-    """A sitemap being read; iterate once, over its entries and datasets.
+    """A reader of a sitemap; iterate once, over its entries and datasets.
 
     Entries are not checked against the site that listed the sitemap: see
     `addresses.may_list` and `access.claims_about_others`.
 
     Args:
-        source: the document, not compressed.
+        source: the document, uncompressed.
         url: of the document, after redirects.
-        log: of this document alone; if it says that the document was cut on the way
-            (`TRUNCATED_BODY`), a list loses its last line. It takes the faults: those
-            of `markup.iter_events`; `TOO_MANY_ENTRIES`; `BAD_URI` for entries without a
-            requestable URL, which are left out; `SYNTAX` for meaningless values;
-            `UNKNOWN_FORMAT`.
-        media_type: of the Content-Type, or empty; only for the faults.
+        log: of this document only; if it has a truncation (`TRUNCATED_BODY`), a list
+            loses its last line. It receives the faults: those of `markup.iter_events`;
+            `TOO_MANY_ENTRIES`; `BAD_URI` for skipped entries without a requestable URL;
+            `SYNTAX` for invalid values; `UNKNOWN_FORMAT`.
+        media_type: of the Content-Type, or empty; used only in faults.
 
     Attributes:
-        format: detected; unset before.
+        format: detected format; None before.
         capability: of ResourceSync, if the document is such a list.
-        n_read: entries read, including left out ones.
-        is_cut: more exists than was read, or reading failed before the end.
+        n_read: entries read, including skipped ones.
+        is_cut: there is more than was read, or reading failed before the end.
     """
 
     def __init__(
@@ -150,7 +149,7 @@ class Sitemap:
             self.is_cut = any(self._log.count(reason) for reason in ends)
 
     def _unknown(self, head: str) -> None:
-        detail = f"no sitemap ({self._media_type or 'no type'}): {head.strip()[:80]}"
+        detail = f"not a sitemap ({self._media_type or 'no type'}): {head.strip()[:80]}"
         self._log.note(Reason.UNKNOWN_FORMAT, detail)
 
     def _lines(self, texts: Iterable[str]) -> Iterator[SitemapEntry]:
@@ -162,7 +161,7 @@ class Sitemap:
             if position < 0:
                 return
             if not _URL_LINE.match(text):
-                self._log.note(Reason.BAD_URI, f"no absolute URL: {text[:200]!r}")
+                self._log.note(Reason.BAD_URI, f"not an absolute URL: {text[:200]!r}")
             elif url := url_of(text, self._url, self._log):
                 yield SitemapEntry(position=position, url=url)
 
@@ -197,7 +196,7 @@ class Sitemap:
                 yield from self._entries(item, position)
 
     def _events(self, texts: Iterable[str]) -> Iterator[Event]:
-        """Yield the events, with those of a missing root."""
+        """Yield the events, including those of a missing root."""
         tokenizer = MarkupTokenizer(
             self._log, limits=self._limits.markup, structure=STRUCTURE
         )
@@ -294,7 +293,7 @@ def _url_entries(
 def _urls_of(
     element: Element, base: str, log: FaultLog, limits: SitemapLimits
 ) -> Iterable[str]:
-    """Return the URLs of an element's own `loc`s, not those of its images."""
+    """Return the URLs of an element's own `loc`s, without those of its images."""
     prefix = element.name.rpartition(":")[0]
     every = [child for child in element.all("loc") if child.text.strip(BLANKS)]
     own = [child for child in every if child.name.rpartition(":")[0] == prefix]
@@ -317,11 +316,11 @@ def _head(texts: Iterator[str]) -> str:
 
 
 def _where_markup_begins(head: str) -> int:
-    """Return where XML begins, maybe after an error message; -1 if nowhere."""
+    """Return the start of XML, possibly after an error message; -1 if there is none."""
     begin = len(head) - len(head.lstrip("\ufeff \t\r\n\0"))
     if head.startswith("<", begin):
         found = _MARKUP_AT.search(head, begin, begin + _SNIFF_CHARS)
-        is_message = head[begin : begin + 3].lower() in ("<br", "<b>")  # as PHP's
+        is_message = head[begin : begin + 3].lower() in ("<br", "<b>")  # of PHP
         return found.start() if is_message and found else begin
     if _is_url_list(head):
         return -1
@@ -330,13 +329,13 @@ def _where_markup_begins(head: str) -> int:
 
 
 def _is_url_list(head: str) -> bool:
-    """Return whether the text begins with lines of URLs, maybe after comments."""
+    """Return whether the text begins with lines of URLs, possibly after comments."""
     comments = _COMMENTS.match(head)
     return _URL_LINE.match(head, comments.end() if comments else 0) is not None
 
 
 def _iter_lines(texts: Iterable[str], log: FaultLog) -> Iterator[str]:
-    """Yield lines; the last line only if the text was not cut."""
+    """Yield lines; the last line only if the text is complete."""
     rest = ""
     for text in texts:
         *lines, rest = re.split(r"[\r\n]+", rest + text)

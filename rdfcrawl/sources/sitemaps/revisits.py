@@ -1,7 +1,7 @@
-"""Decide whether a listed page is fetched again in a later run of a crawl.
+"""Decide whether to revisit a listed page in a later run of a crawl.
 
-Pure policy: the claims of a sitemap about a page, the last fetch of the page, and the
-present run are compared; nothing is requested or stored here.
+Pure policy: compares the claims of a sitemap about a page, the last fetch of the page,
+and the present run, without requests or storage.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _EVERY_SECS: Final = {
     ChangeFrequency.MONTHLY: 30 * _DAY_SECS,
     ChangeFrequency.YEARLY: 365 * _DAY_SECS,
 }
-_MOST_TRIES: Final = 3  # runs in a row; then a failing page is revisited as any other
+_MAX_TRIES: Final = 3  # consecutive runs with extra visits of a failing page
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPageClaim:
-    """The claims of a sitemap about one page, as kept between runs.
+    """The claims of a sitemap about one page, kept between runs.
 
     Attributes:
-        run: last one in which the sitemap listed the page.
+        run: last run in which the sitemap listed the page.
         rank: priority, from 0 to 10,000.
-        lastmod: text of the last change; empty if there is none.
-        changefreq: None if there is none.
-        former: `lastmod` in the run before this one.
+        lastmod: text of the last change; empty if missing.
+        changefreq: None if missing.
+        former: `lastmod` in the previous run.
         since: run in which the sitemap first stated this `lastmod`.
     """
 
@@ -48,15 +48,15 @@ class ListedPageClaim:
 
 @dataclass(frozen=True, slots=True)
 class PageFetch:
-    """The last fetch of a listed page, as kept between runs.
+    """The last fetch of a listed page, kept between runs.
 
     Attributes:
-        run: in which the page was fetched.
+        run: the run that fetched the page.
         secs: time of the request, Unix time.
         lastmod: claim of the sitemap at that time.
-        n_failures: fetches in a row, up to this one, that brought nothing.
-        etag, last_modified: of the last response that was read without losses.
-        read_at: URL where it was read, if it was redirected there.
+        n_failures: consecutive failed fetches, including this one.
+        etag, last_modified: of the last response read without losses.
+        read_at: URL after redirects, if different.
     """
 
     run: int
@@ -75,9 +75,8 @@ class RevisitPolicy:
     Attributes:
         run: number of the run.
         now_secs: Unix time.
-        after_secs: age from which a page is fetched again about which nothing says how
-            often it changes.
-        read_secs: when the sitemap was read before; 0 if it was not.
+        after_secs: revisit age of pages without a stated change frequency.
+        read_secs: time of the last reading of the sitemap; 0 if none.
     """
 
     run: int
@@ -91,11 +90,11 @@ class RevisitPolicy:
         fetch: PageFetch | None,
         before: ListedPageClaim | None,
     ) -> str | None:
-        """Return what sets another fetch in this run apart, of a pinged sitemap.
+        """Return the change that makes a page of a pinged sitemap due once more.
 
-        None: its date is not later than that of the last fetch in this run. A fetch may
-        not be known yet: then the date must be another one than `before`, the claim as
-        an earlier reading in this run has left it.
+        The result is None if its date is not later than that of the last fetch in this
+        run. If no fetch is known yet, the date must differ from `before`, the claim of
+        an earlier reading in this run.
         """
         point = parse_point(claim.lastmod) if claim.lastmod else None
         if point is None:
@@ -110,28 +109,28 @@ class RevisitPolicy:
         return f"run {self.run} {claim.lastmod}" if is_later else None
 
     def change_of(self, claim: ListedPageClaim, fetch: PageFetch | None) -> str | None:
-        """Return what sets a fetch in this run apart from those before.
+        """Return the change that makes a page due in this run.
 
-        The text is empty for a page that is not known to be fetched, as links may have
-        led to it; None: the page is not fetched again. A date that is older than that
-        of the last fetch, as in an old sitemap, is no reason to fetch.
+        The text is empty for a page without a known fetch, because links may have led
+        to it; None if the page is not due. A date older than that of the last fetch,
+        for example in an old sitemap, does not make it due.
         """
         point = parse_point(claim.lastmod) if claim.lastmod else None
-        again = f"run {self.run}"
+        change = f"run {self.run}"
         if fetch is None:
-            return again if point and self._is_news(claim, point) else ""
+            return change if point and self._is_news(claim, point) else ""
         if fetch.run == self.run:
             return None
         if point and _is_other(claim, point, fetch):
-            return again
-        if 0 < fetch.n_failures <= _MOST_TRIES:
-            return again
+            return change
+        if 0 < fetch.n_failures <= _MAX_TRIES:
+            return change
         if point and not fetch.n_failures:
-            # With the precision of a day, there may be another change after the fetch.
-            return again if point.may_be_after(_moment(fetch.secs)) else None
+            # A date may hide another change after the fetch on the same day.
+            return change if point.may_be_after(_moment(fetch.secs)) else None
         every_secs = self._every_secs(claim.changefreq)
         is_due = every_secs is not None and self.now_secs - fetch.secs >= every_secs
-        return again if is_due else None
+        return change if is_due else None
 
     def _is_news(self, claim: ListedPageClaim, point: PointInTime) -> bool:
         if not self.read_secs:
@@ -145,18 +144,18 @@ class RevisitPolicy:
         return _EVERY_SECS.get(changefreq)
 
 
-def claim_again(
+def merge_claims(
     claim: ListedPageClaim, before: ListedPageClaim | None, now_secs: int
 ) -> ListedPageClaim:
-    """Return a claim of this run, with what is known of the one before.
+    """Return a claim of this run, merged with the previous claim.
 
-    Of several dates in one sitemap the latest counts, unless it lies in the future. A
-    sitemap that is read once more in a run finds what it found the first time.
+    The latest of several dates in one sitemap counts, unless it lies in the future. A
+    sitemap that is read twice in a run has the same result.
 
     Args:
         claim: of this run.
         before: of an earlier run, or of this one.
-        now_secs: when the sitemap is read, Unix time.
+        now_secs: time of the reading, Unix time.
     """
     if before is None:
         return replace(claim, since=claim.run)
@@ -179,9 +178,9 @@ def _is_overtaken(
 
 
 def _is_other(claim: ListedPageClaim, point: PointInTime, fetch: PageFetch) -> bool:
-    """Return whether a date was stated since the last fetch, and is a later one.
+    """Return whether a date was stated after the last fetch, and is later.
 
-    Of several sitemaps that date a page, the last fetch may know one only.
+    If several sitemaps date a page, the last fetch may know only one of them.
     """
     known = parse_point(fetch.lastmod) if fetch.lastmod else None
     return claim.since > fetch.run and (known is None or known < point)

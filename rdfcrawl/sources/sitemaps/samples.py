@@ -1,7 +1,7 @@
 """Compare the response at a sample URI with its description in the dump.
 
-Blank nodes have no names, so statements are compared in the groups that blank nodes
-connect (minimal self-contained graphs), each by the statements around its blank nodes.
+Blank nodes have no names, so statements are compared in groups connected by blank nodes
+(minimal self-contained graphs), by the statements around the blank nodes.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ def compare_sample(
 ) -> SampleDifference:
     """Return the difference between a sample and the description in the dump.
 
-    It is false if empty; graphs of the N-Quads are ignored. Groups with blank nodes
-    count as equal if colour refinement does not distinguish them: fast whatever the
-    graphs are, and right for all but artful ones. At most `max_triples` of each side
-    are compared.
+    The difference is false if empty; graphs of the N-Quads are ignored. Groups with
+    blank nodes count as equal if colour refinement does not distinguish them, which is
+    fast for all graphs, and correct except for contrived ones. At most `max_triples` of
+    each side are compared.
     """
-    left, left_is_whole = _triples(sample, max_triples)
-    right, right_is_whole = _triples(dump, max_triples)
+    left, is_left_complete = _triples(sample, max_triples)
+    right, is_right_complete = _triples(dump, max_triples)
     ours, theirs = _groups(left), _groups(right)
     return SampleDifference(
-        _beyond(ours, theirs), _beyond(theirs, ours), left_is_whole and right_is_whole
+        _beyond(ours, theirs),
+        _beyond(theirs, ours),
+        is_left_complete and is_right_complete,
     )
 
 
@@ -61,9 +63,9 @@ def _triples(lines: bytes, max_triples: int) -> tuple[list[Triple], bool]:
 
 
 def _groups(triples: Iterable[Triple]) -> dict[str, list[Triple]]:
-    """Return the groups of triples that blank nodes connect, by signature.
+    """Return the groups of triples connected by blank nodes, by signature.
 
-    Several equal groups count once: they state the same in RDF.
+    Equal groups count once: they are equivalent in RDF.
     """
     return {
         signature(group, stable_names(group)): group
@@ -74,7 +76,7 @@ def _groups(triples: Iterable[Triple]) -> dict[str, list[Triple]]:
 def _beyond(
     ours: dict[str, list[Triple]], theirs: dict[str, list[Triple]]
 ) -> tuple[str, ...]:
-    """Return the triples of the groups that are not among the others."""
+    """Return the triples of the groups missing in the other ones."""
     return tuple(
         sorted(
             f"{' '.join(triple)} .\n"

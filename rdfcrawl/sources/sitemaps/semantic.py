@@ -1,7 +1,7 @@
-"""Read Semantic Sitemaps: datasets and how to access them, as declared by a site.
+"""Read Semantic Sitemaps: the datasets of a site, and how to access them.
 
-Both revisions of the extension are read, and the spellings of their own examples:
-elements are matched by their local names whatever their namespace is.
+Both revisions of the extension are supported, with the spellings of their examples:
+elements are matched by their local names, in any namespace.
 
 Source: Tummarello, "A Sitemap extension to enable efficient interaction with large
 quantity of Linked Data"; Cyganiak, Delbru, Tummarello, "Semantic Web Crawling: A
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NAMESPACES: Final = frozenset(
     f"http://sw.{host}.org/2007/07/sitemapextension/scschema.xsd"
-    for host in ("deri", "deriv")  # as in 3.4 of the first revision
+    for host in ("deri", "deriv")  # both in 3.4 of the first revision
 )
 DATASET_LEAVES: Final = frozenset(
     {
@@ -48,7 +48,7 @@ _PRIORITY = re.compile(r"\+?[0-9]{1,9}").fullmatch
 
 
 class Slicing(StrEnum):
-    """Which triples of a dataset are the description of one resource."""
+    """The extent of the description of one resource."""
 
     SUBJECT = "subject"
     SUBJECT_OBJECT = "subject-object"
@@ -74,10 +74,9 @@ _SLICINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DataLocation:
-    """A requestable place of data of a dataset; `slicing` is the result of DESCRIBE.
+    """A requestable place of data of a dataset; `slicing` is of DESCRIBE.
 
-    `priority` is its weight among the mirrors; 0: used only if the others do not
-    answer.
+    `priority` is its weight among the mirrors; 0: used only if the others fail.
     """
 
     url: str
@@ -89,8 +88,8 @@ class DataLocation:
 class UriPrefix:
     """Prefix of URIs that resolve to descriptions of a dataset.
 
-    `iri` is as written: names in the data begin with it. `url` is the same,
-    requestable, with its fragment.
+    `iri` is unparsed: names in the data begin with it. `url` is requestable, with its
+    fragment.
     """
 
     iri: str
@@ -100,7 +99,7 @@ class UriPrefix:
     def covers(self, url: str) -> bool:
         """Return whether a requestable URL has this prefix.
 
-        For a prefix with a fragment this is its document alone.
+        A prefix with a fragment covers only its document.
         """
         document, mark, _ = self.url.partition("#")
         return url == document if mark else url.startswith(self.url)
@@ -108,27 +107,27 @@ class UriPrefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapDataset:
-    """A dataset as declared by a sitemap."""
+    """A dataset declared by a sitemap."""
 
     position: int = 0  # in the sitemap, among its entries, from 0
     label: str = ""
     language: str = ""
-    uri: str = ""  # of the dataset, as written, or empty
-    prefixes: tuple[UriPrefix, ...] = ()  # of the URIs that resolve to its parts
-    # each of the whole if `are_mirrors`, otherwise of a part
+    uri: str = ""  # of the dataset, unparsed, or empty
+    prefixes: tuple[UriPrefix, ...] = ()  # of URIs that resolve to its parts
+    # each complete if `are_mirrors`, otherwise a part
     dumps: tuple[DataLocation, ...] = ()
     fragments: tuple[DataLocation, ...] = ()  # dumps of parts
-    # dumps of parts, of a whole of which other parts are missing
+    # dumps of parts of an otherwise missing dataset
     parts_left: tuple[DataLocation, ...] = ()
-    endpoints: tuple[DataLocation, ...] = ()  # SPARQL endpoints, mirrors of one another
-    # named graphs of the endpoint that hold it; `*` is all of them. None means the
-    # default graph.
+    endpoints: tuple[DataLocation, ...] = ()  # SPARQL endpoints with the same data
+    # named graphs of the endpoint with its data; `*` is all of them. Empty: the default
+    # graph.
     graphs: tuple[str, ...] = ()
-    samples: tuple[str, ...] = ()  # URIs in it, as written
+    samples: tuple[str, ...] = ()  # URIs in it, unparsed
     lastmod: PointInTime | None = None
     changefreq: ChangeFrequency | None = None
-    others: tuple[EntryExtension, ...] = ()  # elements that neither revision has
-    # whether several dumps are mirrors or parts, as far as it shows
+    others: tuple[EntryExtension, ...] = ()  # elements of neither revision
+    # several dumps are mirrors, not parts; see `_are_mirrors`
     are_mirrors: bool = True
 
 
@@ -137,12 +136,12 @@ def read_dataset(
 ) -> SitemapDataset | None:
     """Return the dataset of a `dataset` element; None if empty.
 
-    `log` takes `BAD_URI` and `SYNTAX` for what is left out, `TOO_MANY_ENTRIES` for more
-    than `max_values` children, `INCOMPLETE` for a cut dataset, which is left out: some
-    of its ways might be taken for all of them.
+    `log` receives `BAD_URI` and `SYNTAX` for skipped values, `TOO_MANY_ENTRIES` for
+    more than `max_values` children, `INCOMPLETE` for a truncated dataset, which is
+    skipped: some of its ways could pass for all of them.
     """
-    if not element.is_whole:
-        log.note(Reason.INCOMPLETE, "a dataset is cut")
+    if not element.is_complete:
+        log.note(Reason.INCOMPLETE, "a truncated dataset")
         return None
     if len(element.children) > max_values:
         detail = f"a dataset with more than {counted(max_values, 'element')}"
@@ -193,12 +192,12 @@ class _Reading:
     def dataset(self, position: int) -> SitemapDataset | None:
         """Return the dataset; None if empty."""
         if not (self._texts or self._places or self._prefixes or self._others):
-            self._log.note(Reason.EMPTY, "a dataset without anything")
+            self._log.note(Reason.EMPTY, "an empty dataset")
             return None
         dumps = self._all("dump")
         fragments = self._all("fragment")
         if len(fragments) == 1:
-            self._log.note(Reason.SYNTAX, "a dump of one fragment")
+            self._log.note(Reason.SYNTAX, "a dump with one fragment")
         return SitemapDataset(
             position=position,
             label=self._one("datasetlabel"),
@@ -220,9 +219,9 @@ class _Reading:
         """Return whether several dumps are mirrors, by features of only one revision.
 
         They are mirrors in the first revision (2.1), where parts are fragments; and
-        parts in the second (3), which has neither fragments nor priorities. If nothing
-        tells, all are taken: mirrors taken for parts cost requests, parts taken for
-        mirrors cost data.
+        parts in the second (3), which has neither fragments nor priorities. Without
+        evidence, all are fetched: treating mirrors as parts wastes requests, treating
+        parts as mirrors loses data.
         """
         if "dump" in self._has_priority:
             return True
@@ -231,7 +230,7 @@ class _Reading:
         return bool(self._has_priority or self._places.get("fragment"))
 
     def _one(self, name: str) -> str:
-        """Return the first of the texts of which only one is allowed."""
+        """Return the only text of this name, or the first."""
         texts = dict.fromkeys(self._texts.get(name, ()))
         if len(texts) > 1:
             self._log.note(Reason.SYNTAX, f"more than one {name} in a dataset")
@@ -267,7 +266,7 @@ class _Reading:
         self._has_slicing = True
         slicing = _SLICINGS.get(re.sub(r"[^a-z]", "", text.lower()))
         if slicing is None:
-            self._log.note(Reason.SYNTAX, f"no slicing method: {text[:60]!r}")
+            self._log.note(Reason.SYNTAX, f"not a slicing method: {text[:60]!r}")
         return slicing
 
     def _prefix(self, child: Element) -> None:
@@ -278,7 +277,7 @@ class _Reading:
             self._log.note(error.fault.reason, error.fault.detail)
             return
         if url.startswith(("http://", "https://")):
-            # An authority without a path is a host, not the begin of its name.
+            # An authority without a path is a host, not a prefix of host names.
             iri = url if len(url) == len(iri) + 1 else iri
             self._prefixes.setdefault(url, UriPrefix(iri, url, self._slicing(child)))
         elif iri:
@@ -292,5 +291,5 @@ class _Reading:
         text = child.text.strip()
         if not child.children and _IRI(text):
             return text
-        self._log.note(Reason.BAD_URI, f"no absolute IRI: {text[:200]!r}")
+        self._log.note(Reason.BAD_URI, f"not an absolute IRI: {text[:200]!r}")
         return ""

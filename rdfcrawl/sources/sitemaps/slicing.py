@@ -1,7 +1,7 @@
 """Cut a dump into the descriptions of its URIs.
 
-A table in a file sorts the triples by subject and by object beyond memory; then the
-description of each resource is looked up.
+A table in a file sorts the triples by subject and by object, which may exceed memory;
+then the description of each resource is looked up.
 
 Source: section 7 of the second revision (see `semantic`); P. Stickler, "CBD - Concise
 Bounded Description" (W3C member submission, 2005-06-03); Tummarello et al., "Signing
@@ -31,7 +31,7 @@ MAX_TRIPLES: Final = 100_000  # of one description
 MEMORY_BYTES: Final = 32 * 2**20
 _BATCH = 10_000
 
-# Canonical N-Quads: subject, predicate, object that is a node or a literal, graph.
+# Canonical N-Quads: subject, predicate, object (a node or a literal), graph.
 TRIPLE: Final = re.compile(
     rb"^(?P<subject><[^>\n]*>|_:[^ \n]+) (?P<predicate><[^>\n]*>) "
     rb"(?:(?P<node><[^>\n]*>|_:[^ \n]+)"
@@ -43,7 +43,7 @@ _RDF = f"<{RDF}".encode()
 _REIFIED, _PREDICATE, _OBJECT = (
     _RDF + name for name in (b"subject>", b"predicate>", b"object>")
 )
-_Step = tuple[bytes, bool]  # a node, and whether one goes on to what it says
+_Step = tuple[bytes, bool]  # a node, and whether it is followed forward
 _Row = tuple[bytes, bytes, "bytes | None", bytes]
 
 
@@ -66,17 +66,17 @@ def slice_dump(
     folder: Path | None = None,
     max_triples: int = MAX_TRIPLES,
 ) -> Iterator[DescribedResources]:
-    """Yield the description of each document below the prefixes, each once.
+    """Yield the description of each document below the prefixes.
 
-    A document describes all resources whose URIs differ from it by a fragment only.
-    Equal triples are merged. Blank nodes keep their labels: they are the same nodes in
-    all descriptions. `chunks` are whole lines of canonical N-Quads, whose graphs are
-    ignored; `slicing` is for prefixes without an own one; `folder` is for a temporary
-    file.
+    A document describes all resources with URIs that differ only by a fragment. Equal
+    triples are merged. Blank nodes keep their labels: they are the same nodes in all
+    descriptions. `chunks` are complete lines of canonical N-Quads; their graphs are
+    ignored. `slicing` is for prefixes without a slicing method; `folder` is for a
+    temporary file.
 
-    `log` takes `LITERAL_TOO_LONG` for descriptions of more than `max_triples`, and
-    `FOREIGN_GRAPH` for those of other origins than the prefixes, all left out; and
-    `BAD_TERM` for lines that are no triples.
+    `log` receives `LITERAL_TOO_LONG` for descriptions of more than `max_triples`, and
+    `FOREIGN_GRAPH` for those of other origins than the prefixes, which are all skipped;
+    and `BAD_TERM` for invalid lines.
 
     Raises:
         sqlite3.Error: the disk refuses the file.
@@ -87,7 +87,7 @@ def slice_dump(
         rules = [GraphRule(prefix.url) for prefix in prefixes]
         for url, resources in _documents(table, prefixes):
             if not any(rule.admits(url) for rule in rules):
-                # `http://a.example` is the begin of `http://a.example.org/` as well.
+                # `http://a.example` is also a prefix of `http://a.example.org/`.
                 log.note(Reason.FOREIGN_GRAPH, f"a description of {url}")
                 continue
             method = next((x.slicing for x in prefixes if x.covers(url)), None)
@@ -165,11 +165,11 @@ class _Reader:
         self._is_cbd = slicing in (Slicing.CBD, Slicing.SYMMETRIC_CBD)
 
     def read(self, resource: bytes, lines: set[bytes]) -> bool:
-        """Add the triples of a resource; return whether there were not too many.
+        """Add the triples of a resource; return whether they are within the limit.
 
-        From a blank node reached as an object the search goes on to its own triples,
-        from one reached as a subject to the triples that name it, and for a minimal
-        self-contained graph both ways.
+        From a blank node reached as an object, the search continues to its own triples;
+        from one reached as a subject, to the triples about it; and for a minimal
+        self-contained graph, in both directions.
         """
         todo = [(resource, True), (resource, False)] if self._looks_back else []
         todo = todo or [(resource, True)]
@@ -209,10 +209,11 @@ class _Reader:
         for statement, predicate, _, _ in self._table.of_object(node):
             if predicate != _REIFIED or (statement, True) in seen:
                 continue
-            said: dict[bytes, bytes] = {}
+            parts: dict[bytes, bytes] = {}
             for subject, about, _, line in self._table.of_subject(statement):
-                said[about] = line[len(subject) + len(about) + 2 :]
-            of = b"%s %s %s" % (node, said.get(_PREDICATE, b""), said.get(_OBJECT, b""))
+                parts[about] = line[len(subject) + len(about) + 2 :]
+            obj = parts.get(_OBJECT, b"")
+            of = b"%s %s %s" % (node, parts.get(_PREDICATE, b""), obj)
             if of in lines:
                 seen.add((statement, True))
                 yield statement, True
@@ -233,19 +234,20 @@ def _rows(chunks: Iterable[bytes], log: FaultLog) -> Iterator[_Row]:
 def _documents(
     table: _Table, prefixes: tuple[UriPrefix, ...]
 ) -> Iterator[tuple[str, list[bytes]]]:
-    """Yield documents below the prefixes, with the resources that each describes."""
+    """Yield documents below the prefixes, with the resources described by each."""
     done: set[str] = set()
     for prefix in sorted({text for x in prefixes for text in (x.iri, x.url)}):
         if any(prefix.startswith(x) for x in done):
-            continue  # it is below another one
+            continue  # below another prefix
         done.add(prefix)
         begin = b"<" + prefix.encode()
         last = b""
         for node in table.nodes(begin):
             document, mark, _ = node[:-1].partition(b"#")
             itself = document + b">"
-            # A resource with a fragment does not come next to the document: they
-            # are gathered where the document comes, or else its first one.
+            # Resources with a fragment are not adjacent to their document in the order
+            # of names: they are collected at the document, or else at the first
+            # resource.
             if document == last or (
                 mark and itself.startswith(begin) and table.has(itself)
             ):

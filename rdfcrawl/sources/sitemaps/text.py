@@ -1,4 +1,4 @@
-"""Read a document as text, in pieces, as far as possible."""
+"""Read a document as text, in pieces, up to the first failure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def iter_text(
 
 
 class _UpToFault:
-    """A file that ends exactly where reading fails."""
+    """A file that ends at the first read failure."""
 
     def __init__(self, file: BinaryIO, log: FaultLog) -> None:
         self._file, self._log = file, log

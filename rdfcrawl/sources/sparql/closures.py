@@ -54,7 +54,7 @@ def components(task: SparqlTask, n_roots: int, depth: int) -> str:
         f"{{ {in_graph(task.part.graph, pattern)} }}"
         for pattern in _iter_component_patterns(where, end, depth)
     )
-    return f"SELECT DISTINCT ?s ?p ?o WHERE {{ {branches} }} LIMIT {task.asked}"
+    return f"SELECT DISTINCT ?s ?p ?o WHERE {{ {branches} }} LIMIT {task.limit}"
 
 
 def _iter_component_patterns(where: str, end: str, depth: int) -> Iterator[str]:
@@ -78,7 +78,7 @@ def dataset_graphs(task: SparqlTask) -> str:
     """Query the graphs with datasets, and the number of datasets in each."""
     after = f" FILTER(STR(?g) > {text(task.after)})" if task.after else ""
     where = f"WHERE {{ GRAPH ?g {{ ?s a {DATASET} }}{after} }}"
-    end = f"GROUP BY ?g ORDER BY STR(?g) LIMIT {task.asked}"
+    end = f"GROUP BY ?g ORDER BY STR(?g) LIMIT {task.limit}"
     return f"SELECT ?g (COUNT(DISTINCT ?s) AS ?n) {where} {end}"
 
 
@@ -88,7 +88,7 @@ def datasets(task: SparqlTask) -> str:
     after = f" FILTER({key} > {text(task.after)})" if task.after else ""
     roots = in_graph(task.part.graph, f"?s a {DATASET}{after}")
     columns = f"DISTINCT ({key} AS ?k)"
-    return f"SELECT {columns} WHERE {{ {roots} }} ORDER BY ?k LIMIT {task.asked}"
+    return f"SELECT {columns} WHERE {{ {roots} }} ORDER BY ?k LIMIT {task.limit}"
 
 
 def about(task: SparqlTask, depth: int) -> str:
@@ -102,7 +102,7 @@ def about(task: SparqlTask, depth: int) -> str:
         in_graph(task.part.graph, f"VALUES ?{root} {{ {named} }} {pattern}")
         for root, pattern in _iter_descriptions(depth)
     ]
-    end = f"LIMIT {task.asked}"
+    end = f"LIMIT {task.limit}"
     if task.variant:
         patterns = [patterns[task.variant - 1]]
         end = f"ORDER BY ?s ?p ?o {end} OFFSET {task.offset}"

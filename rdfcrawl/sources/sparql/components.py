@@ -36,11 +36,11 @@ class BlankNodeComponentReader:
         if task.variant == 0:
             self._after_count(read_count(rows))
             return
-        some = islice(rows, task.asked + 1)
+        some = islice(rows, task.limit + 1)
         triples = list(dict.fromkeys(x for row in some if (x := _to_triple(row))))
         if task.variant == 1 and len(triples) < task.want:
             most = max(self._out.settings.min_rows, len(triples))
-            self._out.follow(task, variant=2, asked=most, want=UNKNOWN)
+            self._out.follow(task, variant=2, limit=most, want=UNKNOWN)
             return  # labels of an incomplete response are useless
         if task.variant == 2 and self._is_cut(len(triples)) and self._n_roots > 1:
             self._out.follow(task, fails=task.fails + 1)  # fewer at a time
@@ -60,7 +60,7 @@ class BlankNodeComponentReader:
         task = self._task
         if n_rows == 0:
             return
-        variant = 1 if n_rows <= task.asked else 2
+        variant = 1 if n_rows <= task.limit else 2
         want = n_rows if variant == 1 else UNKNOWN
         self._out.follow(task, variant=variant, want=want)
 
@@ -79,7 +79,7 @@ class BlankNodeComponentReader:
         return max(1, self._out.settings.n_roots >> self._task.fails)
 
     def _is_cut(self, n_rows: int) -> bool:
-        return n_rows >= self._task.asked or looks_cut(n_rows)
+        return n_rows >= self._task.limit or looks_cut(n_rows)
 
 
 def n_halvings(settings: HarvestSettings) -> int:

@@ -12,7 +12,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
 from rdfcrawl.rdf.sparql_terms import is_safe
 from rdfcrawl.sources.sparql.closures import n_descriptions
-from rdfcrawl.sources.sparql.parts import LISTED_ROWS, iter_whole, looks_cut
+from rdfcrawl.sources.sparql.parts import LISTED_ROWS, iter_logged, looks_cut
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.cells import Row
@@ -28,7 +28,7 @@ def after_datasets(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -
     batch: list[str] = []
     n_chars, n_rows, last = 0, 0, task.after
     about = replace(task, step="about", after="", want=UNKNOWN, got=0, fails=0)
-    for row in islice(iter_whole(rows, out), LISTED_ROWS):
+    for row in islice(iter_logged(rows, out), LISTED_ROWS):
         if "k" not in row:
             continue
         last, n_rows = row["k"].text, n_rows + 1
@@ -68,7 +68,7 @@ def after_about(
             offset = task.offset + n_rows
             out.follow(task, offset=offset, after=end.mark, fails=0)
         return
-    if not is_broken and not (n_rows >= task.asked or looks_cut(n_rows)):
+    if not is_broken and not (n_rows >= task.limit or looks_cut(n_rows)):
         return
     most = max(task.most, n_rows)
     about_less(replace(task, most=most), out)
@@ -86,8 +86,8 @@ def about_less(task: SparqlTask, out: OutcomeBuilder) -> None:
             out.check(task, task.most, is_sure=False)
         for variant in range(1, n_descriptions(out.settings.depth) + 1):
             out.follow(task, variant=variant, offset=0, fails=0)
-    elif task.fails < out.settings.max_fails and task.asked > out.settings.min_rows:
-        less = max(out.settings.min_rows, task.asked // 2)
-        out.follow(task, asked=less, fails=task.fails + 1)
+    elif task.fails < out.settings.max_fails and task.limit > out.settings.min_rows:
+        less = max(out.settings.min_rows, task.limit // 2)
+        out.follow(task, limit=less, fails=task.fails + 1)
     else:
         out.check(task, task.offset, is_sure=False)

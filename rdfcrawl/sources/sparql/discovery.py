@@ -14,7 +14,7 @@ from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
 from rdfcrawl.rdf.sparql_terms import is_safe
 from rdfcrawl.sources.sparql.parts import (
     LISTED_ROWS,
-    iter_whole,
+    iter_logged,
     looks_cut,
     plan_part,
     read_count,
@@ -42,7 +42,7 @@ def after_description(
         return
     is_virtuoso = "virtuoso" in headers.get("server", "").lower()
     has_union = is_virtuoso or (description is not None and description.has_union)
-    task = replace(task, has_union=has_union, asked=out.settings.page_rows, fails=0)
+    task = replace(task, has_union=has_union, limit=out.settings.page_rows, fails=0)
     if is_virtuoso:
         # Virtuoso writes booleans as numbers in JSON, but correctly in XML. Its naming
         # of blank nodes is known; a search for one could use up the time limit.
@@ -65,7 +65,7 @@ def _take_described(
 
 def after_probe(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Choose the identification of blank nodes."""
-    row = next(iter_whole(rows, out), None)
+    row = next(iter_logged(rows, out), None)
     if row is None or "b" not in row:
         begin(replace(task, naming=""), out)
         return
@@ -90,7 +90,7 @@ def after_probe(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
 
 def after_stable(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Compare the labels of two responses with offsets that differ by one."""
-    some = islice(iter_whole(rows, out), 10)
+    some = islice(iter_logged(rows, out), 10)
     labels = tuple(row["b"].text[:200] for row in some if "b" in row)
     if task.offset == 0:
         out.follow(task, offset=1, seen=labels)
@@ -111,7 +111,7 @@ def begin(task: SparqlTask, out: OutcomeBuilder) -> None:
         naming=task.naming,
         has_union=task.has_union,
         as_xml=task.as_xml,
-        asked=task.asked or out.settings.page_rows,
+        limit=task.limit or out.settings.page_rows,
     )
     listed = out.settings.listed
     for name in listed:
@@ -132,7 +132,7 @@ def _count_step(out: OutcomeBuilder) -> str:
 
 def after_default(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Skip the default graph if it is the union of the named graphs."""
-    has_more = next(iter_whole(rows, out), None) is not None
+    has_more = next(iter_logged(rows, out), None) is not None
     if has_more:
         out.follow(task, step=_count_step(out), variant=0, fails=0)
     elif task.variant == 0:
@@ -144,7 +144,7 @@ def after_graphs(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> 
     batch = _Batch(task, out)
     n_rows, last = 0, task.after
     most = _MAX_UNORDERED if task.variant == 2 else LISTED_ROWS
-    for row in islice(iter_whole(rows, out), most):
+    for row in islice(iter_logged(rows, out), most):
         cell = row.get("g")
         if cell is None or cell.kind != "iri":
             continue
@@ -178,13 +178,13 @@ class _Batch:
             self.flush()
             self._out.follow(self._task, step=_count_step(self._out), part=part)
             return
-        if n_rows > self._task.asked // 2:
+        if n_rows > self._task.limit // 2:
             self.flush()  # without gaps, because the list may be repeated
             plan_part(replace(self._task, part=part, want=n_rows), self._out)
             return
         n_chars = len(json.dumps(name)) + 1
         is_full = (
-            self._n_rows + n_rows > self._task.asked
+            self._n_rows + n_rows > self._task.limit
             or self._n_chars + n_chars > _BATCH_CHARS
             or len(self._names) >= _MAX_BATCH
         )
@@ -212,9 +212,9 @@ def after_whole(
         part = SparqlPart(graph=task.graphs[0])
         out.check(replace(task, part=part), n_rows)
         return
-    cap = max(out.settings.min_rows, n_rows if not is_broken else task.asked // 2)
-    less = replace(task, asked=min(task.asked, cap), most=n_rows, fails=0)
-    apart(less, out, is_listed=less.asked < task.asked)
+    cap = max(out.settings.min_rows, n_rows if not is_broken else task.limit // 2)
+    less = replace(task, limit=min(task.limit, cap), most=n_rows, fails=0)
+    apart(less, out, is_listed=less.limit < task.limit)
 
 
 def apart(task: SparqlTask, out: OutcomeBuilder, *, is_listed: bool) -> None:

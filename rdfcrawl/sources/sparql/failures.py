@@ -71,8 +71,8 @@ def _after_count(task: SparqlTask, out: OutcomeBuilder) -> None:
 def _after_part(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -> None:
     """Continue without a count, or with smaller parts."""
     if task.step == "whole":
-        less = replace(task, asked=max(out.settings.min_rows, task.asked // 2))
-        is_listed = failure is not SparqlFailure.REFUSED and less.asked < task.asked
+        less = replace(task, limit=max(out.settings.min_rows, task.limit // 2))
+        is_listed = failure is not SparqlFailure.REFUSED and less.limit < task.limit
         discovery.apart(less, out, is_listed=is_listed)
     elif task.step == "count":
         _after_count(task, out)
@@ -94,18 +94,18 @@ def _after_part(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -
 
 
 def _after_datasets(task: SparqlTask, out: OutcomeBuilder) -> None:
-    less = max(out.settings.min_rows, task.asked // 4)
-    if less < task.asked:
-        out.follow(task, asked=less, fails=task.fails + 1)
+    less = max(out.settings.min_rows, task.limit // 4)
+    if less < task.limit:
+        out.follow(task, limit=less, fails=task.fails + 1)
     else:
         out.check(task, is_sure=False)
 
 
 def _after_query(task: SparqlTask, out: OutcomeBuilder) -> None:
-    less = max(out.settings.min_rows, task.asked // 2)
+    less = max(out.settings.min_rows, task.limit // 2)
     is_paged = out.settings.paging != "once"
-    if is_paged and less < task.asked and task.fails < out.settings.max_fails:
-        out.follow(task, asked=less, fails=task.fails + 1)
+    if is_paged and less < task.limit and task.fails < out.settings.max_fails:
+        out.follow(task, limit=less, fails=task.fails + 1)
     else:
         out.log.note(Reason.BAD_ANSWER, "the endpoint does not accept the query")
         out.check(task, is_sure=False)
@@ -124,8 +124,8 @@ def _after_rows(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -
     elif failure is not SparqlFailure.TIMEOUT and task.variant == 0:
         out.follow(task, variant=1, offset=0, got=0, fails=0)
     elif task.fails < out.settings.max_fails:
-        less = max(out.settings.min_rows, task.asked // 2)
-        out.follow(task, asked=less, fails=task.fails + 1)
+        less = max(out.settings.min_rows, task.limit // 2)
+        out.follow(task, limit=less, fails=task.fails + 1)
     elif task.variant == 0:
         out.follow(task, variant=1, offset=0, got=0, fails=0)
     else:

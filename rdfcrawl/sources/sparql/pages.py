@@ -14,7 +14,7 @@ from rdfcrawl.rdf.sparql_terms import is_safe
 from rdfcrawl.sources.sparql.parts import (
     can_cut,
     can_split,
-    iter_whole,
+    iter_logged,
     plan_part,
     read_count,
 )
@@ -32,7 +32,7 @@ def after_group(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
 
     `task` is of the page, `after` the key of the group, `seen` the previous key.
     """
-    n_rows, part = read_count(iter_whole(rows, out)), task.part
+    n_rows, part = read_count(iter_logged(rows, out)), task.part
     if n_rows <= 0:
         into_offset(task, task.seen[0] if task.seen else "", out)
         return
@@ -118,10 +118,10 @@ def after_page(
     if is_broken and not end.n_rows:
         after_failed_page(task, out)
         return
-    worst = task.asked if is_broken else task.worst
-    asked = _next_size(task, end, out.settings, is_broken=is_broken)
+    worst = task.limit if is_broken else task.worst
+    limit = _next_size(task, end, out.settings, is_broken=is_broken)
     most = max(task.most, end.n_rows)
-    following = replace(task, asked=asked, worst=worst, most=most, fails=0, got=total)
+    following = replace(task, limit=limit, worst=worst, most=most, fails=0, got=total)
     if not task.after and task.order == "s" and _is_too_slow(following, out.settings):
         plan_part(replace(following, got=0), out)
     elif not end.is_sorted or not _comes_before(task.after, end.first):
@@ -147,7 +147,7 @@ def _go_on(
     is_broken: bool,
 ) -> None:
     # A response with fewer rows than an earlier one was not truncated.
-    is_complete = end.n_rows < min(task.most, task.asked) and not is_broken
+    is_complete = end.n_rows < min(task.most, task.limit) and not is_broken
     if not is_complete and end.n_last == end.n_rows:  # all have the same key
         # Its count shows whether the group is complete.
         group = replace(following, step="group", after=end.key, got=task.got)
@@ -167,21 +167,21 @@ def _next_size(
     task: SparqlTask, end: PageEnd, settings: HarvestSettings, *, is_broken: bool
 ) -> int:
     if is_broken:
-        return max(settings.min_rows, min(task.asked // 2, end.n_rows))
-    if end.n_rows < task.asked and task.want != UNKNOWN and end.n_rows >= task.most:
+        return max(settings.min_rows, min(task.limit // 2, end.n_rows))
+    if end.n_rows < task.limit and task.want != UNKNOWN and end.n_rows >= task.most:
         return max(settings.min_rows, end.n_rows)  # limit of the endpoint
-    if end.n_rows < task.asked or task.worst == 0:
-        return task.asked
+    if end.n_rows < task.limit or task.worst == 0:
+        return task.limit
     # Success: request more, but less than the last failure.
-    more = min(task.asked + task.asked // 4, task.worst - task.worst // 4)
-    return max(task.asked, more)
+    more = min(task.limit + task.limit // 4, task.worst - task.worst // 4)
+    return max(task.limit, more)
 
 
 def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
     """Return whether smaller partitions are better than the remaining pages."""
     if task.want == UNKNOWN or not can_split(task.part):
         return False
-    return task.want - task.got > settings.pages_per_part * task.asked
+    return task.want - task.got > settings.pages_per_part * task.limit
 
 
 def _sort_by_hash(task: SparqlTask, out: OutcomeBuilder) -> None:
@@ -198,11 +198,11 @@ def after_failed_page(
     task: SparqlTask, out: OutcomeBuilder, *, is_order: bool = False
 ) -> None:
     """Add the tasks after a page that was too much for the endpoint."""
-    less = max(out.settings.min_rows, task.asked // 2)
-    if is_order and task.asked > SORTED_ROWS:
-        out.follow(task, asked=SORTED_ROWS, fails=task.fails + 1)
-    elif not is_order and less < task.asked and task.fails < out.settings.max_fails:
-        out.follow(task, asked=less, worst=task.asked, fails=task.fails + 1)
+    less = max(out.settings.min_rows, task.limit // 2)
+    if is_order and task.limit > SORTED_ROWS:
+        out.follow(task, limit=SORTED_ROWS, fails=task.fails + 1)
+    elif not is_order and less < task.limit and task.fails < out.settings.max_fails:
+        out.follow(task, limit=less, worst=task.limit, fails=task.fails + 1)
     elif can_split(task.part) and not task.after and task.cuts < out.settings.max_cuts:
         out.follow(task, step="split", got=0, fails=0, variant=0)
     elif task.order == "s" and not task.after and can_cut(task, out.settings):
@@ -227,14 +227,14 @@ def after_offset(
     if not is_broken and (total == task.want or not n_rows):
         out.check(task, total, is_sure=is_sure or (is_first and not n_rows))
         return
-    asked = task.asked
+    limit = task.limit
     if is_broken:
-        asked = max(out.settings.min_rows, asked // 2)
-    elif n_rows < asked and total < task.want:
-        asked = max(out.settings.min_rows, n_rows)
+        limit = max(out.settings.min_rows, limit // 2)
+    elif n_rows < limit and total < task.want:
+        limit = max(out.settings.min_rows, n_rows)
     fails = task.fails + 1 if is_broken else 0
     if fails > out.settings.max_fails:
         out.check(task, total, is_sure=False)
         return
-    task = replace(task, after=mark, asked=asked, fails=fails)
+    task = replace(task, after=mark, limit=limit, fails=fails)
     out.follow(task, offset=task.offset + n_rows, got=total)

@@ -50,7 +50,7 @@ def plan_part(
     elif (
         may_be_whole
         and part == SparqlPart(graph=part.graph)
-        and UNKNOWN < want <= task.asked
+        and UNKNOWN < want <= task.limit
     ):
         out.follow(task, step="whole", graphs=(part.graph,))
     elif task.naming == "stable" and not part.rows:
@@ -61,9 +61,9 @@ def plan_part(
         ground = replace(part, rows="ground")
         out.follow(task, step="count", part=ground, want=UNKNOWN)
     elif part.rows == "blank" and task.naming == "stable":
-        step = "split" if can_split(part) and want > task.asked else "offset"
+        step = "split" if can_split(part) and want > task.limit else "offset"
         out.follow(task, step=step)
-    elif want > out.settings.pages_per_part * task.asked and can_split(part):
+    elif want > out.settings.pages_per_part * task.limit and can_split(part):
         out.follow(task, step="split")
     elif want > out.settings.sort_rows and can_cut(task, out.settings):
         out.follow(task, step="pivot")
@@ -85,14 +85,14 @@ def read_count(rows: Iterable[Row]) -> int:
 
 def after_count(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Plan a part by its size."""
-    plan_part(replace(task, want=read_count(iter_whole(rows, out))), out)
+    plan_part(replace(task, want=read_count(iter_logged(rows, out))), out)
 
 
 def after_split(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Plan each predicate (or class), and continue the list."""
     name = "o" if task.part.predicate else "p"
     total, last, n_rows = task.got, task.after, 0
-    for row in islice(iter_whole(rows, out), LISTED_ROWS):
+    for row in islice(iter_logged(rows, out), LISTED_ROWS):
         cell = row.get(name)
         if cell is None or cell.kind != "iri":
             continue
@@ -133,7 +133,7 @@ def _end_split(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
 def after_pivot(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Cut the part in two at a subject."""
     part = task.part
-    key = next((row["k"].text for row in iter_whole(rows, out) if "k" in row), "")
+    key = next((row["k"].text for row in iter_logged(rows, out) if "k" in row), "")
     fresh = replace(task, step="count", want=UNKNOWN, cuts=task.cuts + 1, fails=0)
     if not is_safe(key) or not part.low < key or key == part.high:
         out.follow(
@@ -144,7 +144,7 @@ def after_pivot(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
     out.follow(fresh, part=replace(part, low=key))
 
 
-def iter_whole(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
+def iter_logged(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
     """Yield rows; log the fault of a truncated response."""
     try:
         yield from rows

@@ -43,7 +43,7 @@ class EndpointPlan(HarvestTarget):
     def seeds(self) -> tuple[SparqlTask, ...]:
         """Return the first tasks."""
         step: SparqlStep = "query" if self.settings.mode == "query" else "describe"
-        return (SparqlTask(step=step, asked=self.settings.page_rows),)
+        return (SparqlTask(step=step, limit=self.settings.page_rows),)
 
     def request(self, task: SparqlTask) -> SparqlRequest:
         """Return the request of a task.
@@ -108,11 +108,11 @@ class EndpointPlan(HarvestTarget):
         query = self.settings.query
         if query is None:
             raise ValueError(f"not a task of this harvest: {task.step}")
-        return query.fill(limit=task.asked, offset=task.offset, after=task.after)
+        return query.fill(limit=task.limit, offset=task.offset, after=task.after)
 
 
 def _listing(task: SparqlTask) -> SparqlTask:
-    return replace(task, asked=min(task.asked, LISTED_ROWS))
+    return replace(task, limit=min(task.limit, LISTED_ROWS))
 
 
 _QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
@@ -120,7 +120,7 @@ _QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
     "stable": lambda task: queries.some_blanks(task.offset),
     "graphs": lambda task: queries.graphs(_listing(task)),
     "default": lambda task: queries.default_graph(task.variant),
-    "whole": lambda task: queries.whole(task.graphs, task.naming),
+    "whole": lambda task: queries.graph_contents(task.graphs, task.naming),
     "count": lambda task: queries.count(task.part, task.naming),
     "group": lambda task: queries.count(group_part(task), task.naming),
     "split": lambda task: queries.split(_listing(task)),

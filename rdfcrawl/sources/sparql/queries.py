@@ -45,7 +45,7 @@ def graphs(task: SparqlTask) -> str:
     bounds = ((">", task.after), (">=", task.part.low), ("<=", task.part.high))
     if conditions := [f"STR(?g) {sign} {text(key)}" for sign, key in bounds if key]:
         pattern += f" FILTER({' && '.join(conditions)})"
-    order = f"ORDER BY STR(?g) LIMIT {task.asked}"
+    order = f"ORDER BY STR(?g) LIMIT {task.limit}"
     if task.variant == 1:
         return f"SELECT DISTINCT ?g WHERE {{ {pattern} }} {order}"
     return f"SELECT ?g (COUNT(*) AS ?n) WHERE {{ {pattern} }} GROUP BY ?g {order}"
@@ -59,7 +59,7 @@ def default_graph(variant: int) -> str:
     return f"SELECT ?s WHERE {{ {outer} FILTER NOT EXISTS {{ {inner} }} }} LIMIT 1"
 
 
-def whole(names: Sequence[str], naming: BlankNaming) -> str:
+def graph_contents(names: Sequence[str], naming: BlankNaming) -> str:
     """Query complete graphs; a single empty name is the default graph."""
     more = labels(naming, "s", "o")
     if len(names) == 1:
@@ -84,7 +84,7 @@ def split(task: SparqlTask) -> str:
     if name == "o":
         condition = f"isIRI(?o) && {condition}"
     pattern = _pattern(part, naming, condition)
-    end = f"ORDER BY STR(?{name}) LIMIT {task.asked}"
+    end = f"ORDER BY STR(?{name}) LIMIT {task.limit}"
     if task.variant == 0:
         columns = f"?{name} (COUNT(*) AS ?n)"
         return f"SELECT {columns} WHERE {{ {pattern} }} GROUP BY ?{name} {end}"
@@ -104,7 +104,7 @@ def page(task: SparqlTask) -> str:
     pattern = _pattern(task.part, task.naming, condition)
     columns = f"{_columns(task)} ({key} AS ?k)"
     order = f"ORDER BY {key}"
-    return f"SELECT {columns} WHERE {{ {pattern} }} {order} LIMIT {task.asked}"
+    return f"SELECT {columns} WHERE {{ {pattern} }} {order} LIMIT {task.limit}"
 
 
 def offset(task: SparqlTask) -> str:
@@ -112,7 +112,7 @@ def offset(task: SparqlTask) -> str:
     where = f"WHERE {{ {_pattern(task.part, task.naming)} }}"
     free = " ".join(f"?{name}" for name in free_variables(task.part))
     order = f"ORDER BY {free} " if task.variant == 0 else ""
-    end = f"LIMIT {task.asked} OFFSET {task.offset}"
+    end = f"LIMIT {task.limit} OFFSET {task.offset}"
     return f"SELECT {_columns(task)} {where} {order}{end}"
 
 

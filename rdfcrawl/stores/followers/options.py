@@ -8,15 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import check_method, is_on, load_setting, mapping
-from rdfcrawl.stores.options import class_of_uri, shown_uri
+from rdfcrawl.core.options.values import check_method, load_setting
+from rdfcrawl.stores.followers.protocol import Follower
+from rdfcrawl.stores.options import StoreOptions, shown_uri
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy.settings import BaseSettings
-
-    from rdfcrawl.stores.followers.protocol import Follower
 
 _SECRETS: Final = ("password", "token")
 _password_in: Final = re.compile(r"[^:/?#]+://[^/?#:]*:[^/?#]+@").match
@@ -40,17 +39,18 @@ class FollowerPlan:
     is_once: bool = False
 
     @classmethod
-    def of(cls, settings: BaseSettings, uri: str) -> Self:
+    def of(cls, stores: StoreOptions, uri: str) -> Self:
         """Return the plan of a store, with its options if `STORES` has it.
 
         Raises:
             ConfigError: its class is missing, or not a follower; or the options are not
                 JSON.
         """
-        options = mapping(settings, "STORES").get(uri) or {}
-        found, where = class_of_uri(settings, "STORES", uri)
-        if hasattr(found, "begin") and not hasattr(found, "apply"):
-            raise ConfigError(f"{where} does not follow a crawl: it is for STORE")
+        options = stores.followers.get(uri) or {}
+        found, where = stores.class_of("STORES", uri)
+        if not issubclass(found, Follower):
+            hint = "it is for STORE" if hasattr(found, "begin") else "see own-followers"
+            raise ConfigError(f"{where} does not follow a crawl: {hint}")
         for method, n_arguments in _METHODS.items():
             check_method(where, found, method, n_arguments)
         if not isinstance(options, dict):
@@ -60,12 +60,11 @@ class FollowerPlan:
         except (TypeError, ValueError) as error:
             raise _wrong(uri, error) from error
         path = f"{found.__module__}.{found.__qualname__}"
-        is_once = is_on(settings, "SAME_STATEMENTS_ONCE")
         plan = cls(
             uri=uri,
             class_path=path,
             options=options,
-            is_once=is_once and getattr(found, "is_store", True),
+            is_once=stores.is_once and found.is_store,
         )
         plan.build()
         return plan
@@ -98,21 +97,23 @@ def _wrong(uri: str, what: object) -> ConfigError:
     return ConfigError(f"STORES={shown_uri(uri)}: {' '.join(str(what).split())}")
 
 
-def follower_plans(settings: BaseSettings) -> list[FollowerPlan]:
-    """Return the stores of `STORES`.
+def follower_plans(stores: StoreOptions) -> list[FollowerPlan]:
+    """Return the plans of the stores that follow a crawl.
 
     Raises:
         ConfigError: one of them is wrong.
     """
-    stores = mapping(settings, "STORES")
-    return [FollowerPlan.of(settings, str(uri)) for uri in stores]
+    return [FollowerPlan.of(stores, str(uri)) for uri in stores.followers]
 
 
-def exposed_secrets(settings: BaseSettings, *typed: str) -> list[str]:
+def exposed_secrets(
+    settings: BaseSettings, followers: Mapping[str, Any], *typed: str
+) -> list[str]:
     """Return a line for each password and token on the command line.
 
     Args:
-        settings: with `STORES`, which is checked if it is from the command line.
+        settings: of the crawl.
+        followers: `STORES`, which is checked if it is from the command line.
         typed: URIs of stores that are arguments of the command.
     """
     from scrapy.settings import SETTINGS_PRIORITIES  # noqa: PLC0415 (a follower has none)
@@ -120,7 +121,7 @@ def exposed_secrets(settings: BaseSettings, *typed: str) -> list[str]:
     stores: dict[str, object] = dict.fromkeys(typed)
     priority = settings.getpriority("STORES")
     if priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
-        stores |= mapping(settings, "STORES")
+        stores |= followers
     lines = []
     for uri, options in stores.items():
         found = [x for x in _SECRETS if isinstance(options, dict) and options.get(x)]

@@ -50,8 +50,8 @@ def hash_statements(document: LogDocument) -> StatementHash:
     found = blake2b(digest_size=HASH_BYTES)
     n_statements = n_own = 0
     if document.quads is not None:
-        said = set(chain.from_iterable(lines))
-        lines = iter([sorted(said)])
+        distinct = set(chain.from_iterable(lines))
+        lines = iter([sorted(distinct)])
     for some in lines:
         n_statements += len(some)
         n_own += sum(map(_is_own, some))

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from scrapy.settings import BaseSettings
-
     from rdfcrawl.stores.followers.options import FollowerPlan
+    from rdfcrawl.stores.options import StoreOptions
 
 logger = logging.getLogger(__name__)
 
@@ -51,14 +50,13 @@ class FollowerProcesses:
         self._watched = [_WatchedProcess(root, plan) for plan in plans]
 
     @classmethod
-    def begin(cls, root: Path, settings: BaseSettings) -> Self:
+    def begin(cls, root: Path, stores: StoreOptions, *, dumps: bool) -> Self:
         """Return the processes of the stores in `STORES`, started.
 
         Raises:
             ConfigError: one of the stores is wrong.
         """
-        dumps = settings.getbool("STATS_DUMP")
-        processes = cls(root, follower_plans(settings), dumps=dumps)
+        processes = cls(root, follower_plans(stores), dumps=dumps)
         for each in processes._watched:
             each.start()
         return processes

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.json_logs import json_lines, log_to
-from rdfcrawl.core.options.values import number
 from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.stores.identity import read_identity
 from rdfcrawl.stores.log.compaction import compact
@@ -26,8 +25,6 @@ from rdfcrawl.stores.log.crawl_log import CrawlLog
 if TYPE_CHECKING:
     import subprocess
     from types import FrameType
-
-    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -44,13 +41,8 @@ class BackgroundCompaction:
         self._process = process
 
     @classmethod
-    def begin(cls, root: Path, settings: BaseSettings) -> Self:
-        """Return the process, started.
-
-        Raises:
-            ConfigError: the setting is wrong.
-        """
-        secs = number(settings, "COMPACTION_SECS", 0)
+    def begin(cls, root: Path, secs: float) -> Self:
+        """Return the process, started; it compacts every so many seconds."""
         if not secs:
             return cls(None)
         log_file = root / "logs" / "compaction.log"

@@ -68,7 +68,7 @@ class LogDocument:
     Attributes:
         graph: IRI of the document.
         version_ms: start of its fetch, Unix time in ms.
-        digest: of its statements, as they are written.
+        digest: of its written statements.
         n_bytes: length of its statements; 0 if the document is gone or empty.
     """
 

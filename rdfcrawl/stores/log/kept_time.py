@@ -12,7 +12,7 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.clock import begin_at, now_ms
+from rdfcrawl.core.clock import advance_to, now_ms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ class KeptTime:
                 ahead_ms / MOST_AHEAD_MS,
             )
             return
-        begin_at(now_ms() + ahead_ms)
+        advance_to(now_ms() + ahead_ms)
         if ahead_ms >= _LEAST_REPORTED_MS:
             logger.warning(
                 "the clock was set back by %d s since the last run: this crawl goes on"

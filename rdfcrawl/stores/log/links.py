@@ -1,4 +1,4 @@
-"""Read the log of links: the links of each document, as they were found.
+"""Read the log of links: the links found in each document.
 
 A line has two IRIs in angle brackets, relation and target; the mark of its document
 precedes it. The log is never compacted, since the earliest version of a document shows

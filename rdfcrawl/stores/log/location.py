@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import value_of
+from rdfcrawl.core.options.table import OptionsTable, path, text
 from rdfcrawl.stores.identity import read_identity
 
 if TYPE_CHECKING:
@@ -15,9 +16,26 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlLocation(OptionsTable):
+    """The settings that say which crawl is meant, and where it is."""
+
+    folder: Path = path("CRAWL_DIR", "crawl")
+    """folder for everything a crawl keeps on this machine: `CRAWL_DIR/<CRAWL_ID>/` with
+    `frontier`, `quads`, `provenance`, `spool`, `logs`, `warc` if wanted, `epochs`
+    with [quotas](../explanation/refresh.md#quotas), and `clock.txt` (the time that
+    the crawl has come to, in ms)"""
+    # name that the workers of one crawl share
+    crawl_id: str | None = text(
+        "CRAWL_ID", None, allowed="letters, digits, `.`, `_`, `-`; at most 100"
+    )
+    """name of the crawl; unset, it is the name of the spider. Workers with the same
+    name (and the same Redis) share one crawl; the same command continues it"""
+
+
 def crawl_folder(settings: BaseSettings) -> Path:
     """Return the folder of all crawls, `CRAWL_DIR`."""
-    return Path(str(value_of(settings, "CRAWL_DIR"))).expanduser().absolute()
+    return CrawlLocation.from_settings(settings).folder
 
 
 def find_crawl(settings: BaseSettings) -> Path:
@@ -26,10 +44,9 @@ def find_crawl(settings: BaseSettings) -> Path:
     Raises:
         ConfigError: no crawl has stored anything, or there are several.
     """
-    folder = crawl_folder(settings)
-    crawl_id = settings.get("CRAWL_ID")
+    location = CrawlLocation.from_settings(settings)
+    folder, crawl_id = location.folder, location.crawl_id
     if crawl_id is not None:
-        crawl_id = str(crawl_id)
         if read_identity(folder / crawl_id / "quads") is None:
             _check_stores([folder / crawl_id])
             raise ConfigError(

@@ -11,10 +11,10 @@ Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; R
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -23,9 +23,11 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from rdfcrawl.core.options import defaults
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options import values
+from rdfcrawl.core.options.table import OptionsTable, integer, parsed
 from rdfcrawl.uri.guard.own_addresses import is_own_address
 
 IPAddress = IPv4Address | IPv6Address
@@ -118,6 +120,9 @@ _IPV6: Final = tuple(
 )
 
 
+T = TypeVar("T")
+
+
 def parse_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
     """Parse networks and single addresses.
 
@@ -152,21 +157,79 @@ def _port_range(text: str) -> PortRange:
     raise ValueError(f"{text!r} is not a port or a range of ports")
 
 
-WEB_PORTS: Final = parse_ports(defaults.GUARD_PORTS.split(","))
+# The gaps are ports of databases, queues and consoles, and bad ports of WHATWG Fetch.
+# None is among those that systems hand out to servers without a port of their own.
+_WEB_PORTS: Final = (
+    "80,443,"
+    "1024-1079,1081-1097,1100-1432,1435-1520,"  # SOCKS, Java RMI, SQL Server, Oracle
+    "1523-1718,1721-1722,1724-1882,1884-2048,"  # H.323, PPTP, MQTT, NFS
+    "2050-2180,2182-2374,2378,2381-2423,2425-2479,"  # ZooKeeper, Docker, etcd, OrientDB
+    "2481-2482,2485-2887,2889-3049,"  # Oracle, ZooKeeper, Firebird
+    "3051-3127,3129-3259,3261-3267,3270-3305,"  # HTTP proxies, iSCSI, LDAP, MySQL
+    "3307-3388,3390-3631,3633-3658,3660-3689,"  # RDP, distcc, SASL, Subversion
+    "3691-3887,3889-4044,4046-4189,4191-4221,"  # ZooKeeper, NFS, ManageSieve, NATS
+    "4223-4368,4370-4645,4649-5043,5045-5059,"  # Erlang, Nomad, Logstash, SIP
+    "5062-5221,5223-5268,5270-5431,5434-5600,"  # XMPP, PostgreSQL, Kibana
+    "5602-5670,5673-5899,5904-5983,5987-5999,"  # AMQP, VNC, CouchDB, WinRM, X11
+    "6064-6378,6381-6431,6433-6442,6444-6513,"  # Redis, PgBouncer, Kubernetes, syslog
+    "6515-6565,6567-6659,6670-6678,6680-6696,6698-6983,"  # SANE, IRC, CouchDB
+    "6985-7076,7078-7198,7200-7686,7688-7945,"  # Spark, Cassandra, Neo4j, Docker
+    "7947-8008,8010-8085,8087-8122,8124-8199,"  # AJP, InfluxDB, ClickHouse, Vault
+    "8202-8499,8503-8882,8884-9041,9043-9049,"  # Consul, MQTT, Cassandra, Tor
+    "9052-9091,9095-9099,9101-9159,"  # Kafka, printers, Cassandra
+    "9161-9199,9201-9299,9301-9417,9419-10049,"  # Elasticsearch, Git, Zabbix
+    "10052-10079,10081-10247,10260-11210,"  # Amanda, Kubernetes, memcached
+    "11212-11433,11435-15671,15673-16378,16380-25671,"  # Ollama, RabbitMQ, Redis
+    "25673-26378,26380-27016,27020-28014,28016,"  # Redis, MongoDB, RethinkDB
+    "28018-29014,29016-61612,61617-65535"
+)
+
+
+def _parsed(
+    parse: Callable[[Iterable[str]], T], example: str, name: str, value: Any
+) -> T:
+    texts = values.texts(value)
+    try:
+        return parse(texts)
+    except ValueError as error:
+        given = ",".join(texts)
+        raise ConfigError(f"{name}={given}: {error}; for example {example}") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(OptionsTable):
     """The policy: the public internet, other allowed networks, and ports."""
 
-    # allowed networks that are not public. An IPv4 network does not allow IPv6
-    # addresses that embed its addresses.
-    allow_nets: tuple[IPNetwork, ...] = ()
-    # inclusive ranges of the ports that pages may have
-    ports: tuple[PortRange, ...] = WEB_PORTS
-    # refused networks, also in IPv6 addresses that embed their addresses
-    deny_nets: tuple[IPNetwork, ...] = ()
-    max_ports: int = 16  # allowed for one address
+    # An IPv4 network does not allow IPv6 addresses that embed its addresses.
+    allow_nets: tuple[IPNetwork, ...] = parsed(
+        "GUARD_ALLOW_NETS",
+        [],
+        partial(_parsed, parse_networks, "10.0.0.0/8,fd00::/8"),
+        allowed="networks, separated by commas: `10.0.0.0/8,fd00::/8`",
+    )
+    """networks that a crawl may connect to although they are not public; see [the
+    guard](../explanation/politeness.md#the-guard)"""
+    ports: tuple[PortRange, ...] = parsed(
+        "GUARD_PORTS",
+        _WEB_PORTS,
+        partial(_parsed, parse_ports, "80,443,1024-65535"),
+        allowed="ports and ranges of them, separated by commas",
+    )
+    """ports that may be connected to; FTP has 21 and 990 in addition, its data 1024 and
+    above. `80,443,1024-65535` allows those of services"""
+    deny_nets: tuple[IPNetwork, ...] = parsed(
+        "GUARD_DENY_NETS",
+        [],
+        partial(_parsed, parse_networks, "192.0.2.7,2001:db8::/32"),
+        allowed="networks, separated by commas: `192.0.2.7,2001:db8::/32`",
+    )
+    """networks that a crawl never connects to, also if `GUARD_ALLOW_NETS` has them:
+    addresses of this machine that its kernel does not know, as behind NAT, and other
+    machines of yours"""
+    max_ports: int = integer("GUARD_MAX_PORTS", 16, 1, 65535)
+    """of one address, a worker connects to so many different ports: nobody can make it
+    scan a host. Each worker counts for itself, from its start on, and remembers
+    10,000 addresses"""
     is_confined: bool = False  # only `allow_nets` are allowed
 
     def refusal(

@@ -1,4 +1,4 @@
-"""Files of machines are whole, of ours, and of one normal form, or refused."""
+"""Files of machines that are incomplete, foreign or of another form are refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_rows_of_a_machine(tmp_path: Path) -> None:
     assert [row["kind"] for row in rows] == ["url", "url", "links", "activity"]
     assert {row["url"] for row in rows[:2]} == {A, B}
     assert (rows[2]["version"], len(rows[2]["targets"])) == (5, 2)
-    facts, faults = json.loads(rows[3]["said"])
+    facts, faults = json.loads(rows[3]["content"])
     assert (facts["url"], facts["status"], faults) == (A, "SUCCESSFUL", [])
     assert check_machine_files([path, path]) == NormalForm()
     assert [x.name for x in tmp_path.iterdir() if "draft" in x.name] == []
@@ -52,17 +52,17 @@ def test_torn_and_foreign_files_are_refused(tmp_path: Path) -> None:
     torn = tmp_path / "torn.parquet"
     for n_bytes in (0, 3, 4, 12, len(content) // 2, len(content) - 1):
         torn.write_bytes(content[:n_bytes])
-        with pytest.raises(ConfigError, match=r"torn\.parquet: is torn, or no file"):
+        with pytest.raises(ConfigError, match=r"torn\.parquet: is incomplete, or not"):
             check_machine_files([path, torn])
     foreign = tmp_path / "foreign.parquet"
     pq.write_table(pa.table({"kind": ["url"]}), foreign)
-    with pytest.raises(ConfigError, match="was not written by urldb observe"):
+    with pytest.raises(ConfigError, match="was not written by `urldb observe`"):
         check_machine_files([foreign])
     schema = pq.read_schema(path).with_metadata({"rdfcrawl": '{"format": 7}'})
     pq.write_table(schema.empty_table(), foreign)
-    with pytest.raises(ConfigError, match="has format 7, not 2; write it anew"):
+    with pytest.raises(ConfigError, match="has format 7, not 2; write it again"):
         check_machine_files([foreign])
-    with pytest.raises(ConfigError, match="name the files"):
+    with pytest.raises(ConfigError, match="name at least one file"):
         check_machine_files([])
     with pytest.raises(FileNotFoundError):
         check_machine_files([tmp_path / "none.parquet"])

@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.analysis.ranking.priority_rank import DomainGraph
-from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, RankScore, RankTable
+from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, RankTable
 from rdfcrawl.analysis.urldb import link_graph
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RC
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.analysis.urldb.test_building import made_events, run_until
 from tests.support.examples import examples
@@ -98,7 +99,7 @@ def dense_pagerank(links: Mapping[str, set[str]], urls: Sequence[str]) -> list[f
 @settings(max_examples=examples(60), deadline=None)
 @given(EVENTS)
 def test_ranks_are_those_of_the_whole_graph(events: list[UrlEvent]) -> None:
-    """If logs tell of links and sitemaps, then scores are those of graphs in memory."""
+    """If logs have links and sitemaps, then scores equal those of graphs in memory."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(link_graph, "_CHUNK_BYTES", 64)
         table = ranked(Path(name) / "crawl", events, memory_bytes=2000)
@@ -137,7 +138,7 @@ A, B, C, D = (f"{SITES[0]}/{name}" for name in "abcd")
 
 
 def inlinks(table: RankTable, *urls: str) -> list[float | None]:
-    """Return how many others link to each URL; None for what is not known."""
+    """Return the number of incoming links of each URL; None if unknown."""
     return [table.score(fingerprint(url), RankScore.INLINKS) for url in urls]
 
 
@@ -227,7 +228,7 @@ def test_level_among_the_pages_of_a_host(tmp_path: Path) -> None:
 
 
 def ranks_of(root: Path) -> dict[str, bytes]:
-    """Return what is in the folder of the ranks."""
+    """Return the content of the folder of the ranks."""
     folder = root / FOLDER
     paths = folder.iterdir() if folder.is_dir() else ()
     return {path.name: path.read_bytes() for path in paths}
@@ -269,7 +270,7 @@ def test_rank_is_refused_if_another_runs_or_the_table_is_damaged(
     tmp_path: Path,
 ) -> None:
     """If a ranking runs, or its file is damaged, then one line says so."""
-    with pytest.raises(ConfigError, match="urldb build builds it"):
+    with pytest.raises(ConfigError, match="run `urldb build`"):
         rank(tmp_path)
     table = ranked(tmp_path, [UrlFetched(A, T0), LinksFound(A, T0, (B,))])
     write_events(tmp_path, [LinksFound(B, T0, (C,))], "x")

@@ -143,6 +143,12 @@ def settings_with(**changes: Any) -> Settings:
     return settings
 
 
+def warnings_of(settings: Settings, spider: type[LinkedDataSpider]) -> list[str]:
+    """Return the warnings of a crawl with these settings."""
+    with_scrapy = settings.getbool("FETCH_WITH_SCRAPY")
+    return list(iter_warnings(settings, spider, with_scrapy=with_scrapy))
+
+
 def test_values_are_at_hand_for_all_settings() -> None:
     """If a setting has no effect on visits, then these tests set it."""
     assert OTHERS.keys() == WITHOUT_EFFECT.keys() | set(ONLY_WITH_SCRAPY)
@@ -158,30 +164,30 @@ def test_page_names_all_of_them() -> None:
 def test_setting_without_effect_is_told_in_one_line(name: str) -> None:
     """If a setting has no effect on visits, then one line says so, and only then."""
     settings = settings_with(**{name: OTHERS[name]})
-    told = [x for x in iter_warnings(settings, LinkedDataSpider) if "proxy" not in x]
+    told = [x for x in warnings_of(settings, LinkedDataSpider) if "proxy" not in x]
     assert len(told) == 1
     assert told[0].startswith(name)
     settings.set("FETCH_WITH_SCRAPY", True, priority="cmdline")
-    still = [x for x in iter_warnings(settings, LinkedDataSpider) if "proxy" not in x]
+    still = [x for x in warnings_of(settings, LinkedDataSpider) if "proxy" not in x]
     assert len(still) == (name in WITHOUT_EFFECT)
 
 
 def test_project_itself_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """If nothing is set, then nothing is said; a proxy is a setting, too."""
     monkeypatch.setattr("rdfcrawl.core.options.conflicts.getproxies", dict)
-    assert list(iter_warnings(settings_with(), LinkedDataSpider)) == []
+    assert warnings_of(settings_with(), LinkedDataSpider) == []
     monkeypatch.setattr(
         "rdfcrawl.core.options.conflicts.getproxies", lambda: {"http": "x"}
     )
-    (line,) = iter_warnings(settings_with(), LinkedDataSpider)
+    (line,) = warnings_of(settings_with(), LinkedDataSpider)
     assert "http_proxy" in line
 
 
 def test_handler_without_the_guard_is_told() -> None:
-    """If another handler makes the connections, then one line says what it lacks."""
+    """If another handler makes the connections, then one line names the guard."""
     own = {"https": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}
     settings = settings_with(DOWNLOAD_HANDLERS=own, FETCH_WITH_SCRAPY=True)
-    told = [x for x in iter_warnings(settings, LinkedDataSpider) if "guard" in x]
+    told = [x for x in warnings_of(settings, LinkedDataSpider) if "guard" in x]
     assert len(told) == 1
     assert told[0].startswith("DOWNLOAD_HANDLERS: https=")
 
@@ -190,7 +196,7 @@ def test_handler_without_the_guard_is_told() -> None:
 def test_attribute_without_effect_is_told(name: str) -> None:
     """If a spider has an attribute that visits do not know, then one line says so."""
     spider = type("Own", (LinkedDataSpider,), {"name": "own", name: "x"})
-    told = [x for x in iter_warnings(settings_with(), spider) if "proxy" not in x]
+    told = [x for x in warnings_of(settings_with(), spider) if "proxy" not in x]
     assert len(told) == 1
     assert told[0].startswith(f"{name} of spider own")
 
@@ -206,7 +212,7 @@ def test_crawl_without_a_store_is_warned_of() -> None:
     """If the store is left out on purpose, then that is said, and not refused."""
     settings = settings_with(ITEM_PIPELINES=NO_STORE)
     check_components(settings)
-    told = list(iter_warnings(settings, LinkedDataSpider))
+    told = warnings_of(settings, LinkedDataSpider)
     assert any("no quads are stored" in line for line in told)
 
 

@@ -32,7 +32,7 @@ MEMBERS: Any = st.recursive(
 
 @given(task=tasks())
 def test_task_comes_back_as_it_was(task: Task) -> None:
-    """If a task is written and read, then it is what it was, and so is its text."""
+    """If a task is written and read, then it is equal, and so is its text."""
     text = encode_task(task)
     assert text.isascii()
     assert text.isprintable()

@@ -14,6 +14,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.core.errors import LOSSES
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.settings import ITEM_PIPELINES
 from tests.crawl.sources.test_sparql import harvest
 from tests.support.sitemap_sites import Site, index, urlset
@@ -265,13 +266,14 @@ class OwnAnalyser:
             document.chunks = self._with_more(document.chunks, document.url)
         return document
 
-    async def _chunks(self, url: str) -> AsyncIterator[bytes]:
+    async def _chunks(self, url: str) -> AsyncIterator[QuadChunk]:
         for number in range(3):
-            yield f'<{url}> <urn:x:row> "{number}" <{url}> .\n'.encode()
+            line = f'<{url}> <urn:x:row> "{number}" <{url}> .\n'
+            yield QuadChunk(line.encode())
 
     async def _with_more(
-        self, chunks: AsyncIterator[bytes], url: str
-    ) -> AsyncIterator[bytes]:
+        self, chunks: AsyncIterator[QuadChunk], url: str
+    ) -> AsyncIterator[QuadChunk]:
         async for chunk in chunks:
             yield chunk
         async for chunk in self._chunks(url):

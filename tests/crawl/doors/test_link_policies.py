@@ -11,7 +11,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document  # noqa: TC001
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.pipelines.discover import link_policy_class
+from rdfcrawl.pipelines.spider_options import SpiderOptions
 
 if TYPE_CHECKING:
     from rdfcrawl.dataweb.nodes.endpoint import EndpointNode
@@ -44,7 +44,7 @@ def test_policy_of_the_user_chooses_links(
 def test_wrong_policy_is_told(path: str) -> None:
     """If `LINK_POLICY_CLASS` has a wrong class, then the setting is named."""
     with pytest.raises(ConfigError, match="LINK_POLICY_CLASS"):
-        link_policy_class(Settings({"LINK_POLICY_CLASS": path}))
+        SpiderOptions.from_settings(Settings({"LINK_POLICY_CLASS": path}), "x")
 
 
 class NoLinks:

@@ -10,8 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.downloader.fetcher_classes import fetcher_classes
-from rdfcrawl.frontier.queue.options import scheme_policy
+from rdfcrawl.pipelines.spider_options import SpiderOptions
 from tests.support.bucket_fetcher import SETTINGS, Bucket
 from tests.support.command_forks import scrapy
 from tests.support.crawl_kills import worker_pids
@@ -253,7 +252,7 @@ def test_killed_workers_lose_nothing(
 def test_wrong_settings_are_told(settings: dict[str, Any], told: str) -> None:
     """If a scheme or class is wrong, then one line names the setting and says why."""
     with pytest.raises(ConfigError, match="FETCH_SCHEMES") as raised:
-        fetcher_classes(Settings(settings), scheme_policy(Settings(settings)))
+        SpiderOptions.from_settings(Settings(settings), "x")
     assert told in str(raised.value)
 
 

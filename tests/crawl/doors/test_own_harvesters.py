@@ -8,10 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.sources.harvest.options import _harvesters
+from rdfcrawl.sources.harvest.options import harvester_classes
 from tests.support.pages import read_page
 
 if TYPE_CHECKING:
@@ -87,5 +86,5 @@ def test_source_that_a_spider_names_is_harvested(
 def test_wrong_harvesters_are_told(name: str, path: str) -> None:
     """If `HARVESTERS` has a wrong name or class, then the setting is named."""
     with pytest.raises(ConfigError, match="HARVESTERS"):
-        _harvesters(Settings({"HARVESTERS": {name: path}}))
+        harvester_classes({name: path})
     assert "nowhere" not in sys.modules

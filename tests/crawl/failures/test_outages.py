@@ -269,7 +269,7 @@ def test_what_is_owed_is_paid_by_the_next_run(
     first = commands.crawl(seeds, folder=folder, **settings)
     assert first.code == 4, first.stderr
     assert first.statistics["frontier/owed"] == len(seeds)
-    assert "the same command asks again for what is owed" in first.stderr
+    assert "the same command requests the owed URIs again" in first.stderr
     state["is_up"] = True
     again = commands.crawl(seeds, folder=folder, **settings)
     assert again.code == 0, again.stderr

@@ -230,7 +230,7 @@ def test_proxy_is_the_operators(
     )
     assert result.graphs == {target}
     assert set(proxy.targets) == {"http://web.example/robots.txt", target}
-    said = "http_proxy: the guard judges no address of a name"
+    said = "http_proxy: the guard cannot check addresses"
     assert result.stderr.count(said) == 1
     for refused in seeds[1:]:
         assert result.faults(refused) == [Reason.GUARD_BLOCKED]

@@ -148,7 +148,7 @@ async def test_refusals_of_our_own_are_none_of_the_host(
     assert fetch.asked == [ROBOTS]
     assert keeper.noted == ["look hastily", last]
     assert visit.host_refused is is_host
-    assert set(visit.returned) == visit.unasked == ({0, 1} if is_host else set())
+    assert set(visit.returned) == visit.unrequested == ({0, 1} if is_host else set())
     assert visit.failed == []
     given = {tuple(document.faults) for document in visit.documents}
     assert given == (set() if is_host else {(answer.fault,)})
@@ -163,7 +163,7 @@ async def test_visit_without_a_turn_is_given_back() -> None:
         await cache.apply(visit)
         check_invariant(visit)
         assert visit.returned
-        assert visit.unasked == {0}
+        assert visit.unrequested == {0}
         assert not visit.host_refused
         assert keeper.noted[-1] == "end"
         assert counts == ["robots/fetched"]
@@ -236,7 +236,7 @@ async def test_refusal_of_a_target_names_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "failures", "is_borne", "is_over"),
+    ("fault", "failures", "ignores_failures", "is_over"),
     [
         (Reason.DNS, 2, True, True),  # it hardly passes
         (Reason.DNS, 1, True, False),
@@ -247,12 +247,12 @@ async def test_refusal_of_a_target_names_both() -> None:
     ],
 )
 async def test_host_without_rules_is_given_up_in_the_end(
-    fault: Reason | None, failures: int, *, is_borne: bool, is_over: bool
+    fault: Reason | None, failures: int, *, ignores_failures: bool, is_over: bool
 ) -> None:
     """If a host gives no robots.txt, then its fault says how often it is tried."""
     cache, _ = opened(failed(fault) if fault else RobotsResponse(status=503))
     visit = visit_of(f"{ORIGIN}/a", failures=failures)
-    visit.is_borne = is_borne
+    visit.ignores_failures = ignores_failures
     await cache.apply(visit)
     assert visit.failed == ([0] if is_over else [])
     assert len(visit.documents) == is_over
@@ -269,7 +269,7 @@ async def test_waits_are_bounded(
     """If a host is busy for very long, then it is asked again within hours."""
     cache, _ = opened(RobotsResponse(status=503, retry_after_secs=asked_secs))
     visit = visit_of(f"{ORIGIN}/a", failures=failures)
-    visit.is_borne = True
+    visit.ignores_failures = True
     await cache.apply(visit)
     assert visit.not_before_secs == secs
 

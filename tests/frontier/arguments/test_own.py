@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
-from rdfcrawl.frontier.arguments.parsers import texts_of
+from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments, texts_of
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.frontier.arguments.stored import AgreedArguments, CrawlMember, agree
 from rdfcrawl.spiders.ckan import CkanSpider

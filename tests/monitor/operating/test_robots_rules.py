@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.downloader.robots.packing import pack_rules
 from rdfcrawl.downloader.robots.parser import read_records
-from rdfcrawl.frontier.queue.kept_robots import KeepingOptions, KeptRobots
+from rdfcrawl.frontier.queue.kept_robots import KeptRobots
+from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
 from rdfcrawl.frontier.redis.retry import RedisRetry
 from rdfcrawl.monitor.operating.robots_rules import MAX_LINES, read_origins
 from tests.support.operated_crawls import operated

@@ -72,7 +72,7 @@ async def reach_out(folder: Path, confinement: Confinement) -> tuple[set[str], s
         with listening() as (port, came):
             document = json.dumps({"port": port, "path": str(folder / "x")}).encode()
             reading = await sandbox.read(document, job)
-            lines = b"".join([chunk async for chunk in reading]).decode()
+            lines = b"".join([chunk.lines async for chunk in reading]).decode()
         assert not reading.outcome.faults, reading.outcome.faults
     found = {name for name in WAYS if f'"{name}"' in lines}
     assert bool(came) is ("connect" in found)
@@ -103,7 +103,7 @@ LAYER = """
 import json, sys
 from rdfcrawl.rdf.extraction import confinement
 from tests.support.reaching_out import WAYS
-getattr(confinement, f"_take_{sys.argv[1]}")()
+getattr(confinement, f"_apply_{sys.argv[1]}")()
 for name, way in WAYS.items():
     try:
         way(**json.loads(sys.argv[2]))

@@ -42,6 +42,6 @@ def test_list_has_that_of_scrapy() -> None:
 def test_page_lists_all_of_them() -> None:
     """If an extension or type is left out by default, then the page names it."""
     page = read_page("politeness.md")
-    section = page.partition("## Files that are left out")[2].partition("## Traps")[0]
+    section = page.partition("## Skipped files")[2].partition("## Traps")[0]
     for name in (*IGNORED_EXTENSIONS, *IGNORED_MEDIA_TYPES):
         assert f"`{name}`" in section, name

@@ -31,7 +31,7 @@ from tests.support.examples import examples
 N_TRIPLES = pyoxigraph.RdfFormat.N_TRIPLES
 
 
-# -- the whole of a portal ---------------------------------------------------------
+# -- the entire portal --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_one_request_is_enough_for_a_small_portal() -> None:
     ids=lambda quirks: "-".join(map(str, quirks)),  # a set has no order
 )
 def test_a_quirk_costs_requests_and_no_dataset(quirks: dict[str, object]) -> None:
-    """If a portal caps, refuses, disorders or misdates, then all datasets come."""
+    """If a portal caps, refuses, disorders or misdates, then all datasets are read."""
     fake = FakePortal(333, **quirks)  # type: ignore[arg-type]
     done = harvest(fake).go()
     assert done.written.keys() == all_ids(fake)
@@ -88,7 +88,7 @@ def test_a_quirk_costs_requests_and_no_dataset(quirks: dict[str, object]) -> Non
 
 
 def test_all_of_one_time_are_counted() -> None:
-    """If thousands have one time, as after a bulk import, then all of them come."""
+    """If thousands have one time, as after a bulk import, then all are read."""
     fake = FakePortal(50)
     for number in range(1000, 1950):
         fake.touch(number, time=70)
@@ -131,7 +131,7 @@ def test_changes_meanwhile_are_neither_lost_nor_doubled(order: str) -> None:
 def test_what_stays_is_given_out(
     events: list[tuple[int, str, int]], rows: int, is_tied: bool, refused: str
 ) -> None:
-    """If any changes happen between any pages, then what was always there comes."""
+    """If any changes happen between any pages, then all unchanged datasets are read."""
     fake = FakePortal(120, refuses=frozenset({refused}))
     if is_tied:
         for number in range(30, 90):
@@ -153,7 +153,7 @@ def test_what_stays_is_given_out(
     fake.before = happen
     done = harvest(fake).go(rows=rows)
     lost = {id_of(n) for n in range(120) if n not in gone} - done.written.keys()
-    # Rows of a list of names have no overlap; what slips is met by the next harvest.
+    # Rows of a list of names have no overlap; the next harvest finds missed rows.
     assert len(lost) == 0 or refused == "package_search"
 
 
@@ -190,7 +190,7 @@ def test_a_crash_costs_one_page() -> None:
 
 
 def test_a_page_that_is_cut_off_is_read_in_smaller_ones() -> None:
-    """If answers are cut at a size, then what is whole is kept and all comes."""
+    """If responses are cut at a size, then complete rows are kept and all are read."""
     fake = FakePortal(300, max_bytes=6000)
     done = harvest(fake).go()
     assert done.written.keys() == all_ids(fake)
@@ -198,7 +198,7 @@ def test_a_page_that_is_cut_off_is_read_in_smaller_ones() -> None:
 
 
 def test_a_portal_that_fails_on_large_pages_gets_smaller_ones() -> None:
-    """If 500 comes for large pages only, then smaller ones bring all."""
+    """If 500 comes for large pages only, then smaller ones have all."""
 
     class Weak(FakePortal):
         def _page(
@@ -217,7 +217,7 @@ def test_a_portal_that_fails_on_large_pages_gets_smaller_ones() -> None:
 def test_one_dataset_that_is_too_large_is_passed_over(
     refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If one dataset cannot be read even alone, then all others come."""
+    """If one dataset cannot be read even alone, then all others are read."""
 
     class Fat(FakePortal):
         def package(self, row: tuple[int, str, int]) -> dict[str, object]:
@@ -263,7 +263,7 @@ def test_an_empty_page_before_the_end_is_incomplete() -> None:
 
 
 def test_too_many_pages_end_the_walk() -> None:
-    """If a walk has more pages than the limit, then what was read is kept."""
+    """If a walk has more pages than the limit, then the pages read are kept."""
     done = harvest(FakePortal(500), limits=PlanLimits(n_pages=3)).go(rows=50)
     assert 100 < len(done.written) < 500
     assert not done.is_swept
@@ -273,7 +273,7 @@ def test_too_many_pages_end_the_walk() -> None:
 @given(st.binary(max_size=200), st.sampled_from(list(CkanStep)), st.integers(0, 599))
 @settings(max_examples=examples(300), deadline=None)
 def test_any_answer_is_a_named_fault(body: bytes, step: CkanStep, status: int) -> None:
-    """If an answer is any bytes, then nothing but a `SourceFault` is raised."""
+    """If a response is any bytes, then nothing but a `SourceFault` is raised."""
     task = CkanTask(step=step, ids=("a", "b"), rows=10)
     try:
         outcome = advance(
@@ -306,7 +306,7 @@ JSON = st.recursive(
 )
 @settings(max_examples=examples(300), deadline=None)
 def test_any_json_is_a_named_fault(value: object, step: CkanStep, status: int) -> None:
-    """If an answer is any JSON, then nothing but a `SourceFault` is raised."""
+    """If a response is any JSON, then nothing but a `SourceFault` is raised."""
     body = json.dumps({"success": True, "result": value}).encode()
     task = CkanTask(step=step, ids=("a",), rows=10)
     for text in (body, json.dumps(value).encode()):

@@ -1,4 +1,4 @@
-"""What distributions lead to: told by what is said of them, never by asking."""
+"""Kinds of distributions, by their metadata, without requests."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ K = TargetKind
 def test_what_it_is(
     url: str, file_format: str, media_type: str, kind: TargetKind, reason: str
 ) -> None:
-    """If format, media type or URL say what a distribution is, then that is it."""
+    """If format, media type or URL show the kind of a distribution, then it counts."""
     target = classify(url, file_format=file_format, media_type=media_type)
     assert (target.kind, target.reason) == (kind, reason)
 
 
 def test_files_that_are_no_rdf_are_not_fetched() -> None:
-    """If it is a file, an archive or an API of others, then it is not asked for."""
+    """If it is a file, an archive or an API of others, then it is not requested."""
     assert {K.FILE, K.ARCHIVE, K.API}.isdisjoint(FETCHED)
     assert {K.DUMP, K.SPARQL, K.PAGE, K.UNKNOWN} <= FETCHED
 
 
 def test_the_targets_of_a_dataset() -> None:
-    """If a dataset has resources and pages, then each URL comes once, told apart."""
+    """If a dataset has resources and pages, then each URL has its kind, once."""
     own = "https://data.example/dataset/a"
     package: dict[str, Any] = {
         "url": "https://town.example/trees",
@@ -143,7 +143,7 @@ def test_the_targets_of_a_dataset() -> None:
 )
 @settings(max_examples=examples(300), deadline=None)
 def test_anything_is_classified(path: str, file_format: str, media_type: str) -> None:
-    """If URL and formats are anything, then a kind comes, or the URL is refused."""
+    """If URL and formats are anything, then there is a kind, or the URL is refused."""
     try:
         target = classify(f"{H}/{path}", file_format=file_format, media_type=media_type)
     except BadUri:

@@ -111,7 +111,7 @@ def test_what_is_no_date(text: str) -> None:
 
 
 def test_order() -> None:
-    """If points are sorted, then by what they mean first, then by precision."""
+    """If points are sorted, then by their time first, and then by precision."""
     texts = [
         "1997",
         "1997-01",
@@ -153,7 +153,7 @@ def test_what_may_have_changed_since(text: str, is_later: bool) -> None:
 
 @given(st.text("0123456789-T:+Z. ,SepMonGMT", max_size=40))
 def test_any_text(text: str) -> None:
-    """If a text is a date, then what is written of it is the same date."""
+    """If a text is a date, then writing the date gives the same date."""
     found = parse_point(text)
     if found is not None:
         assert parse_point(found.text) == found

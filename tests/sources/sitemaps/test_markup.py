@@ -90,7 +90,7 @@ def test_a_reference_over_a_border_of_pieces_is_one() -> None:
 
 
 def test_a_text_that_the_document_cuts_does_not_come_out() -> None:
-    """If a document ends anywhere, then each text of it is whole or not there."""
+    """If a document ends anywhere, then each of its texts is complete or missing."""
     body = SAMPLE.encode()
     whole = texts(body)
     for at in range(len(body)):
@@ -115,7 +115,7 @@ def test_a_text_that_the_document_cuts_does_not_come_out() -> None:
     ],
 )
 def test_encodings_and_prologs(body: bytes, text: str) -> None:
-    """If a document begins strangely, then it is read all the same."""
+    """If a document begins strangely, then it is still read."""
     assert texts(body) == [text]
 
 
@@ -203,7 +203,7 @@ def test_bounds_leave_out_and_go_on(body: str, reason: Reason) -> None:
 
 
 def test_no_input_takes_quadratic_time() -> None:
-    """If markup never ends, then 128 KiB of it are soon read all the same."""
+    """If markup never ends, then 128 KiB of it are still read soon."""
     n = 2**17  # quadratic passes over it take minutes
     for piece in (
         "<",
@@ -264,7 +264,7 @@ def test_a_source_that_fails_keeps_what_came_before() -> None:
     ],
 )
 def test_elements_that_are_not_closed(body: str, names: str) -> None:
-    """If the structure is known, then what is not closed ends where it must."""
+    """If the structure is known, then unclosed elements end at the right place."""
     structure = ElementStructure(
         records=frozenset({"url"}), leaves=frozenset({"loc", "lastmod"})
     )
@@ -306,23 +306,27 @@ def test_elements_come_one_by_one() -> None:
     assert [x.name for x in found] == ["r", "a", "c", "a", "d"]
     first = found[1]
     assert isinstance(first, Element)
-    assert (first.text, first.children[0].text, first.is_whole) == ("t", "u", True)
+    assert (first.text, first.children[0].text, first.is_complete) == ("t", "u", True)
     assert first.attribute("y") == "1"
 
 
 def test_an_element_that_is_cut_says_so() -> None:
-    """If a document ends in an element, then that comes, and is not whole."""
+    """If a document ends in an element, then the element is yielded as incomplete."""
     found, _ = elements("<r><a>1</a><a><b>2</b><b>3")
     last = found[-1]
     assert isinstance(last, Element)
     assert [x.text for x in last.children] == ["2", ""]
-    assert [last.is_whole, *(x.is_whole for x in last.children)] == [False, True, False]
+    assert [last.is_complete, *(x.is_complete for x in last.children)] == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_an_element_of_too_many_parts_says_so() -> None:
-    """If an element is larger than is held, then it is not whole."""
+    """If an element exceeds the limits, then it is incomplete."""
     found, log = elements(f"<r><a>{'<b/>' * (MAX_PARTS + 1)}</a><a/></r>")
-    assert [x.is_whole for x in found if isinstance(x, Element)] == [False, True]
+    assert [x.is_complete for x in found if isinstance(x, Element)] == [False, True]
     assert log.count(Reason.TOO_LARGE) == 1
 
 

@@ -13,7 +13,7 @@ from rdfcrawl.sources.sitemaps.revisits import (
     ListedPageClaim,
     PageFetch,
     RevisitPolicy,
-    claim_again,
+    merge_claims,
 )
 
 DAY = 86_400
@@ -70,7 +70,7 @@ def test_page_is_fetched_again(
 
 @given(st.sampled_from(["", "2024-01-01", "2099"]), st.integers(0, 9))
 def test_page_of_this_run_is_not_fetched_twice(lastmod: str, n_failures: int) -> None:
-    """If a page was fetched in this run, then it is not, whatever is said of it."""
+    """If a page was fetched in this run, then it is not due, with any claim."""
     last = PageFetch(5, NOW, "2023", n_failures)
     assert POLICY.change_of(claim(lastmod), last) is None
 
@@ -78,18 +78,18 @@ def test_page_of_this_run_is_not_fetched_twice(lastmod: str, n_failures: int) ->
 @given(*[st.sampled_from(["", "2023", "2024-01-01"])] * 2)
 def test_claim_that_is_read_twice_is_the_same(before: str, now: str) -> None:
     """If a sitemap is read once more in a run, then its claims have the same past."""
-    first = claim_again(claim(now), ListedPageClaim(3, 5000, before), NOW)
+    first = merge_claims(claim(now), ListedPageClaim(3, 5000, before), NOW)
     assert first.former == before
-    assert claim_again(claim(now), first, NOW) == first
+    assert merge_claims(claim(now), first, NOW) == first
 
 
 def test_latest_date_of_a_sitemap_counts() -> None:
     """If a sitemap lists a page again and again, then its latest date counts."""
-    first = claim_again(claim("2024-01-01"), None, NOW)
-    second = claim_again(claim("2024-03-01"), first, NOW)
-    assert claim_again(claim("2024-02-01"), second, NOW) == second
+    first = merge_claims(claim("2024-01-01"), None, NOW)
+    second = merge_claims(claim("2024-03-01"), first, NOW)
+    assert merge_claims(claim("2024-02-01"), second, NOW) == second
     later = ListedPageClaim(6, 5000, "2024-01-01")
-    assert claim_again(later, second, NOW).lastmod == "2024-03-01"
-    assert claim_again(later, second, NOW).since == 5
-    future = claim_again(claim("2099"), second, NOW)
-    assert claim_again(later, future, NOW).lastmod == "2024-01-01"
+    assert merge_claims(later, second, NOW).lastmod == "2024-03-01"
+    assert merge_claims(later, second, NOW).since == 5
+    future = merge_claims(claim("2099"), second, NOW)
+    assert merge_claims(later, future, NOW).lastmod == "2024-01-01"

@@ -179,7 +179,7 @@ ELEMENTS = {
 
 @pytest.mark.parametrize("chosen", range(16))
 def test_every_combination_of_ways(chosen: int) -> None:
-    """If a dataset has some of the ways, then these come, in their order."""
+    """If a dataset has some of the ways, then they are returned in order."""
     there = [way for n, way in enumerate(ELEMENTS) if chosen >> n & 1]
     dataset = one(
         f"<sc:dataset>{LABEL}{''.join(ELEMENTS[x] for x in there)}</sc:dataset>"
@@ -265,7 +265,7 @@ def test_slicing_methods(text: str, slicing: Slicing) -> None:
 
 
 def test_graphs_of_an_endpoint() -> None:
-    """If named graphs are told, then they are kept; `*` is all of them."""
+    """If named graphs are stated, then they are kept; `*` is all of them."""
     body = "<sc:dataset>{}<sc:sparqlGraphName>{}</sc:sparqlGraphName></sc:dataset>"
     for name in ("*", "urn:x:graph", f"{E}/g"):
         dataset = one(body.format(ELEMENTS[AccessMethod.SPARQL], name))
@@ -292,7 +292,7 @@ def test_values_that_mean_nothing() -> None:
 
 
 def test_a_dataset_that_is_cut_is_left_out() -> None:
-    """If a document ends within a dataset, then it is no way to the whole of it."""
+    """If a document ends within a dataset, then the dataset is skipped."""
     body = f"<urlset>{SECOND_REVISION}"
     for at in range(len("<urlset>"), len(body) - 1):
         log = FaultLog()
@@ -329,7 +329,7 @@ def test_many_datasets() -> None:
     ],
 )
 def test_what_need_not_be_crawled(prefix: str, uri: str, is_below: bool) -> None:
-    """If a URI is below a prefix, then the dataset as a whole has it."""
+    """If a URI is below a prefix, then the dataset covers it."""
     dataset = one(
         f"<sc:dataset><sc:linkedDataPrefix>{prefix}</sc:linkedDataPrefix></sc:dataset>"
     )
@@ -389,7 +389,7 @@ def test_a_site_cannot_shield_the_uris_of_another() -> None:
 
 
 @pytest.mark.parametrize("element", ["dataFragmentDump", "dataDumpLocation"])
-def test_a_part_is_not_taken_for_the_whole(element: str) -> None:
+def test_a_part_is_not_a_way_to_a_dataset(element: str) -> None:
     """If one of several parts is not believed, then none is a way, but is fetched."""
     urls = (f"{E}/1.nt", "http://other.example/2.nt")
     places = "".join(f"<sc:{element}>{url}</sc:{element}>" for url in urls)
@@ -427,7 +427,7 @@ FRAGMENTS = "".join(
     ],
 )
 def test_mirrors_and_parts(body: str, are_mirrors: bool) -> None:
-    """If only one revision has what a dataset says, then it tells; else: parts."""
+    """If a feature is of one revision only, then it decides; otherwise: parts."""
     assert one(f"<sc:dataset>{body}</sc:dataset>").are_mirrors is are_mirrors
 
 

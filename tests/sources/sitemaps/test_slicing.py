@@ -87,7 +87,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("slicing", Slicing)
 def test_slicing_methods(slicing: Slicing) -> None:
-    """If a dump is cut, then a description has what its method says, in its graph."""
+    """If a dump is sliced, then each description follows its method, in its graph."""
     found, log = cut(DUMP, slicing)
     whole = lines(DUMP, f"{E}x")
     assert found[f"{E}x"] == sorted(whole[n] for n in EXPECTED[slicing])
@@ -235,12 +235,12 @@ def compared(sample: str, dump: str) -> tuple[int, int]:
     ],
 )
 def test_samples(sample: str, dump: str, expected: tuple[int, int]) -> None:
-    """If a sample differs from the dump, then the triples of either side are told."""
+    """If a sample differs from the dump, then triples of both sides are reported."""
     assert compared(sample, dump) == expected
 
 
 def test_graphs_do_not_matter() -> None:
-    """If a sample has another graph than the dump, then they are equal all the same."""
+    """If a sample has another graph than the dump, then they are still equal."""
     one, two = lines("a p b\n", "http://g/1"), lines("a p b\n", "http://g/2")
     assert not compare_sample("".join(one).encode(), "".join(two).encode())
 
@@ -252,7 +252,7 @@ def test_large_samples_are_bounded() -> None:
 
 
 def test_a_clique_of_blank_nodes_is_soon_compared() -> None:
-    """If blank nodes are all alike, then comparing them is no puzzle."""
+    """If blank nodes are all alike, then the comparison is fast."""
     clique = "".join(
         f"_:n{i} p _:n{j}\n" for i in range(60) for j in range(60) if i != j
     )

@@ -1,4 +1,4 @@
-"""What endpoints say about themselves, and what tells that something is one."""
+"""Self-descriptions of endpoints, and recognition of endpoints."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_everything_a_service_describes() -> None:
 
 
 def test_service_of_the_endpoint_counts_among_several() -> None:
-    """If several services are described, then the one that was asked counts."""
+    """If several services are described, then the requested one counts."""
     turtle = """
     <http://e/1> a sd:Service ; sd:endpoint <http://example.org/sparql> .
     <http://e/2> a sd:Service ; sd:endpoint <http://e/other> ;
@@ -85,7 +85,7 @@ _TABLE = b'{"head": {"vars": ["s"]}, "results": {"bindings": []}}'
 def test_answers_of_endpoints_are_recognized(
     status: int, media_type: str, head: bytes, endpoint: str
 ) -> None:
-    """If something answers as endpoints do, then it is one."""
+    """If a response is like those of endpoints, then it is one."""
     headers = {"content-type": f"{media_type}; charset=utf-8"}
     found = recognize(URL, status=status, headers=headers, head=head)
     assert found == endpoint
@@ -107,14 +107,14 @@ def test_answers_of_endpoints_are_recognized(
     ],
 )
 def test_other_answers_are_no_endpoints(status: int, head: bytes) -> None:
-    """If nothing tells that it is an endpoint, then it is none."""
+    """If nothing identifies an endpoint, then none is recognized."""
     headers = {"content-type": "text/html"}
     url = "http://example.org/search"
     assert recognize(url, status=status, headers=headers, head=head) == ""
 
 
 def test_forms_of_other_sites_are_claims() -> None:
-    """If a page's form goes to another site, then the page tells of no endpoint."""
+    """If a page's form goes to another site, then no endpoint is recognized."""
     head = b"<form action='http://other.org/sparql'>sparql<input name='query'></form>"
     headers = {"content-type": "text/html"}
     assert recognize(URL, status=200, headers=headers, head=head) == ""
@@ -127,7 +127,7 @@ def test_forms_of_other_sites_are_claims() -> None:
     ("text", "message"),
     [
         ("# only\n\n", "own.rq:3: no SELECT"),
-        ("PREFIX e: <http://e/>\nASK { ?s ?p ?o }", "own.rq:2: ASK gives"),
+        ("PREFIX e: <http://e/>\nASK { ?s ?p ?o }", "own.rq:2: ASK returns"),
         ("\nINSERT DATA { }", "own.rq:2: INSERT"),
         ("SELECT ?s ?o\n{ ?s ?p ?o }", "own.rq:1: the query does not select .p"),
         ("SELECT * {\n ?s ?p ?o\n LIMIT {{page}} }", r"own.rq:3: \{\{page"),
@@ -142,7 +142,7 @@ def test_forms_of_other_sites_are_claims() -> None:
     ],
 )
 def test_errors_of_own_queries_name_file_and_line(text: str, message: str) -> None:
-    """If a query cannot be used, then the message tells where."""
+    """If a query cannot be used, then the message has the place."""
     with pytest.raises(ConfigError, match=f"^{message}"):
         parse_user_query(text, name="own.rq")
 

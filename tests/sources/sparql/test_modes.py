@@ -1,4 +1,4 @@
-"""Datasets alone, queries of users, and what comes of bad endpoints in both."""
+"""Descriptions of datasets, queries of users, and bad endpoints in both modes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _harvest(endpoint: Endpoint, **changes: object) -> Harvested:
 
 
 @pytest.mark.parametrize("cap", [10_000, 100])
-def test_datasets_come_with_what_is_told_along(cap: int) -> None:
-    """If only datasets are wanted, then nothing else comes, whatever the cap."""
+def test_datasets_come_with_related_descriptions(cap: int) -> None:
+    """If only datasets are wanted, then nothing else is read, at any limit."""
     found = _harvest(Endpoint(store_of(NAMED), max_rows=cap), mode="datasets")
     assert canonical(found.document) == canonical("".join(WANTED).encode())
 
@@ -66,7 +66,7 @@ def test_dataset_larger_than_an_answer_comes_in_pages() -> None:
 
 
 def test_datasets_that_time_out_come_in_smaller_batches() -> None:
-    """If descriptions of many datasets time out, then fewer are asked for."""
+    """If descriptions of many datasets time out, then fewer are requested."""
 
     def refuse(query: str) -> SparqlFailure | None:
         is_much = query.count("<http://example.org/dataset/2") > 40
@@ -80,7 +80,7 @@ def test_datasets_that_time_out_come_in_smaller_batches() -> None:
 def test_list_of_datasets_that_times_out_gets_shorter(
     most: int, *, is_complete: bool
 ) -> None:
-    """If lists of datasets time out, then shorter ones come, or it is told."""
+    """If lists of datasets time out, then shorter ones are read, or a fault says so."""
     limits = []
 
     def refuse(query: str) -> SparqlFailure | None:
@@ -140,7 +140,7 @@ def test_own_queries_keep_graphs_and_page(text: str, n_requests: int) -> None:
     assert found.is_complete
 
 
-def test_own_query_that_times_out_is_asked_for_less() -> None:
+def test_own_query_that_times_out_gets_smaller_pages() -> None:
     """If pages of a query of the user's own time out, then they get shorter."""
 
     def refuse(query: str) -> SparqlFailure | None:
@@ -167,7 +167,7 @@ def test_own_construct_goes_into_the_default_graph() -> None:
 
 
 def test_own_query_that_looks_cut_is_reported() -> None:
-    """If as many rows come as endpoints like to cut at, then that is told."""
+    """If the number of rows is a common limit, then a fault is logged."""
     lines = [f"<http://e/{n}> <http://e/p> <http://e/o> .\n" for n in range(1_500)]
     query = parse_user_query("SELECT * { ?s ?p ?o }", name="own.rq")
     endpoint = Endpoint(store_of(lines), max_rows=1_000)
@@ -188,7 +188,7 @@ def test_own_query_that_does_not_page_ends(form: str) -> None:
 
 
 def test_own_query_that_is_refused_is_reported() -> None:
-    """If an endpoint does not take the query, then that is told."""
+    """If an endpoint does not accept the query, then a fault is logged."""
     query = parse_user_query("SELECT * { ?s ?p ?o LIMIT }", name="own.rq")
     found = _harvest(Endpoint(store_of(_LINES)), mode="query", query=query)
     assert {x.reason for x in found.faults} == {Reason.BAD_ANSWER, Reason.INCOMPLETE}
@@ -198,8 +198,8 @@ def test_own_query_that_is_refused_is_reported() -> None:
 
 
 @pytest.mark.parametrize("cap", [10_000, 400])
-def test_components_come_whole_and_once(cap: int) -> None:
-    """If blank nodes do not fit into one answer, then components come whole."""
+def test_components_are_complete_and_unique(cap: int) -> None:
+    """If blank nodes exceed one response, then complete components are read."""
     lines = tuple(
         x
         for x in iter_store(60, with_default=True)
@@ -212,7 +212,7 @@ def test_components_come_whole_and_once(cap: int) -> None:
 
 
 def test_component_larger_than_an_answer_is_reported() -> None:
-    """If one component is more than the cap, then that is told and the rest comes."""
+    """If a component exceeds the limit, then a fault is logged and the rest is read."""
     lines = [f'_:hub <http://e/p> "{n}" <http://e/g> .\n' for n in range(300)]
     lines += [f'_:a{n} <http://e/q> "{n}" <http://e/g> .\n' for n in range(20)]
     endpoint = Endpoint(store_of(lines), local_labels=True, max_rows=100)
@@ -225,7 +225,7 @@ def test_component_larger_than_an_answer_is_reported() -> None:
 def test_components_that_time_out_come_a_few_at_a_time(
     most: int, *, is_complete: bool
 ) -> None:
-    """If many components time out, then fewer come; if each does, that is told."""
+    """If many components time out, then fewer are read; if each does, with a fault."""
 
     def refuse(query: str) -> SparqlFailure | None:
         found = re.search(r"ORDER BY \?s LIMIT (\d+) OFFSET", query)
@@ -242,7 +242,7 @@ def test_components_that_time_out_come_a_few_at_a_time(
 
 
 def test_component_that_times_out_costs_itself_only() -> None:
-    """If one component is never borne, then all others come, and that is told."""
+    """If one component always fails, then all others are read, with a fault."""
 
     def refuse(query: str) -> SparqlFailure | None:
         found = re.search(r"ORDER BY \?s LIMIT (\d+) OFFSET (\d+)", query)
@@ -268,7 +268,7 @@ def test_alike_components_stay_apart() -> None:
 
 
 def test_ring_has_the_same_labels_wherever_it_is_begun() -> None:
-    """If a component has symmetries, then its labels are the same in each answer."""
+    """If a component has symmetries, then its labels are the same in each response."""
 
     def ring(first: int) -> set[tuple[str, str, str]]:
         nodes = [f"_:n{(i * 5 + first) % 7}" for i in range(7)]
@@ -278,7 +278,7 @@ def test_ring_has_the_same_labels_wherever_it_is_begun() -> None:
     assert len(ring(0)) == 7
 
 
-# -- what is not borne -------------------------------------------------------------
+# -- failures ----------------------------------------------------------------------
 
 
 def _answer(body: str, media_type: str) -> SparqlResponse:
@@ -325,7 +325,7 @@ def test_graphs_that_cannot_be_listed_are_those_described() -> None:
 def test_stores_with_blank_nodes_on_poor_endpoints(
     refuse: Callable[[str], SparqlResponse | SparqlFailure | None],
 ) -> None:
-    """If an endpoint can do little, then what has no blank node comes all the same."""
+    """If an endpoint can do little, then triples without blank nodes are still read."""
     lines = tuple(x for x in iter_store(40, with_default=True) if "hub" not in x)
     endpoint = Endpoint(store_of(lines), refuse=refuse)
     found = _harvest(endpoint, page_rows=200)
@@ -334,7 +334,7 @@ def test_stores_with_blank_nodes_on_poor_endpoints(
 
 
 def test_everything_times_out() -> None:
-    """If nothing is answered, then the harvest ends after a bounded number of tries."""
+    """If no request succeeds, then the harvest ends after a bounded number of tries."""
     found = harvest_all(EndpointPlan(URL), lambda _request: SparqlFailure.TIMEOUT)
     assert found.n_requests < 60
     assert not found.lines

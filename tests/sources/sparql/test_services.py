@@ -70,13 +70,13 @@ def _harvest(server: SparqlServer, **changes: object) -> Harvested:
 def virtuoso(
     sparql_servers: Servers, new_store: Callable[..., Store]
 ) -> tuple[SparqlServer, list[str]]:
-    """Return a Virtuoso with its usual cap, and what is in it."""
+    """Return a Virtuoso with its usual limit, and its quads."""
     path, lines = new_store(LARGE, with_default=False)
     return sparql_servers.virtuoso(path, max_rows=10_000), lines
 
 
 def test_virtuoso_with_its_usual_cap(virtuoso: tuple[SparqlServer, list[str]]) -> None:
-    """If Virtuoso cuts answers at 10,000 rows, then every triple comes back."""
+    """If Virtuoso cuts responses at 10,000 rows, then every triple is read."""
     server, lines = virtuoso
     assert len(set(lines)) > 14_000
     found = _harvest(server)
@@ -88,7 +88,7 @@ def test_virtuoso_with_its_usual_cap(virtuoso: tuple[SparqlServer, list[str]]) -
 def terse_virtuoso(
     sparql_servers: Servers, new_store: Callable[..., Store]
 ) -> tuple[SparqlServer, list[str]]:
-    """Return a Virtuoso with a low cap, and what is in it."""
+    """Return a Virtuoso with a low limit, and its quads."""
     path, lines = new_store(60, with_default=False)
     return sparql_servers.virtuoso(path, max_rows=100), lines
 
@@ -96,13 +96,13 @@ def terse_virtuoso(
 def test_virtuoso_with_a_cap_of_100(
     terse_virtuoso: tuple[SparqlServer, list[str]],
 ) -> None:
-    """If Virtuoso cuts answers at 100 rows, then every triple comes back."""
+    """If Virtuoso cuts responses at 100 rows, then every triple is read."""
     server, lines = terse_virtuoso
     _assert_all(_harvest(server), lines)
 
 
 def test_virtuoso_is_recognized(virtuoso: tuple[SparqlServer, list[str]]) -> None:
-    """If Virtuoso answers a browser, then its form tells what it is."""
+    """If Virtuoso responds to a browser, then its form identifies it."""
     _assert_recognized(virtuoso[0], {"accept": "text/html"})
 
 
@@ -113,13 +113,13 @@ def test_virtuoso_is_recognized(virtuoso: tuple[SparqlServer, list[str]]) -> Non
 def fuseki(
     sparql_servers: Servers, new_store: Callable[..., Store]
 ) -> tuple[SparqlServer, list[str]]:
-    """Return a Fuseki, and what is in it."""
+    """Return a Fuseki, and its quads."""
     path, lines = new_store(200, with_default=True)
     return sparql_servers.fuseki(path), lines
 
 
 def test_fuseki(fuseki: tuple[SparqlServer, list[str]]) -> None:
-    """If Fuseki is harvested, then every triple of all its graphs comes back."""
+    """If Fuseki is harvested, then every triple of its graphs is read."""
     server, lines = fuseki
     found = _harvest(server)
     _assert_all(found, lines)
@@ -127,7 +127,7 @@ def test_fuseki(fuseki: tuple[SparqlServer, list[str]]) -> None:
 
 
 def test_fuseki_cut_at_100_rows(fuseki: tuple[SparqlServer, list[str]]) -> None:
-    """If what is between cuts Fuseki's answers at 100 rows, then every triple comes."""
+    """If a proxy cuts Fuseki's responses at 100 rows, then every triple is read."""
     server, lines = fuseki
     with over_http() as ask:
         found = harvest_all(EndpointPlan(server.endpoint), with_cap(ask, 100))
@@ -135,7 +135,7 @@ def test_fuseki_cut_at_100_rows(fuseki: tuple[SparqlServer, list[str]]) -> None:
 
 
 def test_fuseki_is_recognized(fuseki: tuple[SparqlServer, list[str]]) -> None:
-    """If Fuseki is asked without a query, then its error tells what it is."""
+    """If Fuseki is requested without a query, then its error identifies it."""
     _assert_recognized(fuseki[0], {})
 
 
@@ -144,7 +144,7 @@ def test_fuseki_is_recognized(fuseki: tuple[SparqlServer, list[str]]) -> None:
 
 @pytest.mark.parametrize("name", ["virtuoso", "fuseki"])
 def test_datasets_alone(name: str, request: pytest.FixtureRequest) -> None:
-    """If only datasets are wanted, then they come with what is told along."""
+    """If only datasets are wanted, then they are read with related descriptions."""
     server, _ = request.getfixturevalue(name)
     found = _harvest(server, mode="datasets")
     graph = "http://example.org/graph/catalog"
@@ -172,7 +172,7 @@ def test_real_stores_are_harvested_when_they_are_linked(
 @pytest.mark.parametrize("name", ["virtuoso", "fuseki"])
 @pytest.mark.parametrize("form", ["offset", "after", "construct"])
 def test_own_query(name: str, form: str, request: pytest.FixtureRequest) -> None:
-    """If the user has a query, then its pages give what it asks for."""
+    """If the user has a query, then its pages give its results."""
     server, lines = request.getfixturevalue(name)
     where = (
         "GRAPH <http://example.org/graph/small> { ?s <http://example.org/p/spoke> ?o }"

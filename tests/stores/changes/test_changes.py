@@ -42,7 +42,7 @@ def kinds(root: Path, since: int, earlier: Path | None = None) -> dict[str, str]
 
 
 def patch_of(root: Path, start: EarlierState) -> str:
-    """Return the patch of what has changed in a log."""
+    """Return the patch of the changes in a log."""
     file = io.StringIO()
     with LogComparison(CrawlLog(root), start) as comparison:
         write_patch(comparison, file)
@@ -50,7 +50,7 @@ def patch_of(root: Path, start: EarlierState) -> str:
 
 
 def patched(quads: set[str], patch: str) -> set[str]:
-    """Apply an RDF Patch to statements, strictly: what goes is there."""
+    """Apply an RDF Patch to statements, strictly: deleted statements exist."""
     header, begin, *changes, end = patch.splitlines(keepends=True)
     assert re.fullmatch(r"H id <urn:uuid:[0-9a-f-]{36}> \.\n", header)
     assert (begin, end) == ("TX .\n", "TC .\n")
@@ -68,7 +68,7 @@ def patched(quads: set[str], patch: str) -> set[str]:
 
 
 def state(root: Path, until: int = 2**62) -> set[str]:
-    """Return what the latest versions up to a time say."""
+    """Return the statements of the latest versions up to a time."""
     latest: dict[str, tuple[tuple[int, bytes], bytes]] = {}
     for each in versions_in(root):
         if each.version_ms <= until:
@@ -95,7 +95,7 @@ def a_web(root: Path) -> None:
 def test_each_document_is_of_one_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If documents come, change and go, then each is told once, since any time."""
+    """If documents come, change and go, then each is reported once, since any time."""
     monkeypatch.setattr("rdfcrawl.stores.log.latest._PART_RECORDS", 1)
     a_web(tmp_path)
     expected = {A: "changed", B: "deleted", C: "unchanged", D: "new", E: "new"}
@@ -103,7 +103,7 @@ def test_each_document_is_of_one_kind(
     now = {A: "new", C: "new", D: "new", E: "new"}
     assert kinds(tmp_path, 5) == now
     assert kinds(tmp_path, 25) == dict.fromkeys(now, "unchanged")
-    # Compaction drops what A and B said, not that they were there.
+    # Compaction drops the statements of A and B, not their versions.
     assert compact(CrawlLog(tmp_path)).n_dropped == 3
     assert kinds(tmp_path, 15) == expected
 
@@ -118,7 +118,7 @@ def test_lost_segment_does_not_change_what_others_are(tmp_path: Path) -> None:
 
 
 def test_what_fresh_has_moved_aside_is_an_earlier_state(tmp_path: Path) -> None:
-    """If a crawl was begun anew, then what it does not find again is deleted."""
+    """If a crawl was restarted by fresh=1, then documents not found again go."""
     a_web(tmp_path)
     (tmp_path / "before-1").mkdir()
     (tmp_path / "quads").rename(tmp_path / "before-1" / "quads")
@@ -148,7 +148,7 @@ def test_start_is_a_run_a_time_or_a_folder(tmp_path: Path) -> None:
 
 
 def test_runs_follow_each_other_whatever_clocks_say(tmp_path: Path) -> None:
-    """If the clock of a run is behind, what it has stored is still later."""
+    """If the clock of a run is behind, its documents still count as later."""
     write_log(tmp_path, [Written(g, 10, [(g, "x")]) for g in (A, B)], "w1")
     write_log(tmp_path, [Written(A, 20, [(A, "y")]), Written(B, 20)], "w2")
     write_log(tmp_path, [Written(A, 21, [(A, "z")])], "w3")
@@ -168,7 +168,7 @@ def test_runs_follow_each_other_whatever_clocks_say(tmp_path: Path) -> None:
 
 
 def test_log_that_is_moved_aside_meanwhile_is_told(tmp_path: Path) -> None:
-    """If a crawl is begun anew while it is compared, then nothing is silently short."""
+    """If `fresh=1` moves a log while it is compared, then the comparison fails."""
     a_web(tmp_path)
     start = find_start(tmp_path, None)
     with LogComparison(CrawlLog(tmp_path), start) as comparison:
@@ -272,7 +272,7 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_command_tells_hosts_and_documents(tmp_path: Path) -> None:
-    """If a crawl has run twice, then the command tells what the second has brought."""
+    """If a crawl has run twice, then the command reports the changes of the second."""
     root = tmp_path / "one"
     a_web(root)
     done = command(tmp_path, "--documents")

@@ -1,4 +1,4 @@
-"""Statements become rows and are the same statements again, whatever is in them."""
+"""Statements become rows and the same statements again, for any content."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_rows_have_the_terms_that_another_reader_finds() -> None:
 
 
 def test_rows_become_the_same_lines_again() -> None:
-    """If rows are written as N-Quads, then these are what they were made of."""
+    """If rows are written as N-Quads, then these equal the original."""
     lines = ox.serialize(nasty_quads(), format=ox.RdfFormat.N_QUADS) or b""
     pieces = lines.splitlines(keepends=True)
     batches = list(iter_batches([(DOCUMENT, 1, pieces), ("http://e/o", 2, [lines])]))

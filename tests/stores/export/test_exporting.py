@@ -1,4 +1,4 @@
-"""What is exported says what the log says, as another reader finds."""
+"""Exports have the statements of the log, as another reader finds."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_files_of_a_folder_are_the_log_together(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If documents are spread over files, then each is whole in one of them."""
+    """If documents are spread over files, then each is complete in one of them."""
     monkeypatch.setattr("rdfcrawl.stores.export.writers.PIECE_BYTES", 500)
     monkeypatch.setattr(shards, "_PENDING_BYTES", 3000)
     log, versions = written
@@ -273,7 +273,7 @@ def test_names_of_hosts_are_names_of_files(tmp_path: Path) -> None:
 
 
 def test_target_of_nobody_else_is_touched(written: Written, tmp_path: Path) -> None:
-    """If a folder has files, or an export fails, then what is there stays."""
+    """If a folder has files, or an export fails, then existing files stay."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "mine").touch()
     with pytest.raises(ConfigError, match="the folder is not empty"):
@@ -395,7 +395,7 @@ def test_wrong_plans_are_told(
 
 def test_wrong_words_are_told() -> None:
     """If hosts, times or numbers of files are none, then one line says so."""
-    with pytest.raises(ConfigError, match="--hosts: no host"):
+    with pytest.raises(ConfigError, match="--hosts: not a host"):
         parse_hosts(["*"])
     with pytest.raises(ConfigError, match="--since noon: must be a date"):
         parse_since("noon")

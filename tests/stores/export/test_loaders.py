@@ -1,4 +1,4 @@
-"""The commands that an export tells load its files, where the programs exist."""
+"""The commands that an export prints load its files, where the programs exist."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def parsed(lines: str | bytes) -> set[ox.Quad]:
 
 
 def stored(log: CrawlLog) -> set[ox.Quad]:
-    """Return what the log says."""
+    """Return the statements of the log."""
     (batch,) = log.read(log.begin())
     return parsed(b"".join(each.quads or b"" for each in batch.documents))
 
@@ -102,7 +102,7 @@ def stored(log: CrawlLog) -> set[ox.Quad]:
 def test_oxigraph_loads_what_is_exported(
     log: CrawlLog, name: str, n_files: int, tmp_path: Path
 ) -> None:
-    """If the command for Oxigraph is run, then its store has what the log has."""
+    """If the command for Oxigraph is run, then its store equals the log."""
     told = commands(log, tmp_path / "data", name, n_files)
     run(told["Oxigraph"], tmp_path)
     dumped = run("oxigraph dump --location oxigraph --format nq", tmp_path)
@@ -111,7 +111,7 @@ def test_oxigraph_loads_what_is_exported(
 
 @pytest.mark.service
 def test_jena_loads_what_is_exported(log: CrawlLog, tmp_path: Path) -> None:
-    """If the command for Jena is run, then its store has what the log has."""
+    """If the command for Jena is run, then its store equals the log."""
     require(["java"], [FUSEKI])
     java = f"java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp {find_jar(FUSEKI)}"
     for name in ("tdb2.tdbloader", "tdb2.tdbdump"):
@@ -148,7 +148,7 @@ def test_virtuoso_loads_what_is_exported(log: CrawlLog, tmp_path: Path) -> None:
 
 
 def test_guide_has_the_commands_that_are_told() -> None:
-    """If the guide names a command for a file, then an export tells the same."""
+    """If the guide names a command for a file, then an export prints the same."""
     text = read_page("load-into-stores.md")
     file_format = FileFormat("nq", "gz")
     told = loader_commands(Path("/home/me"), ["data.nq.gz"], file_format)

@@ -43,7 +43,7 @@ N_DOCUMENTS = 3000
 def test_log_that_cannot_be_read_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a segment cannot be read, that is told, and it is tried until it can be."""
+    """If a segment cannot be read, that is reported, and retried until it can be."""
     monkeypatch.setattr(attempts, "_FIRST_WAIT_SECS", 0.01)
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     bad = tmp_path / "quads" / "z-00000.nq.gz"
@@ -68,7 +68,7 @@ def test_log_that_cannot_be_read_is_waited_for(
     assert told[1:3] == [("unusable", unreadable)] * 2
     assert told[-1] == ("following", "")
     assert following.counts.n_faults == 2
-    # By hand, one failure is told at once.
+    # By hand, the first failure is reported.
     bad.mkdir()
     following = LogFollowing(CrawlLog(tmp_path), follower, ends_if_unusable=True)
     following.open()

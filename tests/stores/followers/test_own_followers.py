@@ -1,4 +1,4 @@
-"""The example of the guide follows a crawl, and a broken one is told."""
+"""The example of the guide follows a crawl, and a broken one is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded store has what the latest version of each document says, no more."""
+"""The embedded store has exactly the latest version of each document."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ documents = st.builds(
 
 
 class FailingFollower(OxigraphFollower):
-    """Follower that dies at the steps that it is told."""
+    """Follower that dies at given steps."""
 
     def __init__(self, path: Path, deaths: Iterable[str]) -> None:
         super().__init__(path)
@@ -72,7 +72,7 @@ class FailingFollower(OxigraphFollower):
 
 
 def follow(root: Path, follower: OxigraphFollower) -> set[tuple[str, str]]:
-    """Follow a log to its end; return what is in the store then."""
+    """Follow a log to its end; return the content of the store."""
     following = LogFollowing(CrawlLog(root), follower, patience_secs=0)
     try:
         following.open()
@@ -173,7 +173,7 @@ def test_store_filled_by_hand_has_the_log_afterwards(tmp_path: Path) -> None:
 
 
 def test_store_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
-    """If another process has the store open, then the second one is told."""
+    """If another process has the store open, then the second one fails."""
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     first = OxigraphFollower(tmp_path / "store")
     first.open(CrawlLog(tmp_path).identity)

@@ -89,7 +89,7 @@ def test_full_files_are_left_alone_until_a_document_in_them_changes(
     )
     write_log(tmp_path, [RawVersion(graphs[5], 9, long.encode() * 2)], "long")
     follow(tmp_path, ParquetFollower(path))
-    assert len(parquet_rows(path)) == 12 * 4 + 99  # what it says twice is there once
+    assert len(parquet_rows(path)) == 12 * 4 + 99  # repeated statements are stored once
 
 
 def test_only_a_new_folder_is_taken(tmp_path: Path) -> None:

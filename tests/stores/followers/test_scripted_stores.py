@@ -54,7 +54,7 @@ def new_log(commands: Commands, said: str = "x") -> Path:
     ],
 )
 def test_store_of_each_product_is_loaded(commands: Commands, name: str) -> None:
-    """If a store does what its product documents, it gets what the log says."""
+    """If a store behaves as documented, it receives the statements of the log."""
     folder = commands.folder()
     now = pages(6)
     write_log(folder / "c", [RawVersion(g, 1, quads) for g, quads in now.items()])

@@ -1,4 +1,4 @@
-"""A SPARQL store has what the latest version of each document says, no more."""
+"""A SPARQL store has exactly the latest version of each document."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_new_documents_are_loaded_together(
 ) -> None:
     """If many documents are new, Oxigraph loads them at once, and refuses one alone.
 
-    The query of the guide says which of them are whole.
+    The query of the guide finds those that are complete.
     """
     graphs = [f"http://e/{n}" for n in range(40)]
     quads = [f"_:b{n} <{A}> _:c{n} <{graph}> .\n" for n, graph in enumerate(graphs)]
@@ -251,7 +251,7 @@ def test_documents_go_by_updates_where_loads_are_unknown(tmp_path: Path) -> None
 def test_store_without_graph_store_protocol_takes_long_graphs(
     tmp_path: Path, oxigraph: OxigraphService
 ) -> None:
-    """If there is only an update interface, a long graph goes in parts, whole."""
+    """If there is only an update interface, a long graph is sent in parts."""
     lines = [f'_:b{n // 3} <{B}> "{"x" * 40}{n}" <{A}> .\n' for n in range(1_500)]
     lines += [f'_:other <{B}> "{n}" <{C}> .\n' for n in range(700)]
     write_log(tmp_path, [RawVersion(A, 1, "".join(lines).encode())])
@@ -283,7 +283,7 @@ def test_store_that_was_emptied_is_filled_anew(
 def test_statements_are_stored_once(
     oxigraph: OxigraphService, tmp_path: Path, deaths: Deaths, method: str
 ) -> None:
-    """If documents say the same, a server has it once, whatever dies or changes."""
+    """If documents have equal statements, a server has them once, despite crashes."""
 
     def follow_once() -> None:
         options = {"concurrency": 1, "method": method}

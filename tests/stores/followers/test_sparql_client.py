@@ -1,4 +1,4 @@
-"""What the client of SPARQL stores sends, and what it makes of broken answers."""
+"""Requests of the client of SPARQL stores, and its handling of broken responses."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_answer_that_ends_too_early_is_no_answer() -> None:
 
 def test_answer_to_a_query_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """If an answer does not end, then it is not held in memory."""
-    monkeypatch.setattr(client, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", 1000)
     with ScriptedStore(STARDOG) as scripted:
         scripted.misdeed = lambda _: Answer(status=200, body=b" " * 2000)
         store = opened(scripted.uri)
@@ -75,7 +75,7 @@ def test_answer_to_a_query_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_digest_follows_a_nonce_that_changes() -> None:
-    """If a server forgets its nonce without a word, then it is answered anew."""
+    """If a server silently forgets its nonce, then the request is authorized again."""
     nonces = cycle(["one", "one", "one", "two", "two", "two"])
 
     def challenge(request: StoreRequest) -> Answer:

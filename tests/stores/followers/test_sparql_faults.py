@@ -31,6 +31,7 @@ from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.identity import LogIdentity
 from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.scripted_stores import ScriptedStore
 from tests.support.store_http import Answer
 from tests.support.store_products import BLAZEGRAPH, NEPTUNE, OXIGRAPH, QLEVER, STARDOG
@@ -66,7 +67,7 @@ def follow(
 def test_refused_document_is_set_aside_and_the_others_are_there(
     tmp_path: Path, product: Product
 ) -> None:
-    """If a store refuses one document of a batch, it is found, and told by name."""
+    """If a store refuses one document of a batch, it is found, and named."""
     bad = f'<{A}> <{A}> "\\q" <{B}> .\n'.encode()
     write_log(
         tmp_path,
@@ -128,7 +129,10 @@ def test_success_without_effect_is_no_success(
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     with ScriptedStore(STARDOG) as store:
         store.misdeed = lie
-        with pytest.raises(StoreFault, match=r"disk is broken|has nothing of it"):
+        with pytest.raises(
+            StoreFault,
+            match=r"disk is broken|has no statement of it|does not have the statement",
+        ):
             follow(tmp_path, store)
         store.misdeed = lambda _: None
         follow(tmp_path, store)
@@ -144,7 +148,7 @@ def test_full_store_is_told_and_waited_for(tmp_path: Path) -> None:
             if request.is_write
             else None
         )
-        with pytest.raises(StoreFault, match="has no room: Disk quota") as raised:
+        with pytest.raises(StoreFault, match="is full: Disk quota") as raised:
             follow(tmp_path, store)
         assert raised.value.may_pass
 
@@ -153,14 +157,14 @@ def test_full_store_is_told_and_waited_for(tmp_path: Path) -> None:
     ("options", "told"),
     [
         ({"password": "wr0ng"}, "refuses the login"),
-        ({"query": "/nowhere"}, "is no SPARQL store"),
-        ({"update": "/nowhere"}, "takes no updates"),
+        ({"query": "/nowhere"}, "does not respond like a SPARQL"),
+        ({"update": "/nowhere"}, "refuses updates"),
     ],
 )
 def test_wrong_login_or_place_is_one_line_without_secrets(
     tmp_path: Path, options: dict[str, object], told: str
 ) -> None:
-    """If the store is not to be had as configured, then the operator is told."""
+    """If the store cannot be used as configured, then the operator sees a line."""
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     with ScriptedStore(STARDOG) as store, pytest.raises(UnusableStore) as raised:
         follow(tmp_path, store, **options)
@@ -176,9 +180,10 @@ def test_login_that_is_mended_at_the_store_goes_on(
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     refused = Answer(status=401, body=b"Unauthorized")
     with ScriptedStore(STARDOG) as store:
-        stores = Settings({"STORES": {store.uri: store.options}})
+        settings = Settings({"STORES": {store.uri: store.options}})
+        stores = StoreOptions.from_settings(settings)
         store.misdeed = lambda _: refused if len(store.requests) < 3 else None
-        assert FollowerProcesses.begin(tmp_path, stores).finish()
+        assert FollowerProcesses.begin(tmp_path, stores, dumps=False).finish()
         assert len(store.quads()) == 1
     (told,) = (x.message for x in caplog.records if "refuses the login" in x.message)
     assert told.startswith(f"{store.uri}: the store refuses the login (401): set")
@@ -222,7 +227,7 @@ def test_update_that_comes_after_the_lease_was_lost_has_no_effect(
     """If a request is late, and another process has written since, then it fails."""
     write_log(tmp_path / "old", [Written(A, 1, [(A, "old")])])
     write_log(tmp_path / "new", [Written(A, 2, [(A, "new")])])
-    ask = StoreClient.ask
+    ask = StoreClient.fetch
     late: list[Request] = []
 
     def be_late(self: StoreClient, request: Request, **given: bool) -> bytes:
@@ -232,9 +237,9 @@ def test_update_that_comes_after_the_lease_was_lost_has_no_effect(
             follow(tmp_path / "new", store)
         return ask(self, request, **given)
 
-    monkeypatch.setattr(StoreClient, "ask", be_late)
+    monkeypatch.setattr(StoreClient, "fetch", be_late)
     with ScriptedStore(OXIGRAPH) as store:
-        with pytest.raises(StoreFault, match="could not be kept"):
+        with pytest.raises(StoreFault, match="the lease of this process was lost"):
             follow(tmp_path / "old", store)
         assert late
         for _ in range(2):
@@ -257,13 +262,15 @@ def test_earlier_generations_are_listed_by_their_index(
     new = replace(old, generation=2)
     with ScriptedStore(OXIGRAPH) as store:
         opened = SparqlStore(SparqlStoreOptions.read(store.uri, {}, {}))
-        said = [old.said_of(name) for name in names] + [new.said_of("http://e/new")]
-        opened.update(change([], [*said, replace(old, log="c").said_of("http://e/c")]))
+        said = [old.lines_for(name) for name in names] + [new.lines_for("http://e/new")]
+        opened.update(
+            change([], [*said, replace(old, log="c").lines_for("http://e/c")])
+        )
         found = []
         for name, _ in DocumentRecords(opened).earlier(log):
             found.append(name)
             if name not in names[3:6]:  # these are refused
-                opened.update(change([old.said_of(name)], [new.said_of(name)]))
+                opened.update(change([old.lines_for(name)], [new.lines_for(name)]))
         opened.close()
         asked = [x.text for x in store.requests if "SELECT" in x.text]
     assert sorted(found) == names
@@ -353,7 +360,7 @@ def test_lease_is_looked_at_before_each_request(
     with ScriptedStore(STARDOG) as store:
         store.misdeed = be_slow
         if is_lost:
-            with pytest.raises(StoreFault, match="could not be kept"):
+            with pytest.raises(StoreFault, match="the lease of this process was lost"):
                 follow(tmp_path, store, method="graph-store")
         else:
             following = follow(tmp_path, store, method="graph-store")

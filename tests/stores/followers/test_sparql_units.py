@@ -22,6 +22,7 @@ from rdfcrawl.stores.followers.sparql.profiles import PROFILES
 from rdfcrawl.stores.followers.sparql.records import DocumentRecord, StoredVersion
 from rdfcrawl.stores.followers.sparql.writing import insert
 from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.written_logs import RawVersion, versions_in, write_log
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _CLIENT = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
 def test_digest_is_that_of_the_standard(algorithm: str, response: str) -> None:
     """If a server asks as RFC 7616 3.9.1 does, then the answer is the one there."""
     challenge = DigestChallenge(_REALM.format(algorithm) + f'nonce="{_NONCE}"')
-    answer = challenge.answer(
+    answer = challenge.authorization(
         "GET", "/dir/index.html", "Mufasa", "Circle of Life", _CLIENT
     )
     assert f'response="{response}"' in answer
@@ -76,21 +77,21 @@ def test_login_comes_from_options_uri_or_environment(tmp_path: Path) -> None:
         ("fuseki+http://u:s3/cret@h/ds", {}, "write %2F"),
         ("fuseki+http://u:12?s3@h/ds", {}, "write %2F"),
         ("fuseki+http://h:port/ds", {}, "port"),
-        ("sparql+http://h/update", {}, '"query" is missing'),
+        ("sparql+http://h/update", {}, 'set the option "query"'),
         ("fuseki+http://h/ds", {"colour": 1}, "has no option 'colour', only"),
         ("fuseki+http://h/ds", {"concurrency": 0}, "concurrency=0: must be 1 to 64"),
-        ("fuseki+http://h/ds", {"batch_bytes": "1"}, "must be a whole number"),
+        ("fuseki+http://h/ds", {"batch_bytes": "1"}, "must be an integer"),
         ("fuseki+http://h/ds", {"method": "put"}, "must be graph-store or update"),
         ("fuseki+http://h/ds", {"provenance": 1}, "must be true or false"),
         ("fuseki+http://h/ds", {"password_file": "/no/where"}, "password_file=/no"),
-        ("fuseki+http://h/ds", {"password": "s\n3"}, "cannot be sent"),
+        ("fuseki+http://h/ds", {"password": "s\n3"}, "control characters"),
         ("blazegraph+http://h/k", {"method": "graph-store"}, "set method=update"),
     ],
 )
 def test_wrong_options_are_one_line(
     uri: str, options: dict[str, object], told: str
 ) -> None:
-    """If an option or the URI is wrong, then one line names what is wrong."""
+    """If an option or the URI is wrong, then one line names it."""
     with pytest.raises((ConfigError, ValueError), match=re.escape(told)) as raised:
         SparqlStoreOptions.read(uri, options, {})
     assert "\n" not in str(raised.value)
@@ -112,7 +113,7 @@ def test_wrong_options_are_one_line(
 def test_wrong_stores_are_told_without_their_logins(stores: object) -> None:
     """If `STORES` is wrong, then the line that says so shows no password."""
     with pytest.raises(ConfigError) as raised:
-        follower_plans(Settings({"STORES": stores}))
+        follower_plans(StoreOptions.from_settings(Settings({"STORES": stores})))
     assert "s3" not in str(raised.value)
 
 
@@ -126,7 +127,7 @@ def test_wrong_stores_are_told_without_their_logins(stores: object) -> None:
             "password_file=/no: [Errno 2]",
         ),
         ("fuseki+http://h/ds", {"timeout_secs": 0}, "timeout_secs=0: must be 1 to"),
-        ("sparql+http://h/update", {}, 'the option "query" is missing'),
+        ("sparql+http://h/update", {}, 'set the option "query"'),
         ("oxigraph:store", {"colour": 1}, "has no option 'colour'"),
         ("oxigraph:", {}, "must be oxigraph:PATH"),
         ("turtle:files", {"per": "day"}, "per='day': must be one of"),
@@ -140,8 +141,9 @@ def test_a_wrong_option_is_told_with_its_store(
 ) -> None:
     """If one of several stores has a wrong option, then the line says which one."""
     shown = uri.replace("u:s3cret@", "")
+    settings = Settings({"STORES": {uri: options}})
     with pytest.raises(ConfigError, match=re.escape(f"STORES={shown}: {told}")):
-        follower_plans(Settings({"STORES": {uri: options}}))
+        follower_plans(StoreOptions.from_settings(settings))
 
 
 @given(
@@ -215,7 +217,7 @@ def test_virtuoso_gets_short_documents_together(tmp_path: Path) -> None:
 def test_virtuoso_gets_blank_nodes_in_templates_alone(
     contents: list[tuple[str, bytes]], inserts: list[str]
 ) -> None:
-    """If statements have blank nodes, only they are compiled, and one beside them."""
+    """If statements have blank nodes, only they and one other are compiled."""
     update = insert(contents, PROFILES["virtuoso"]).decode()
     parts = [part.partition("WHERE")[0] for part in update.split("INSERT")[1:]]
     words = [re.findall(r"DATA|(?<=GRAPH <)[^>]*", part) for part in parts]
@@ -261,7 +263,7 @@ def test_secrets_on_the_command_line_are_told(
 ) -> None:
     """If a password is typed, then one line names a better place, but not the word."""
     settings = Settings({"STORES": {uri: options}}, priority)
-    lines = exposed_secrets(settings)
+    lines = exposed_secrets(settings, settings.getdict("STORES"))
     assert len(lines) == bool(told)
     assert all(told in line and "u:p@" not in line for line in lines)
-    assert exposed_secrets(Settings(), "fuseki+http://u:p@h/d")
+    assert exposed_secrets(Settings(), {}, "fuseki+http://u:p@h/d")

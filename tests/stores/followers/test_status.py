@@ -1,4 +1,4 @@
-"""How far a follower is behind the log is told while it follows, and afterwards."""
+"""The status of a follower shows its lag, while it follows and afterwards."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rdfcrawl.stores.followers.following import SetAside
 from rdfcrawl.stores.followers.options import FollowerPlan
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
 from rdfcrawl.stores.followers.process import ReportedFollowing
+from rdfcrawl.stores.followers.protocol import Follower
 from rdfcrawl.stores.followers.status import (
     FollowerStatus,
     read_status,
@@ -26,6 +27,7 @@ from rdfcrawl.stores.followers.status import (
 )
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.identity import is_finished, mark_finished
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.written_logs import RawVersion, Written, said_in, write_log
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ CLASS = "rdfcrawl.stores.followers.oxigraph.OxigraphFollower"
 
 
 def test_lag_is_told_in_documents_and_seconds(tmp_path: Path) -> None:
-    """If the log grows, then a store is behind by what it has not read."""
+    """If the log grows, then a store is behind by the unread documents."""
     uri = f"oxigraph:{tmp_path / 'store'}"
     plan = FollowerPlan(uri=uri, class_path=CLASS, options={})
     write_log(tmp_path, [Written(A, 1000, [(A, "x")])], "1")
@@ -102,22 +104,22 @@ def test_login_in_a_uri_is_told_to_nobody() -> None:
 
 
 def test_disk_that_takes_no_mark_ends_no_crawl(tmp_path: Path) -> None:
-    """If the end of a crawl cannot be noted, then nobody is bothered with that."""
+    """If the end of a crawl cannot be noted, then that is ignored."""
     (tmp_path / "finished").symlink_to(tmp_path / "nowhere" / "finished")
     mark_finished(tmp_path)
     mark_finished(tmp_path / "nowhere")
     assert not is_finished(tmp_path)
 
 
-class TellingFollower:
-    """A follower that tells what it has found."""
+class TellingFollower(Follower):
+    """A follower with a summary."""
 
     def __init__(self, _uri: str, _options: object) -> None:
         """Take anything."""
         self._n_applied = 0
 
-    def open(self, _log: object) -> None:
-        """Begin anew."""
+    def open(self, log: object) -> None:
+        """Start without a checkpoint."""
 
     def apply(self, documents: Sequence[object]) -> None:
         """Count documents."""
@@ -126,16 +128,13 @@ class TellingFollower:
     def commit(self, checkpoint: object) -> None:
         """Keep nothing."""
 
-    def close(self) -> None:
-        """End."""
-
     def summary(self) -> str:
-        """Return what was counted."""
+        """Return the counts."""
         return f"{self._n_applied} found"
 
 
 def test_what_a_follower_finds_is_told_meanwhile(tmp_path: Path) -> None:
-    """If a follower tells what it finds, then the progress shows that at once."""
+    """If a follower has a summary, then the progress shows it while it follows."""
     write_log(tmp_path, [Written(A, 1)])
     path = f"{TellingFollower.__module__}.{TellingFollower.__qualname__}"
     plan = FollowerPlan(uri="telling:", class_path=path, options={})
@@ -146,15 +145,22 @@ def test_what_a_follower_finds_is_told_meanwhile(tmp_path: Path) -> None:
     run.close()
 
 
-class ClosedFollower:
+class ClosedFollower(Follower):
     """A follower that cannot be opened, nor be closed then."""
 
     def __init__(self, uri: str, options: object) -> None:
         """Take anything."""
 
-    def open(self, _log: object) -> None:
+    def open(self, log: object) -> None:
         """Refuse."""
+        del log
         raise StoreFault("is away")
+
+    def apply(self, documents: object) -> None:
+        """Take nothing."""
+
+    def commit(self, checkpoint: object) -> None:
+        """Keep nothing."""
 
     def close(self) -> None:
         """Fail, as there is nothing to close."""
@@ -162,7 +168,7 @@ class ClosedFollower:
 
 
 def test_store_that_cannot_even_be_closed_is_told_why(tmp_path: Path) -> None:
-    """If `close` fails after `open` has failed, then the first reason is told."""
+    """If `close` fails after `open` has failed, then the first reason is reported."""
     write_log(tmp_path, [Written(A, 1)])
     path = f"{ClosedFollower.__module__}.{ClosedFollower.__qualname__}"
     plan = FollowerPlan(uri="away:", class_path=path, options={})
@@ -178,7 +184,11 @@ def test_follower_that_cannot_be_started_has_not_caught_up(tmp_path: Path) -> No
     uri = f"oxigraph:{tmp_path / 'store'}"
     name = status_path(tmp_path, uri).stem
     (tmp_path / "logs" / f"follower-{name}.log").mkdir(parents=True)
-    processes = FollowerProcesses.begin(tmp_path, Settings({"STORES": {uri: {}}}))
+    processes = FollowerProcesses.begin(
+        tmp_path,
+        StoreOptions.from_settings(Settings({"STORES": {uri: {}}})),
+        dumps=False,
+    )
     assert not processes.finish()
 
 

@@ -1,4 +1,4 @@
-"""Real stores on servers are loaded as the guide says, and say what the log says.
+"""Real stores on servers, loaded as in the guide, equal the log.
 
 All that needs these servers is here, as to start one is more CPU than its tests.
 """

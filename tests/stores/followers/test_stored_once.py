@@ -77,7 +77,7 @@ def follow_to_files(root: Path, *, once: bool = True) -> None:
 
 
 def said_in_files(root: Path) -> Said:
-    """Return what the file says."""
+    """Return the content of the file."""
     found: Said = {}
     file = root / "files" / "all.nq"
     for quad in ox.parse(file.read_bytes() if file.exists() else b"", format=NQUADS):
@@ -89,7 +89,7 @@ def said_in_files(root: Path) -> Said:
 def follow(
     root: Path, *, once: bool = True, follower: OxigraphFollower | None = None
 ) -> Said:
-    """Follow a log to its end; return what is in the store then."""
+    """Follow a log to its end; return the content of the store."""
     log, follower = CrawlLog(root), follower or OxigraphFollower(root / "store")
     table = StoredOnce(root / "once.sqlite", log) if once else None
     following = LogFollowing(log, follower, patience_secs=0, once=table)
@@ -102,7 +102,7 @@ def follow(
 
 
 def said_in(follower: OxigraphFollower) -> Said:
-    """Return what an open store says."""
+    """Return the content of an open store."""
     found: Said = {}
     for graph in follower.graphs():
         lines = [line.decode() for line in follower.read_graph(graph)]
@@ -111,12 +111,12 @@ def said_in(follower: OxigraphFollower) -> Said:
 
 
 def link(graph: str, other: str) -> set[str]:
-    """Return what is stored of a duplicate."""
+    """Return the stored statements of a duplicate."""
     return {f"<{graph}> {LINK} <{other}>"}
 
 
 def check_kept(found: Said, log: Iterable[Version]) -> None:
-    """Check that what each latest version says is there: its own, or by its link."""
+    """Check that each latest version is stored, itself or by its link."""
     latest = {each.graph: each for each in sorted(log, key=lambda x: x.version_ms)}
     for graph, version in latest.items():
         said, wanted = found.get(graph, set()), said_by(version)
@@ -214,7 +214,7 @@ def test_nothing_is_lost_in_any_order(
 def test_every_line_may_be_the_last(tmp_path: Path, step: int) -> None:
     """If a follower dies at each of its lines in turn, then nothing is ever missing.
 
-    What a duplicate says is always in the store, under its own name or another.
+    The store always has the statements of a duplicate, under some name.
     """
     log = [says(each, 1, "xy") for each in (A, B, C)]
     write_log(tmp_path, log, "w1")
@@ -307,7 +307,7 @@ def test_the_statements_of_a_crawl_begun_anew_stay_until_its_end(
 ) -> None:
     """If `fresh=1` moves the log aside, then duplicates in it still come back.
 
-    At the end of the crawl, what it has not found again goes, also that.
+    At the end of the crawl, documents not found again are dropped, duplicates too.
     """
     write_log(tmp_path, [says(each, 1, "xy") for each in (A, B, C, D)], "w1")
     follow(tmp_path)
@@ -349,7 +349,7 @@ def test_a_store_of_several_crawls_is_refused(tmp_path: Path) -> None:
 
 
 def test_duplicates_are_compared_by_what_represents_them(tmp_path: Path) -> None:
-    """If the store lacks what a representative says, its duplicates are stale, too."""
+    """If a representative lacks statements, its duplicates are stale, too."""
     write_log(tmp_path, [says(A, 1, "xy"), says(B, 1, "xy"), says(C, 1, "zz!")])
     follow(tmp_path)
     log, follower = CrawlLog(tmp_path), OxigraphFollower(tmp_path / "store")

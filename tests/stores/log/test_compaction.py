@@ -1,4 +1,4 @@
-"""A compacted log stands for the same, whoever reads or writes it meanwhile."""
+"""A compacted log has the same content, also while it is read or written."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.log.latest import find_latest, iter_latest, iter_latest_documents
 from rdfcrawl.stores.members import PREFIX
 from rdfcrawl.stores.nquads import NQuadsStore
+from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.stores.segment_file import list_segments
 from rdfcrawl.stores.segment_lock import reading
 from rdfcrawl.stores.segments import SegmentLimits
 from tests.support.examples import few
-from tests.support.written_logs import RawVersion, Written, said_in, write_log
+from tests.support.written_logs import RawVersion, Written, put, said_in, write_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ def write_together(root: Path, written: Sequence[Written], worker: str) -> None:
         await store.open()
         for each in written:
             if each.quads:
-                store.put(each.graph, each.version_ms, each.quads)
+                await put(store, each.graph, each.version_ms, each.quads)
             else:
                 await (await store.begin(each.graph, each.version_ms)).end()
         await store.close()
@@ -75,7 +76,7 @@ def write_together(root: Path, written: Sequence[Written], worker: str) -> None:
 
 
 def follow(root: Path, follower: OxigraphFollower) -> set[tuple[str, str]]:
-    """Follow a log to its end; return what is in the store then."""
+    """Follow a log to its end; return the content of the store."""
     following = LogFollowing(CrawlLog(root), follower, patience_secs=0)
     try:
         following.open()
@@ -183,7 +184,7 @@ def test_killed_at_any_line_the_log_means_the_same(step: int, tmp_path: Path) ->
 
 
 def _killed_after(root: Path, n_lines: int) -> bool:
-    """Compact in a process that dies after some lines of it; tell whether it did."""
+    """Compact in a process that dies after some lines of it; return whether it did."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
@@ -210,7 +211,7 @@ def _killed_after(root: Path, n_lines: int) -> bool:
 def test_reader_in_the_middle_keeps_the_old_segments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If somebody reads while a log is compacted, what is read stays until then."""
+    """If a log is read while it is compacted, then its old segments stay until then."""
     monkeypatch.setattr(crawl_log, "BATCH_DOCUMENTS", 1)
     long = b'<x:s> <x:p> "%s" <x:g> .\n' % (b"x" * 100_000)
     lines = b"".join(long.replace(b"x:s", b"x:%d" % n) for n in range(12))
@@ -256,7 +257,7 @@ def test_crawl_goes_on_while_its_log_is_compacted(tmp_path: Path) -> None:
         store = NQuadsStore(root / "quads", name, limits)
         await store.open()
         for number, each in enumerate(versions):
-            store.put(each.graph, each.version_ms, each.quads)
+            await put(store, each.graph, each.version_ms, each.quads)
             if number % 20 == 0:
                 await store.flush()
                 await asyncio.sleep(0.01)
@@ -300,7 +301,7 @@ def test_only_segments_with_enough_to_drop_are_written_anew(tmp_path: Path) -> N
 
 
 def test_damaged_segment_is_left_alone(tmp_path: Path) -> None:
-    """If a segment is damaged, then its bytes stay for whoever can mend them."""
+    """If a segment is damaged, then its bytes stay."""
     write_log(tmp_path, [Written(A, 1, [(A, "x")]), Written(B, 1, [(B, "x")])], "one")
     write_log(tmp_path, [Written(A, 2), Written(B, 2)], "two")
     path = tmp_path / "quads" / "one-00000.nq.gz"
@@ -365,17 +366,16 @@ def test_log_is_compacted_in_the_background(tmp_path: Path) -> None:
     write_log(tmp_path, [Written(A, 1, [(A, "x")])], "one")
     write_log(tmp_path, [Written(A, 2, [(A, "y")])], "two")
     (tmp_path / "quads" / "gone-00000.nq.gz").symlink_to("nowhere")  # as if removed
-    wanted = Settings({"COMPACTION_SECS": 0.1})
-    background = BackgroundCompaction.begin(tmp_path, wanted)
+    background = BackgroundCompaction.begin(tmp_path, 0.1)
     while not (tmp_path / "quads" / "one-00000.1.nq.gz").exists():
         time.sleep(0.05)
     background.finish()
     assert meaning(tmp_path) == {A: (2, Written(A, 2, [(A, "y")]).quads)}
     log = (tmp_path / "logs" / "compaction.log").read_text()
     assert "n_dropped=1" in log
-    BackgroundCompaction.begin(tmp_path, Settings()).finish()
+    BackgroundCompaction.begin(tmp_path, 0).finish()
     with pytest.raises(ConfigError, match="COMPACTION_SECS=-1"):
-        BackgroundCompaction.begin(tmp_path, Settings({"COMPACTION_SECS": -1}))
+        StoreOptions.from_settings(Settings({"COMPACTION_SECS": -1}))
 
 
 def test_full_disk_leaves_the_log_as_it_was(
@@ -407,9 +407,8 @@ def test_compaction_does_not_hold_the_end_of_a_crawl(
     """If a compaction takes long when a crawl ends, then it is given up."""
     monkeypatch.setattr(background_module, "_PATIENCE_SECS", 0.1)
     write_log(tmp_path, [Written(A, 1)])
-    os.mkfifo(tmp_path / "quads" / "slow-00000.nq.gz")  # nobody ever writes to it
-    wanted = Settings({"COMPACTION_SECS": 0.1})
-    background = BackgroundCompaction.begin(tmp_path, wanted)
+    os.mkfifo(tmp_path / "quads" / "slow-00000.nq.gz")  # it is never written to
+    background = BackgroundCompaction.begin(tmp_path, 0.1)
     while not (tmp_path / "quads" / "compaction.lock").exists():
         time.sleep(0.05)
     thread = threading.Thread(target=background.finish, daemon=True)

@@ -1,4 +1,4 @@
-"""The log is read from any checkpoint, while it grows, and whatever its tail is."""
+"""The log is read from any checkpoint, while it grows, and with any tail."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log import crawl_log
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.members import SEAL, iter_members
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import SegmentLimits
-from tests.support.written_logs import RawVersion, Written, write_log
+from tests.support.written_logs import RawVersion, Written, put, write_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,7 @@ A, B = "http://e/a", "http://e/b"
 def read(
     root: Path, after: Checkpoint | None = None
 ) -> tuple[list[tuple[str, int, bytes]], Checkpoint]:
-    """Return what is behind a checkpoint, and the checkpoint behind it."""
+    """Return the documents behind a checkpoint, and the next checkpoint."""
     log = CrawlLog(root)
     checkpoint = after or log.begin()
     found = []
@@ -65,11 +66,11 @@ def test_what_comes_later_is_read_from_the_checkpoint_on(tmp_path: Path) -> None
     async def grow() -> None:
         store = NQuadsStore(tmp_path / "quads", "w")
         await store.open()
-        store.put(A, 1, Written(A, 1, [(A, "x")]).quads)
+        await put(store, A, 1, Written(A, 1, [(A, "x")]).quads)
         await store.flush()
         first, checkpoint = read(tmp_path)
         assert [graph for graph, _, _ in first] == [A]
-        store.put(B, 2, Written(B, 2, [(B, "x")]).quads)
+        await put(store, B, 2, Written(B, 2, [(B, "x")]).quads)
         await store.flush()
         then, checkpoint = read(tmp_path, checkpoint)
         assert [graph for graph, _, _ in then] == [B]
@@ -141,7 +142,7 @@ def test_damage_in_a_finished_segment_costs_its_documents_alone(
 
 
 def test_document_that_is_still_written_is_not_read(tmp_path: Path) -> None:
-    """If a dump streams into a segment of its own, then only its end makes it whole."""
+    """If a dump streams into a separate segment, then only its end makes it valid."""
 
     async def stream() -> None:
         limits = SegmentLimits(spill_bytes=1024)
@@ -152,7 +153,7 @@ def test_document_that_is_still_written_is_not_read(tmp_path: Path) -> None:
             lines = (
                 f'<{A}> <{B}> "{os.urandom(40).hex()}" <{A}> .\n' for _ in range(2000)
             )
-            await document.write("".join(lines).encode())
+            await document.write(QuadChunk("".join(lines).encode()))
             assert read(tmp_path)[0] == [], n
         await document.end()
         ((graph, _, quads),), _ = read(tmp_path)

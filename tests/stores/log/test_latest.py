@@ -77,7 +77,7 @@ def test_what_comes_between_both_readings_is_left_out(tmp_path: Path) -> None:
 
 
 def test_log_that_is_moved_aside_meanwhile_is_told(tmp_path: Path) -> None:
-    """If `fresh=1` moves a log that is being read, then the reader is told."""
+    """If `fresh=1` moves a log that is being read, then the reader fails."""
     for worker in "ab":
         write_log(tmp_path, [Written(f"http://e/{worker}", 1)], worker)
     found = iter_latest_documents(CrawlLog(tmp_path))

@@ -50,7 +50,7 @@ def test_log_of_links_is_read_on(tmp_path: Path) -> None:
 
 
 def test_torn_end_is_cut_off(tmp_path: Path) -> None:
-    """If a worker dies while it writes, then what it had flushed is read."""
+    """If a worker dies while it writes, then its flushed links are read."""
     asyncio.run(write(tmp_path / "links", [3, 4], ends=False))
     (path,) = (tmp_path / "links").glob("*.nq.gz")
     path.write_bytes(path.read_bytes()[:-5])
@@ -76,7 +76,7 @@ def test_example_of_the_docs_prints_links(
 
 
 def test_target_with_a_separator_of_lines(tmp_path: Path) -> None:
-    """If an IRI has a separator of lines that Unicode knows, then it is read whole."""
+    """If an IRI has a separator of lines that Unicode knows, then it is not split."""
     segments = QuadSegments(tmp_path / "links", "w")
     line = "<http://p/knows> <http://e/\u2028\x85>\n".encode()
     segments.write_document(document_mark("http://e/", 1) + line)

@@ -181,7 +181,7 @@ def test_wrong_shapes_name_their_argument(commands: Commands, tmp_path: Path) ->
 def test_guide_judges_a_crawl(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If the guide's command is typed, then its report names what is wrong."""
+    """If the guide's command is typed, then its report names the violations."""
     site = Site(loopback, "127.92.1.1")
     prefix = f"@prefix foaf: <{FOAF}> . "
     site.put("/people", f"{prefix}<> foaf:topic </ann>, </bob> .".encode())

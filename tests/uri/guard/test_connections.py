@@ -150,7 +150,7 @@ async def test_private_addresses_of_a_name_are_left_out() -> None:
 
 
 async def test_name_that_changes_its_address_is_refused() -> None:
-    """If a name turns private (DNS rebinding), then each lookup is judged anew."""
+    """If a name turns private (DNS rebinding), then each lookup is judged."""
     source = Names(["1.1.1.1"], ["127.0.0.1"])
     names = GuardedResolver(source, ConnectionGate(Guard()))
     assert await names.resolve("a.example", 80)
@@ -197,7 +197,7 @@ _MAY_CONNECT = {
 
 
 def test_connections_are_made_in_few_places() -> None:
-    """If a file opens connections, then it is one that is known to ask the gate."""
+    """If a file opens connections, then it is known to use the gate."""
     root = Path(__file__).resolve().parents[3] / "rdfcrawl"
     found = {
         path.relative_to(root).as_posix()

@@ -15,7 +15,6 @@ from scrapy.utils.project import get_project_settings
 from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.uri.guard import policy
 from rdfcrawl.uri.guard.gate import MAX_ADDRESSES, ConnectionGate, GuardBlocked
-from rdfcrawl.uri.guard.options import guard_of
 from rdfcrawl.uri.guard.policy import (
     MAX_PORT,
     ConnectionUse,
@@ -98,7 +97,7 @@ ALLOWED = [
     "192.0.1.1",
     "223.255.255.255",
     "2606:4700::1111",
-    "64:ff9b::8.8.8.8",  # NAT64: whoever has IPv6 alone reaches IPv4 so
+    "64:ff9b::8.8.8.8",  # NAT64, the way from IPv6-only networks to IPv4
     "2606:4700::5efe:8.8.8.8",
     "2a00:1450:4001:81b::200e",
 ]
@@ -259,7 +258,7 @@ def test_networks_end_where_others_begin() -> None:
 
 
 def test_confined_guard_names_private_addresses() -> None:
-    """If no contact is given, then only what is public is refused for that."""
+    """If no contact is given, then only public addresses are refused for it."""
     guard = Guard(parse_networks(["127.0.0.0/8"]), is_confined=True)
     assert guard.refuses_address("8.8.8.8") is RefusalCause.NO_CONTACT
     assert guard.refuses_address("10.0.0.1") is RefusalCause.PRIVATE
@@ -321,7 +320,9 @@ def test_ports_of_services_are_left_out() -> None:
 
 def test_service_is_allowed_by_name() -> None:
     """If GUARD_PORTS has the port of a service, then it is connected to."""
-    guard = guard_of(Settings({"GUARD_MAX_PORTS": 1, "GUARD_PORTS": "80,9200"}))
+    guard = Guard.from_settings(
+        Settings({"GUARD_MAX_PORTS": 1, "GUARD_PORTS": "80,9200"})
+    )
     assert guard.refuses_port(9200) is None
 
 
@@ -347,7 +348,7 @@ def test_ports_are_set() -> None:
     ],
 )
 def test_literals_are_known_without_a_lookup(host: str, address: str) -> None:
-    """If a host is an address, or named so for all, then nobody need be asked."""
+    """If a host is an address, or a reserved name, then no lookup is needed."""
     assert literal_address(host) == address
 
 
@@ -426,7 +427,7 @@ def test_host_is_checked_before_a_lookup() -> None:
 def test_setting_is_read() -> None:
     """If GUARD_ALLOW_NETS has networks, then the guard allows them."""
     given = {"GUARD_ALLOW_NETS": "127.0.0.0/8,::1", "GUARD_PORTS": "80,8000-8999"}
-    guard = guard_of(Settings(given | {"GUARD_MAX_PORTS": "5"}))
+    guard = Guard.from_settings(Settings(given | {"GUARD_MAX_PORTS": "5"}))
     assert guard.allow_nets == (ip_network("127.0.0.0/8"), ip_network("::1"))
     assert guard.ports == ((80, 80), (8000, 8999))
     assert guard.max_ports == 5
@@ -434,7 +435,7 @@ def test_setting_is_read() -> None:
 
 def test_settings_of_the_project_are_the_policy_itself() -> None:
     """If nothing is set, then the guard is as strict as it is by itself."""
-    assert guard_of(get_project_settings()) == Guard()
+    assert Guard.from_settings(get_project_settings()) == Guard()
 
 
 @pytest.mark.parametrize(
@@ -458,4 +459,4 @@ def test_settings_of_the_project_are_the_policy_itself() -> None:
 def test_bad_setting_is_refused(name: str, value: str) -> None:
     """If a setting makes no sense, then the crawl does not begin."""
     with pytest.raises(ConfigError, match=name):
-        guard_of(Settings({"GUARD_MAX_PORTS": 1, name: value}))
+        Guard.from_settings(Settings({"GUARD_MAX_PORTS": 1, name: value}))

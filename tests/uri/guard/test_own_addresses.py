@@ -12,7 +12,6 @@ import pytest
 from scrapy.settings import Settings
 
 from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
-from rdfcrawl.uri.guard.options import guard_of
 from rdfcrawl.uri.guard.policy import (
     Guard,
     RefusalCause,
@@ -96,7 +95,7 @@ LACKING = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM]
 def test_addresses_are_not_judged_without_descriptors_or_memory(
     monkeypatch: pytest.MonkeyPatch, code: int, *, is_netlink: bool
 ) -> None:
-    """If a machine lacks what it takes to find out, then no verdict is given."""
+    """If a machine lacks the resources for the check, then there is no verdict."""
 
     class ScarceSocket(socket.socket):
         def __init__(self, family: int = -1, *args: int, **more: int) -> None:
@@ -120,7 +119,9 @@ def test_addresses_are_not_judged_without_descriptors_or_memory(
 def test_denied_networks_go_before_allowed_ones() -> None:
     """If a network is denied, then neither its addresses nor holders of them pass."""
     given = {"GUARD_DENY_NETS": "93.184.216.37,2606:4700::/32", "GUARD_MAX_PORTS": 1}
-    guard = guard_of(Settings(given | {"GUARD_ALLOW_NETS": "93.184.216.0/24"}))
+    guard = Guard.from_settings(
+        Settings(given | {"GUARD_ALLOW_NETS": "93.184.216.0/24"})
+    )
     denied = [OWN[0], *HOLDERS, "2606:4700::1111"]
     assert {guard.refuses_address(x) for x in denied} == {RefusalCause.DENIED}
     assert guard.refuses_address("93.184.216.38") is None

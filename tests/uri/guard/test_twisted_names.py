@@ -36,7 +36,7 @@ class TwistedNames:
         *more: object,
         **named: object,
     ) -> Any:
-        """Tell the receiver the addresses."""
+        """Report the addresses to the receiver."""
         self.asked.append((name, port, (*more, *named.values())))
         receiver.resolutionBegan(self)
         for each in self.addresses:
@@ -46,7 +46,7 @@ class TwistedNames:
 
 
 class RecordingReceiver:
-    """A receiver of Twisted: what was receiver, in order."""
+    """A receiver of Twisted that records its calls in order."""
 
     def __init__(self) -> None:
         self.all: list[Any] = []

@@ -14,6 +14,7 @@ from rdfcrawl.monitor.page.query_desk import QueryDesk, QueryOptions, QueryRefus
 from rdfcrawl.monitor.page.query_examples import QueryExample, make_examples
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS
 from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.stores.options import StoreOptions
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext
@@ -66,7 +67,9 @@ class QueryView:
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
     access = context.access
-    desk = QueryDesk(access.root, QueryOptions.from_settings(access.settings))
+    is_once = StoreOptions.one(access.settings, "is_once")
+    options = QueryOptions.from_settings(access.settings, is_once=is_once)
+    desk = QueryDesk(access.root, options)
 
     async def show(request: web.Request) -> web.Response:
         given = request.query

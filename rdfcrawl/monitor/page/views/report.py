@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from rdfcrawl.analysis.report.style import STYLE
-from rdfcrawl.frontier.queue.options import normal_form_of
+from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.page.foreign import is_foreign
 from rdfcrawl.monitor.page.report_desk import ReportDesk, checked_site
 
@@ -55,7 +55,7 @@ class ReportView:
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
     access = context.access
-    parameters = normal_form_of(access.settings).session_parameters
+    parameters = CrawlOptions.one(access.settings, "normal_form").session_parameters
     desk = ReportDesk(access.root, parameters)
 
     async def show(request: web.Request) -> web.Response:

@@ -12,7 +12,7 @@ import mf2py
 from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.core.namespaces import RDF, RDF_TYPE, XSD
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.html.iris import escape_url
+from rdfcrawl.rdf.html.iris import escape_url, is_iri, is_web_url
 from rdfcrawl.rdf.html.language import language_tag
 from rdfcrawl.rdf.html.microformats.gathering import (
     MARKUP,
@@ -207,8 +207,6 @@ def _term(value: Any, kind: ValueKind, language: str) -> str:
     return value_term(value, kind, language)
 
 
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+").fullmatch
-_HTTP = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE).fullmatch
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?[0-9]{0,30}\.[0-9]{1,30}")
 _MAIL = re.compile(r"[^\s<>\"{}|\\^`:@]+@[^\s<>\"{}|\\^`:@]+").fullmatch
@@ -229,19 +227,19 @@ def value_term(text: str, kind: ValueKind, language: str) -> str:
     found = ""
     match kind:
         case ValueKind.IRI:
-            found = _iri(_ABSOLUTE, stripped) or _iri(_HTTP, escape_url(stripped))
+            found = _iri(is_iri, stripped) or _iri(is_web_url, escape_url(stripped))
         case ValueKind.ANY:
-            found = _iri(_HTTP, stripped)
+            found = _iri(is_web_url, stripped)
         case ValueKind.TIME:
             found = time_term(stripped)
         case ValueKind.NUMBER:
             found = _number(stripped)
         case ValueKind.MAIL:
-            found = _iri(_ABSOLUTE, stripped) or _iri(_MAIL, stripped, "mailto:")
+            found = _iri(is_iri, stripped) or _iri(_MAIL, stripped, "mailto:")
         case ValueKind.TEL:
-            found = _iri(_ABSOLUTE, stripped) or _tel(stripped)
+            found = _iri(is_iri, stripped) or _tel(stripped)
         case ValueKind.GEO:
-            found = _iri(_ABSOLUTE, stripped) or _geo(stripped)
+            found = _iri(is_iri, stripped) or _geo(stripped)
         case ValueKind.TEXT:
             pass
     return found or terms.literal(text, language=language)

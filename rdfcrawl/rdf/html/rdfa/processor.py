@@ -371,7 +371,7 @@ class RdfaProcessor:
             names = self._names
             spaces: dict[str, str] = {}
             if one is KeptContent.XML:
-                # Each literal repeats all prefixes, so that they count.
+                # Each literal repeats all prefixes, so they count.
                 self._spend(_LINE * (len(names.prefixes) + len(names.namespaces)))
                 spaces = {**names.prefixes, **names.namespaces}
             literal.marks[one] = self._recorder.begin(one, spaces)

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.host import HostLanguage, HostMarkup
-from rdfcrawl.rdf.html.iris import escape_url, is_absolute, resolve
+from rdfcrawl.rdf.html.iris import escape_url, is_absolute, prefix_pairs, resolve
 
 
 class OutputOverflow(Exception):
@@ -252,17 +252,3 @@ class RdfaNames:
             return terms.iri(scope.vocab + word)
         known = self._initial.terms.get(word.lower())
         return terms.iri(known) if known else ""
-
-
-def prefix_pairs(text: str) -> dict[str, str]:
-    """Return the prefixes in a `prefix` attribute, in lower case, with their IRIs.
-
-    >>> prefix_pairs("OG: https://ogp.me/ns#")
-    {'og': 'https://ogp.me/ns#'}
-    """
-    found: dict[str, str] = {}
-    words = iter(text.split())
-    for word in words:
-        if word.endswith(":"):
-            found[word[:-1].lower()] = next(words, "")
-    return found

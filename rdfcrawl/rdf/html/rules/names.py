@@ -23,8 +23,6 @@ _NO_NAMES = ("javascript:", "about:", "blob:", "data:")
 
 is_prefix = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*").fullmatch
 is_attribute = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*").fullmatch
-is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+").fullmatch
-is_web_url = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE).fullmatch
 
 
 @cache

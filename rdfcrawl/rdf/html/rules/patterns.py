@@ -71,7 +71,7 @@ def _expression(text: str) -> str:
     Possessive stars bound the time by the square of the URL's length. The first match
     of a literal is the right one, because it leaves most text to the following stars.
     The exceptions are the last literal, which must match at the end, and the literals
-    after the last `**`: only `**` matches slashes, so that these are tried together at
+    after the last `**`: only `**` matches slashes, so these are tried together at
     all positions.
     """
     blocks = [

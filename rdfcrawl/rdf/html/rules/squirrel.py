@@ -4,7 +4,7 @@ A file is for one host, and has a block for each kind of page: `regex`, searched
 page's URI, ignoring case, and `resources`, which maps parts of the page to statements
 of a subject. Selectors are those of jsoup, as far as XPath can express them. Newer
 versions of Squirrel search `regex` as text, older ones as an expression; files for both
-are in use, so that either match counts.
+are in use, so either match counts.
 
 Two rules are stricter than in Squirrel: only http and https URLs are IRIs, and relative
 links are resolved by RFC 3986.
@@ -24,6 +24,7 @@ from cssselect import SelectorError
 from cssselect.xpath import ExpressionError, GenericTranslator, XPathExpr
 from parsel.csstranslator import HTMLTranslator
 
+from rdfcrawl.rdf.html.iris import is_iri
 from rdfcrawl.rdf.html.rules.model import (
     PageRule,
     RulePlace,
@@ -31,7 +32,7 @@ from rdfcrawl.rdf.html.rules.model import (
     SquirrelResource,
     SquirrelSource,
 )
-from rdfcrawl.rdf.html.rules.names import is_attribute, is_iri, url_parts
+from rdfcrawl.rdf.html.rules.names import is_attribute, url_parts
 from rdfcrawl.rdf.html.rules.nodes import (
     Node,
     RuleError,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf.html.rules.names import is_web_url, last_segment, resolved, url_parts
+from rdfcrawl.rdf.html.iris import is_web_url
+from rdfcrawl.rdf.html.rules.names import last_segment, resolved, url_parts
 from rdfcrawl.rdf.html.rules.selectors import MAX_MATCHES, JsonValue, SelectorFailed
 from rdfcrawl.rdf.html.rules.texts import collapsed, text_of
 from rdfcrawl.rdf.terms import iri, literal, statement

@@ -9,7 +9,7 @@ from typing import Final
 
 from lxml import etree
 
-from rdfcrawl.rdf.html.rules.names import is_iri
+from rdfcrawl.rdf.html.iris import is_iri
 from rdfcrawl.rdf.html.rules.selectors import Element, Found, JsonValue, Scope
 
 # Elements without rendered text, and block elements: HTML Standard, section 15.3

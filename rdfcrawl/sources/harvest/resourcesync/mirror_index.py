@@ -2,7 +2,7 @@
 
 A page may be read again after a crash that lost its statements but not its entries
 here. So each entry about a resource names its record: the record itself ignores such
-entries, and so do others if the record was given up. The state at the begin of a run is
+entries, and so do others if the record was given up. The state at the start of a run is
 kept until the next run, so a page has the same result at any time.
 """
 
@@ -29,7 +29,6 @@ _WANTED: Final = "wanted"  # URI -> time of the latest requested version
 _OPEN: Final = "open"  # record -> run of the crawl that began it
 _OWED: Final = "owed"  # URI -> `OwedResource`
 
-_BATCH_SIZE: Final = 500
 _OWED_RUNS: Final = 3  # that retry failed resources
 _MAX_OWED: Final = 10_000
 _MAX_GIVEN_UP: Final = 1000
@@ -37,7 +36,7 @@ _MAX_GIVEN_UP: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """State at the begin of a run.
+    """State at the start of a run.
 
     `has_some`: resources were known, although no run was complete.
     """
@@ -73,7 +72,7 @@ class MirrorIndex:
         return decode(text, MirrorState) if text else MirrorState()
 
     async def state_of(self, run: str) -> tuple[MirrorState, bool]:
-        """Return the state at the begin of a run, and `BegunRun.has_some`.
+        """Return the state at the start of a run, and `BegunRun.has_some`.
 
         With known resources of an incomplete run, compare everything.
         """
@@ -93,7 +92,7 @@ class MirrorIndex:
         await self._store.put(self._source, _STATE, {"": encode(state)})
 
     async def begin(self) -> None:
-        """Note the begin of the record; look up abandoned records of earlier runs."""
+        """Note the start of the record; look up abandoned records of earlier runs."""
         await self._store.put(self._source, _OPEN, {self._own: str(self._run)})
         entries = self._store.entries(self._source, _OPEN)
         given_up = [own async for own, run in entries if int(run) < self._run]
@@ -171,16 +170,14 @@ class MirrorIndex:
 
         Resources deleted by this record are included, to repeat their deletion.
         """
-        group: dict[str, KnownResource] = {}
-        async for uri, text in self._store.entries(self._source, _KNOWN):
-            known = decode(_what(text), KnownResource)
-            if known.is_gone and text.startswith(self._own):
-                known = replace(known, is_gone=False, run="")
-            group[uri] = known
-            if len(group) == _BATCH_SIZE:
-                yield group
-                group = {}
-        yield group
+        async for batch in self._store.batches(self._source, _KNOWN):
+            group = {}
+            for uri, text in batch.items():
+                known = decode(_what(text), KnownResource)
+                if known.is_gone and text.startswith(self._own):
+                    known = replace(known, is_gone=False, run="")
+                group[uri] = known
+            yield group
 
     # -- outstanding resources -------------------------------------------------------
 

@@ -1,5 +1,5 @@
 """Stores with a SPARQL interface: profiles, requests, and the follower.
 
-Everything that the follower knows stands in a graph of the store, so that it goes when
-the store is emptied, and several machines share it.
+All state of the follower is in a graph of the store, so emptying the store deletes it,
+and several machines share it.
 """

@@ -1,4 +1,4 @@
-"""Speak HTTP with a store: connections that are kept, logins, waits, refusals."""
+"""HTTP client of a store: persistent connections, logins, retries, refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from rdfcrawl.core.errors import StoreFault, UnusableStore
 from rdfcrawl.stores.followers.sparql.digest import DigestChallenge
 from rdfcrawl.stores.followers.sparql.failures import (
-    BrokenAnswer,
+    BrokenResponse,
     RefusedRequest,
     error_in,
     is_deadlock,
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
-_MAX_WAIT_SECS: Final = 60.0  # that a store may ask for
+MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
+_MAX_WAIT_SECS: Final = 60.0  # limit of Retry-After
 _BUSY: Final = frozenset({408, 425, 429, 502, 503, 504})
 _FULL: Final = 507
 _READ_BYTES: Final = 256 * 1024
 
 RequestBody: TypeAlias = "bytes | Callable[[], Iterator[bytes]]"
-"""Bytes, or what makes an iterator of them, so that they can be sent again."""
+"""Bytes, or a function that returns an iterator of them, so they can be sent twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +49,12 @@ class StoreRequest:
 
     Attributes:
         method: of HTTP.
-        url: that is asked.
-        body: that is sent.
+        url: to send it to.
+        body: to send.
         media_type: of the body.
-        accept: what the answer is to be.
-        is_repeatable: whether it has the same effect when it is sent twice.
-        is_reading: whether the answer holds data, in which no error is looked for.
+        accept: media type of the response.
+        is_repeatable: whether sending it twice has the same effect.
+        is_reading: whether the response is data, and is not searched for errors.
     """
 
     method: str
@@ -67,7 +67,7 @@ class StoreRequest:
 
 
 class StoreClient:
-    """Sends requests, each thread by a connection of its own.
+    """Sends requests; each thread has a separate connection.
 
     Args:
         options: of the store.
@@ -90,17 +90,17 @@ class StoreClient:
             self._open.clear()
         self._local = threading.local()
 
-    def ask(self, request: StoreRequest, *, may_lack: bool = False) -> bytes:
-        """Return the answer to a request.
+    def fetch(self, request: StoreRequest, *, may_lack: bool = False) -> bytes:
+        """Return the body of the response to a request.
 
         Args:
-            request: that is sent.
-            may_lack: whether 404 is an empty answer.
+            request: to send.
+            may_lack: whether 404 is an empty response.
 
         Raises:
-            UnusableStore: the login is refused, or the store is somewhere else.
-            RefusedRequest: the store does not take what was sent.
-            StoreFault: it answers nothing now, or without an end.
+            UnusableStore: the login is refused, or the store redirects.
+            RefusedRequest: the store refuses the request.
+            StoreFault: the store does not respond, or the response is too long.
         """
         found: list[bytes] = []
         n_bytes = 0
@@ -108,22 +108,22 @@ class StoreClient:
             for piece in pieces:
                 found.append(piece)
                 n_bytes += len(piece)
-                if n_bytes > MAX_ANSWER_BYTES:
+                if n_bytes > MAX_RESPONSE_BYTES:
                     raise StoreFault(
-                        f"{self._options.name}: answers with more than"
-                        f" {MAX_ANSWER_BYTES:,} bytes"
+                        f"{self._options.name}: a response has more than"
+                        f" {MAX_RESPONSE_BYTES:,} bytes"
                     )
         return b"".join(found)
 
     def stream(
         self, request: StoreRequest, *, may_lack: bool = False
     ) -> Generator[bytes, None, None]:
-        """Yield the answer to a request, as `ask`."""
-        response = self._answered(request)
+        """Yield the body of the response in pieces, as `fetch`."""
+        response = self._authenticated(request)
         status = response.status
         try:
             if status >= 300 or not request.is_reading:
-                found = response.read(MAX_ANSWER_BYTES)
+                found = response.read(MAX_RESPONSE_BYTES)
                 if not response.isclosed():
                     self._drop()
                 if may_lack and status == 404:
@@ -133,29 +133,30 @@ class StoreClient:
                 return
             while chunk := response.read(_READ_BYTES):
                 yield chunk
-            if response.length:  # `read` does not tell that there should be more
+            if response.length:  # `read` does not raise on a short body
                 raise http.client.IncompleteRead(b"", response.length)
         except (OSError, http.client.HTTPException) as error:
             self._drop()
-            raise self._away(error) from error
+            raise self._connection_fault(error) from error
         finally:
             if not response.isclosed():
                 self._drop()
 
-    def _answered(self, request: StoreRequest) -> http.client.HTTPResponse:
-        response = self._sent(request)
-        if response.status != 401 or not self._learn(response):
+    def _authenticated(self, request: StoreRequest) -> http.client.HTTPResponse:
+        """Send a request; again if the store sends a challenge."""
+        response = self._exchange(request)
+        if response.status != 401 or not self._read_challenge(response):
             return response
         with suppress(OSError, http.client.HTTPException):
             response.read(_READ_BYTES)
         if not response.isclosed():
             self._drop()
-        return self._sent(request)
+        return self._exchange(request)
 
-    def _sent(self, request: StoreRequest) -> http.client.HTTPResponse:
+    def _exchange(self, request: StoreRequest) -> http.client.HTTPResponse:
         """Send a request once; twice if the store has closed an idle connection."""
         time.sleep(max(0.0, self._not_before - time.monotonic()))
-        if not request.is_repeatable:  # a kept connection may just have been closed
+        if not request.is_repeatable:  # a kept connection may have been closed
             self._drop()
         connection, is_kept = self._connection(request.url)
         try:
@@ -163,13 +164,13 @@ class StoreClient:
         except (OSError, http.client.HTTPException) as error:
             self._drop()
             if not (is_kept and request.is_repeatable and _is_closed(error)):
-                raise self._away(error) from error
+                raise self._connection_fault(error) from error
         connection, _ = self._connection(request.url)
         try:
             return self._send(connection, request)
         except (OSError, http.client.HTTPException) as error:
             self._drop()
-            raise self._away(error) from error
+            raise self._connection_fault(error) from error
 
     def _send(
         self, connection: http.client.HTTPConnection, request: StoreRequest
@@ -183,7 +184,7 @@ class StoreClient:
             headers["Authorization"] = login.encode().decode("latin-1")
         body: bytes | Iterable[bytes] | None
         if callable(request.body):
-            # Some servers take a body without a length for none.
+            # Some servers ignore a body without a length.
             headers["Content-Length"] = str(sum(map(len, request.body())))
             body = request.body()
         else:
@@ -191,7 +192,7 @@ class StoreClient:
         try:
             connection.request(request.method, target, body, headers)
         except (BrokenPipeError, ConnectionResetError):
-            # A store may refuse a long body before it has read all.
+            # A store may refuse a long body before it has read all of it.
             if not callable(request.body) and len(request.body or b"") < _READ_BYTES:
                 raise
         return connection.getresponse()
@@ -208,12 +209,12 @@ class StoreClient:
         challenge = self._challenge
         if challenge is None:
             return None
-        return challenge.answer(method, target, login.user, login.password)
+        return challenge.authorization(method, target, login.user, login.password)
 
-    def _learn(self, response: http.client.HTTPResponse) -> bool:
-        """Take the challenge of an answer; return whether there is one.
+    def _read_challenge(self, response: http.client.HTTPResponse) -> bool:
+        """Keep the challenge of a response; return whether there is one.
 
-        Servers forget their nonces, and do not all say that one is stale.
+        Servers forget their nonces, and some do not mark them as stale.
         """
         login = self._options.login
         if login.user is None or login.token is not None or login.scheme != "digest":
@@ -225,8 +226,8 @@ class StoreClient:
                     challenge = DigestChallenge(rest)
                 except (KeyError, ValueError) as error:
                     raise UnusableStore(
-                        f"{self._options.name}: asks for a digest that RFC 7616"
-                        f" has not: {error}"
+                        f"{self._options.name}: requires a digest that RFC 7616 does"
+                        f" not define: {error}"
                     ) from error
                 known = self._challenge
                 if known is None or challenge.nonce != known.nonce:
@@ -237,21 +238,23 @@ class StoreClient:
     def _check(
         self, status: int, response: http.client.HTTPResponse, body: bytes
     ) -> None:
-        """Raise what an answer means."""
+        """Raise the error that a response stands for, if any."""
         name, prefix = self._options.name, self._options.environment
-        text = f"{name}: answered {status} {shown_text(body)}".rstrip()
+        text = f"{name}: responded with {status} {shown_text(body)}".rstrip()
         if status < 300:
             found = error_in(body, response.headers.get("Content-Type", ""))
             if found is not None and is_full(found.encode()):
-                raise StoreFault(f"{name}: has no room: {found}", may_pass=True)
+                raise StoreFault(f"{name}: is full: {found}", may_pass=True)
             if found is not None:
-                raise RefusedRequest(status, f"{name}: answered {status}, but {found}")
+                raise RefusedRequest(
+                    status, f"{name}: responded with {status}, but {found}"
+                )
             return
         if status in {401, 403}:
             hint = (
                 "the store refuses the login"
                 if self._options.login.is_given
-                else "the store wants a login"
+                else "the store requires a login"
             )
             raise UnusableStore(
                 f"{name}: {hint} ({status}): set the options user and password, or"
@@ -259,7 +262,7 @@ class StoreClient:
             )
         if status < 400:
             place = shown_text(response.headers.get("Location", "").encode())
-            raise UnusableStore(f"{name}: is somewhere else ({status}): {place}")
+            raise UnusableStore(f"{name}: redirects ({status}) to {place}")
         if status in _BUSY:
             self._wait_for(response.headers.get("Retry-After", ""))
             raise StoreFault(text, may_pass=True)
@@ -267,11 +270,11 @@ class StoreClient:
             raise StoreFault(text, may_pass=True)
         if status == _FULL or is_full(body):
             what = shown_text(body) or status
-            raise StoreFault(f"{name}: has no room: {what}", may_pass=True)
+            raise StoreFault(f"{name}: is full: {what}", may_pass=True)
         raise RefusedRequest(status, text)
 
     def _wait_for(self, value: str) -> None:
-        """Note for how long the store wants to be left alone."""
+        """Delay the next request as the header Retry-After demands."""
         value = value.strip()
         secs = 0.0
         if value.isascii() and value.isdigit():
@@ -284,16 +287,16 @@ class StoreClient:
         secs = min(max(0.0, secs), _MAX_WAIT_SECS)
         self._not_before = max(self._not_before, time.monotonic() + secs)
 
-    def _away(self, error: Exception) -> StoreFault:
+    def _connection_fault(self, error: Exception) -> StoreFault:
         what = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, ssl.SSLCertVerificationError):
             return StoreFault(f"{self._options.name}: {what}")
         if isinstance(error, http.client.BadStatusLine):
-            return BrokenAnswer(f"{self._options.name}: {what}")
+            return BrokenResponse(f"{self._options.name}: {what}")
         return StoreFault(f"{self._options.name}: {what}", may_pass=True)
 
     def _connection(self, url: str) -> tuple[http.client.HTTPConnection, bool]:
-        """Return a connection of this thread, and whether it was used before."""
+        """Return a connection of this thread, and whether it is a used one."""
         parts = urlsplit(url)
         key = parts.scheme, parts.netloc
         kept = getattr(self._local, "kept", None)

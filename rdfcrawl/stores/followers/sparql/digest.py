@@ -15,7 +15,7 @@ _HASHES: Final = {"MD5": "md5", "SHA-256": "sha256", "SHA-512-256": "sha512_256"
 
 
 class DigestChallenge:
-    """The challenge of a server, and how often it has been answered.
+    """The challenge of a server, and the number of responses to it.
 
     Args:
         header: `WWW-Authenticate`, from `Digest` on.
@@ -24,7 +24,7 @@ class DigestChallenge:
         nonce: of the server.
 
     Raises:
-        ValueError: it asks for what RFC 7616 does not have.
+        ValueError: it requires something that RFC 7616 does not define.
     """
 
     def __init__(self, header: str) -> None:
@@ -47,7 +47,7 @@ class DigestChallenge:
         self._count = 0
         self._lock = threading.Lock()
 
-    def answer(
+    def authorization(
         self, method: str, target: str, user: str, password: str, client: str = ""
     ) -> str:
         """Return the header `Authorization` of a request.
@@ -55,9 +55,9 @@ class DigestChallenge:
         Args:
             method: of HTTP.
             target: path and query.
-            user: who asks.
+            user: name of the user.
             password: of the user.
-            client: nonce of our own; a random one by default.
+            client: our nonce; random by default.
         """
         with self._lock:
             self._count += 1

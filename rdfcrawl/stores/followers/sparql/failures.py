@@ -1,4 +1,4 @@
-"""Errors in the answers of SPARQL stores, also in answers that claim success."""
+"""Errors in the responses of SPARQL stores, also in responses with status 200."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _BAD_STATES: Final = frozenset({"error", "failed", "failure"})
 
 
 class RefusedRequest(StoreFault):
-    """A store does not take a request; whether the request is to blame is not known.
+    """A store refuses a request, which need not be invalid.
 
     Attributes:
-        status: of HTTP; of success, if the answer has an error in it.
+        status: of HTTP; 2xx if the response contains an error.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -38,15 +38,15 @@ class RefusedRequest(StoreFault):
         self.status = status
 
 
-class BrokenAnswer(StoreFault):
-    """A store has closed the connection in place of an answer."""
+class BrokenResponse(StoreFault):
+    """A store has closed the connection without a response."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, may_pass=True)
 
 
 def is_deadlock(body: bytes) -> bool:
-    """Return whether an answer says that two transactions were in each other's way.
+    """Return whether a response reports a deadlock of transactions.
 
     >>> is_deadlock(b"Virtuoso 40001 Error SR172: Transaction deadlocked")
     True
@@ -55,7 +55,7 @@ def is_deadlock(body: bytes) -> bool:
 
 
 def is_full(body: bytes) -> bool:
-    """Return whether an answer speaks of a lack of room.
+    """Return whether a response reports a full disk or quota.
 
     >>> is_full(b"Disk quota exceeded"), is_full(b'bad: "no space left"')
     (True, False)
@@ -64,7 +64,7 @@ def is_full(body: bytes) -> bool:
 
 
 def shown_text(body: bytes) -> str:
-    r"""Return the beginning of an answer as one line for people.
+    r"""Return the beginning of a response as one printable line.
 
     >>> shown_text(b"<html><b>Parse error</b>: \x1b[0m line 1</html>")
     'Parse error : ?[0m line 1'
@@ -77,7 +77,7 @@ def shown_text(body: bytes) -> str:
 
 
 def error_in(body: bytes, media_type: str) -> str | None:
-    """Return the error that the answer to a write tells of; None if there is none.
+    """Return the error in the response to a write, if any.
 
     >>> error_in(b'{"status": "ERROR", "exception": "no token"}', "application/json")
     'no token'
@@ -113,5 +113,5 @@ def _json_error(found: object) -> str | None:
     if isinstance(state, str) and state.lower() in _BAD_STATES:
         return f"its status is {shown_text(state.encode())}"
     if found.get("success") is False:
-        return "it says that there was no success"
+        return "it reports no success"
     return None

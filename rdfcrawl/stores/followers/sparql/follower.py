@@ -1,4 +1,4 @@
-"""Follow a crawl with a SPARQL store, as `fuseki+http://localhost:3030/ds`."""
+"""Follow a crawl with a SPARQL store, such as `fuseki+http://localhost:3030/ds`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import RdfcrawlError, StoreFault, UnusableStore
 from rdfcrawl.stores.followers.graphs import iter_foreign_graphs
-from rdfcrawl.stores.followers.protocol import DocumentRefused, StoreForgot
+from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
 from rdfcrawl.stores.followers.sparql.failures import RefusedRequest
 from rdfcrawl.stores.followers.sparql.groups import GroupWriter, PlainDocument, grouped
 from rdfcrawl.stores.followers.sparql.lease import StoreLease
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 
-class SparqlFollower:
+class SparqlFollower(Follower):
     """Store with a SPARQL interface; see `protocol.Follower`.
 
     Args:
@@ -44,7 +44,7 @@ class SparqlFollower:
 
     def __init__(self, options: SparqlStoreOptions) -> None:
         self._options = options
-        self._noted: list[str] = []  # the checkpoint as the store has it
+        self._noted: list[str] = []  # checkpoints, as the store has them
         self._is_open = False
 
     @classmethod
@@ -58,11 +58,11 @@ class SparqlFollower:
         return (ProvenanceSparqlFollower if read.has_provenance else cls)(read)
 
     def open(self, log: LogIdentity) -> Checkpoint | None:
-        """Return the checkpoint in the store, and check that updates are taken.
+        """Open the store; return its checkpoint.
 
         Raises:
             UnusableStore: the URI or the login is wrong.
-            StoreFault: the store does not answer.
+            StoreFault: the store does not respond.
         """
         self._log = log
         self._store = SparqlStore(self._options)
@@ -83,7 +83,9 @@ class SparqlFollower:
         except BaseException as error:
             self.close()
             if isinstance(error, (RefusedRequest, ValueError)):
-                raise _as_told(error, "is no SPARQL store of this kind") from None
+                raise _final_fault(
+                    error, "does not respond like a SPARQL store"
+                ) from None
             raise
         self._noted = found
         return read[0] if read else None
@@ -94,30 +96,30 @@ class SparqlFollower:
         self._noted = [text]
 
     def apply(self, documents: Sequence[LogDocument]) -> None:
-        """Replace documents by these versions, unless the store has later ones.
+        """Replace documents with these versions, unless the store has later ones.
 
         Raises:
-            DocumentRefused: a document cannot be taken; the others are there.
-            StoreFault: the store takes nothing now.
+            DocumentRefused: the store refuses documents; it has the others.
+            StoreFault: the store accepts nothing now.
         """
-        with self._held():
+        with self._leased():
             refused = self._apply(documents)
             if refused:
                 first, *others = refused
                 raise DocumentRefused(first.graph, first.detail, others)
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
-        """Hold the lease of the store until the next commit, or a failure."""
+    def _leased(self) -> Iterator[None]:
+        """Hold the lease of the store; keep it until the next commit or failure."""
         try:
             self._lease.acquire()
-            self._look_back()
+            self._check_noted()
             yield
         except BaseException as error:
             with suppress(StoreFault):
                 self._lease.release()
             if isinstance(error, RefusedRequest):
-                raise _as_told(error, "takes no updates") from None
+                raise _final_fault(error, "refuses updates") from None
             raise
 
     def _apply(self, documents: Sequence[LogDocument]) -> list[DocumentRefused]:
@@ -127,7 +129,7 @@ class SparqlFollower:
             if known is None or document.version > known.version:
                 latest[document.graph] = document
         refused = [
-            DocumentRefused(graph, "its name is no IRI")
+            DocumentRefused(graph, "its name is not an IRI")
             for graph in latest
             if not is_iri(graph)
         ]
@@ -135,8 +137,8 @@ class SparqlFollower:
             del latest[refusal.graph]
         return refused + self._replace(latest)
 
-    def _look_back(self) -> None:
-        """Check that the store is as the last commit has left it."""
+    def _check_noted(self) -> None:
+        """Check that the store is as the last commit left it."""
         if sorted(self._records.checkpoints(self._log.log)) != sorted(self._noted):
             raise StoreForgot(
                 f"{self._options.name}: was emptied, or another process follows the"
@@ -152,12 +154,12 @@ class SparqlFollower:
             for each in latest.values()
             if records.get(each.graph, none).lacks(each)
         ]
-        same = [x for x in wanted if records.get(x.graph, none).says(x)]
+        same = [x for x in wanted if records.get(x.graph, none).has_content_of(x)]
         self._note_versions(same, records)
         names = {each.graph for each in same}
         wanted = [each for each in wanted if each.graph not in names]
         foreign = {each.graph: set(iter_foreign_graphs(each)) for each in wanted}
-        entangled = self._entangled(foreign, records)
+        not_plain = self._not_plain(foreign, records)
         plain = [
             PlainDocument(
                 each,
@@ -165,12 +167,12 @@ class SparqlFollower:
                 StoredVersion.of(each, self._log),
             )
             for each in wanted
-            if each.graph not in entangled
+            if each.graph not in not_plain
         ]
         refused = self._write_groups(plain)
         for each in wanted:
-            if each.graph in entangled:
-                refused += self._write_entangled(each, foreign[each.graph])
+            if each.graph in not_plain:
+                refused += self._write_shared(each, foreign[each.graph])
         return refused
 
     def _note_versions(
@@ -181,21 +183,21 @@ class SparqlFollower:
         for document in same:
             old = records[document.graph].versions[0]
             new = StoredVersion.of(document, self._log, old.n_graphs)
-            pairs.append((old.said_of(document.graph), new.said_of(document.graph)))
-        at_once = min(1000, self._options.batch_lines // 4 or 1)
-        for first in range(0, len(pairs), at_once):
-            some = pairs[first : first + at_once]
+            pairs.append((old.lines_for(document.graph), new.lines_for(document.graph)))
+        n_most = min(1000, self._options.batch_lines // 4 or 1)
+        for first in range(0, len(pairs), n_most):
+            some = pairs[first : first + n_most]
             self._store.update(change((x for x, _ in some), (x for _, x in some)))
 
-    def _entangled(
+    def _not_plain(
         self,
         foreign: Mapping[str, set[str]],
         records: Mapping[str, DocumentRecord],
     ) -> set[str]:
-        """Return the documents whose graphs are not theirs alone."""
+        """Return the documents that write several graphs, or shared ones."""
         named = {graph for graphs in foreign.values() for graph in graphs}
         written: set[str] = set()
-        if self._records.has_foreign():  # mostly not, and that is one query
+        if self._records.has_foreign():  # rarely; one query tests it
             written = self._records.shared(foreign)
             written |= self._records.writers(foreign.keys() - written).keys()
         return {
@@ -216,7 +218,7 @@ class SparqlFollower:
         return [refusal for each in futures for refusal in each.result()]
 
     def _write_group(self, group: Sequence[PlainDocument]) -> list[DocumentRefused]:
-        """Write documents; find the refused ones by halving."""
+        """Write documents; find refused ones by bisection."""
         try:
             self._groups.write(group)
         except (RefusedRequest, UncutGraph) as refusal:
@@ -227,12 +229,12 @@ class SparqlFollower:
             return [found for half in halves for found in self._write_group(half)]
         return []
 
-    def _write_entangled(
+    def _write_shared(
         self, document: LogDocument, graphs: set[str]
     ) -> list[DocumentRefused]:
         bad = next((graph for graph in graphs if not is_iri(graph)), None)
         if bad is not None:
-            return [DocumentRefused(document.graph, f"{bad!a}: is no IRI")]
+            return [DocumentRefused(document.graph, f"{bad!a}: is not an IRI")]
         try:
             self._sharing.replace(document, self._log, graphs)
         except (RefusedRequest, UncutGraph) as refusal:
@@ -240,26 +242,28 @@ class SparqlFollower:
         return []
 
     def _refused(self, document: LogDocument, refusal: StoreFault) -> DocumentRefused:
-        """Return the refusal of a document, if the store takes anything else.
+        """Return the refusal of a document, if the store accepts other writes.
 
         Raises:
-            StoreFault: it takes nothing.
+            StoreFault: it accepts none.
         """
         try:
             self._lease.renew()
         except RefusedRequest as error:
-            raise StoreFault(f"takes nothing: {error}", may_pass=True) from refusal
+            raise StoreFault(
+                f"refuses all updates: {error}", may_pass=True
+            ) from refusal
         return DocumentRefused(document.graph, str(refusal))
 
     def commit(self, checkpoint: Checkpoint) -> None:
-        """Note the checkpoint; all that came before is in the store.
+        """Note the checkpoint; the store has everything before it.
 
         Raises:
-            StoreForgot: the store is not as the last commit has left it.
-            StoreFault: the store takes nothing now.
+            StoreForgot: the store is not as the last commit left it.
+            StoreFault: the store accepts nothing now.
         """
         self._lease.keep()
-        self._look_back()
+        self._check_noted()
         self._note(checkpoint, self._noted)
         self._lease.release()
 
@@ -278,21 +282,21 @@ class SparqlFollower:
         """Yield documents of earlier generations of a log, and their versions.
 
         Raises:
-            StoreForgot: the store is not as the last commit has left it.
+            StoreForgot: the store is not as the last commit left it.
         """
-        self._look_back()
+        self._check_noted()
         return self._records.earlier(log)
 
     def checkpoints(self) -> Iterable[Checkpoint]:
-        """Return the checkpoints of all logs that the store was filled from.
+        """Return the checkpoints of all logs in the store.
 
         Raises:
-            StoreFault: the store does not answer.
+            StoreFault: the store does not respond.
         """
         return list(self._records.all_checkpoints())
 
     def graphs(self) -> Iterator[str]:
-        """Yield the names of all graphs, but for those with our records."""
+        """Yield the names of all graphs, except those of our records."""
         return GraphReader(self._store).graphs()
 
     def read_graph(self, graph: str) -> Iterator[bytes]:
@@ -300,21 +304,21 @@ class SparqlFollower:
         return GraphReader(self._store).statements(graph)
 
 
-def _as_told(error: RefusedRequest | ValueError, what: str) -> RdfcrawlError:
-    """Return a refusal of all that is asked: it is the URI's, or may pass."""
+def _final_fault(error: RefusedRequest | ValueError, what: str) -> RdfcrawlError:
+    """Return the fault of a store that refuses everything: a wrong URI, if final."""
     if isinstance(error, RefusedRequest) and error.may_pass:
         return error
     return UnusableStore(f"{what}: {error}")
 
 
 class ProvenanceSparqlFollower(SparqlFollower):
-    """A SPARQL store that takes the provenance, too."""
+    """A SPARQL store that also takes the provenance."""
 
     def add_provenance(self, quads: Iterable[bytes]) -> None:
         """Add statements.
 
         Raises:
-            StoreFault: the store takes nothing now.
+            StoreFault: the store accepts nothing now.
         """
         for piece in quads:
             for graph, lines in by_graph([piece]).items():

@@ -1,4 +1,4 @@
-"""Write documents of one graph each, many at a time."""
+"""Write documents with one graph each in groups."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.followers.sparql.writing import GraphWriter
     from rdfcrawl.stores.log.documents import LogDocument
 
-_PUT_AT_ONCE: Final = 32  # documents whose versions are noted together
+_PUT_DOCUMENTS: Final = 32  # whose versions are noted together
 _RECORD_LINES: Final = 8  # of a document, at most
 _RECORD_BYTES: Final = 400
-_LOADED_BYTES: Final = 4 * 1024 * 1024  # of documents that are loaded together
+_LOADED_BYTES: Final = 4 * 1024 * 1024  # of documents in one load
 
 
 @dataclass(frozen=True, slots=True)
 class PlainDocument:
-    """A version that writes its own graph, which no other document writes.
+    """A version that writes only its own graph, which no other document writes.
 
     Attributes:
-        document: that is written.
-        record: what the store says of it.
-        version: that the store is going to have.
+        document: to write.
+        record: the store's record of it.
+        version: to note in the store.
     """
 
     document: LogDocument
@@ -53,14 +53,14 @@ class PlainDocument:
 
     @property
     def former(self) -> list[str]:
-        """Statements of the versions that are noted."""
-        return [each.said_of(self.graph) for each in self.record.versions]
+        """Statements of the noted versions."""
+        return [each.lines_for(self.graph) for each in self.record.versions]
 
 
 def grouped(
     plain: Iterable[PlainDocument], options: SparqlStoreOptions
 ) -> Iterator[list[PlainDocument]]:
-    """Yield documents in groups that go together: loaded, by an update, or PUT."""
+    """Yield groups of documents for one request: a load, an update, or PUTs."""
     loaded: list[PlainDocument] = []
     updated: list[PlainDocument] = []
     put: list[PlainDocument] = []
@@ -68,16 +68,16 @@ def grouped(
         if _can_be_loaded(each, options):
             loaded.append(each)
         else:
-            (updated if _goes_by_update(each, options) else put).append(each)
+            (updated if _uses_update(each, options) else put).append(each)
     for group in _cut(loaded, sys.maxsize, _LOADED_BYTES, sys.maxsize):
         if _is_loaded(group, options):
             yield group
         else:
             updated += group
     n_updated = min(1000, options.batch_lines // (_RECORD_LINES + 1) or 1)
-    at_once = options.batch_bytes, options.batch_lines
-    yield from _cut(updated, n_updated, *at_once)
-    yield from _cut(put, _PUT_AT_ONCE, *at_once)
+    limits = options.batch_bytes, options.batch_lines
+    yield from _cut(updated, n_updated, *limits)
+    yield from _cut(put, _PUT_DOCUMENTS, *limits)
 
 
 def _can_be_loaded(each: PlainDocument, options: SparqlStoreOptions) -> bool:
@@ -86,12 +86,12 @@ def _can_be_loaded(each: PlainDocument, options: SparqlStoreOptions) -> bool:
 
 
 def _is_loaded(group: Sequence[PlainDocument], options: SparqlStoreOptions) -> bool:
-    """Return whether a group is worth a load: it is more than an update takes."""
+    """Return whether to load a group, since it is too long for an update."""
     is_long = sum(map(_size, group)) > options.batch_bytes
     return is_long and all(_can_be_loaded(each, options) for each in group)
 
 
-def _goes_by_update(each: PlainDocument, options: SparqlStoreOptions) -> bool:
+def _uses_update(each: PlainDocument, options: SparqlStoreOptions) -> bool:
     if options.method == "update":
         return True
     quads = each.document.quads
@@ -130,7 +130,7 @@ class GroupWriter:
     """Writes groups of documents with their versions.
 
     Args:
-        store: that takes them.
+        store: to write to.
         writer: of its graphs.
         records: of its documents.
     """
@@ -141,32 +141,32 @@ class GroupWriter:
         self._store, self._writer, self._records = store, writer, records
 
     def write(self, group: Sequence[PlainDocument]) -> None:
-        """Write documents; the call may be made again after a failure.
+        """Write documents; can be repeated after a failure.
 
         Raises:
-            RefusedRequest: the store does not take one of them.
-            UncutGraph: one would have to be cut, and cannot be.
-            StoreFault: the store takes nothing now, or has lost something.
+            RefusedRequest: the store refuses one of them.
+            UncutGraph: a document is too long, and cannot be cut.
+            StoreFault: the store accepts nothing now, or has lost statements.
         """
         options = self._store.options
         if _is_loaded(group, options):
             self._load(group)
-        elif not all(map(self._goes_at_once, group)):
-            self._write_one_by_one(group)
+        elif not all(map(self._fits_update, group)):
+            self._write_separately(group)
         else:
             self._store.update(_update_of(group, options.profile))
         self._check(group)
 
     def _load(self, group: Sequence[PlainDocument]) -> None:
-        """Load new documents without a transaction; or by updates, if need be."""
-        begun = [each.version.begun.said_of(each.graph) for each in group]
+        """Load new documents without a transaction, or fall back to updates."""
+        begun = [each.version.begun.lines_for(each.graph) for each in group]
         drops = [drop(each.graph) for each in group]
         self._store.update(JOINT.join([change([], begun), *drops]))
         try:
             is_loaded = self._store.load(
                 b"".join(each.document.quads or b"" for each in group)
             )
-        except RefusedRequest:  # others will write those that are not to blame
+        except RefusedRequest:  # the caller retries halves of the group
             self._store.update(JOINT.join([*drops, change(begun, [])]))
             raise
         if is_loaded:
@@ -177,16 +177,16 @@ class GroupWriter:
         for some in _cut(group, 1000, options.batch_bytes, options.batch_lines):
             self._store.update(_update_of(some, options.profile))
 
-    def _goes_at_once(self, each: PlainDocument) -> bool:
+    def _fits_update(self, each: PlainDocument) -> bool:
         return (
-            _goes_by_update(each, self._store.options)
+            _uses_update(each, self._store.options)
             and each.record.is_whole_or_new
             and self._writer.is_small(own_content(each.document))
         )
 
-    def _write_one_by_one(self, group: Sequence[PlainDocument]) -> None:
+    def _write_separately(self, group: Sequence[PlainDocument]) -> None:
         former = [line for each in group for line in each.former]
-        begun = [each.version.begun.said_of(each.graph) for each in group]
+        begun = [each.version.begun.lines_for(each.graph) for each in group]
         self._store.update(change(former, begun))
         for each in group:
             if not each.record.is_whole_or_new:
@@ -195,22 +195,22 @@ class GroupWriter:
         self._settle(group, begun)
 
     def _settle(self, group: Sequence[PlainDocument], begun: Sequence[str]) -> None:
-        whole = [each.version.said_of(each.graph) for each in group]
-        self._store.update(change(begun, whole))
+        final = [each.version.lines_for(each.graph) for each in group]
+        self._store.update(change(begun, final))
 
     def _check(self, group: Sequence[PlainDocument]) -> None:
-        """Check that all is there, as some stores claim success anyhow."""
+        """Check that the store has all graphs: some stores lose them silently."""
         graphs = [each.graph for each in group if each.document.n_bytes]
         missing = self._records.missing(graphs)
         if not missing:
             return
         some = [each for each in group if each.graph in missing]
-        whole = [each.version.said_of(each.graph) for each in some]
-        begun = [each.version.begun.said_of(each.graph) for each in some]
-        self._store.update(change(whole, begun))
+        final = [each.version.lines_for(each.graph) for each in some]
+        begun = [each.version.begun.lines_for(each.graph) for each in some]
+        self._store.update(change(final, begun))
         raise StoreFault(
-            f"{self._store.options.name}: claims to have taken {some[0].graph}, and"
-            " has nothing of it",
+            f"{self._store.options.name}: reported success for {some[0].graph}, but"
+            " has no statement of it",
             may_pass=True,
         )
 
@@ -218,11 +218,11 @@ class GroupWriter:
 def _update_of(group: Sequence[PlainDocument], profile: StoreProfile) -> bytes:
     """Return the update that writes documents and their versions.
 
-    Not all stores run it in one transaction; so the versions that are replaced are
-    marked first, and the new ones noted last.
+    Some stores do not run it in one transaction; so the replaced versions are marked
+    first, and the new ones noted last.
     """
     known = [each for each in group if each.record.versions]
-    begun = [each.version.begun.said_of(each.graph) for each in known]
+    begun = [each.version.begun.lines_for(each.graph) for each in known]
     contents = (
         (each.graph, b"".join(own_content(each.document).pieces())) for each in group
     )
@@ -230,6 +230,6 @@ def _update_of(group: Sequence[PlainDocument], profile: StoreProfile) -> bytes:
         change((line for each in known for line in each.former), begun),
         *(drop(each.graph) for each in group),
         insert(contents, profile),
-        change(begun, (each.version.said_of(each.graph) for each in group)),
+        change(begun, (each.version.lines_for(each.graph) for each in group)),
     ]
     return JOINT.join(each for each in updates if each)

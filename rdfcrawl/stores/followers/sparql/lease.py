@@ -1,20 +1,21 @@
-"""The lease of a store: while one process compares and writes, no other does.
+"""The lease of a store: only one process at a time compares and writes.
 
-A store cannot compare the version of a document and replace its graph in one request
-of any length. So a process holds a statement in the store meanwhile, which is inserted
-only where there is none. Who holds it renews it; if it has not changed for
-`LEASE_SECS`, by the clock of who waits for it, or if its holder has died on the same
-machine, it is taken over. A holder looks before each request whether it could renew it
-in time, and stops writing if not.
+A store cannot compare the version of a document and replace its graph in one request of
+any length. So a process first inserts a statement into the store, if there is none. The
+holder renews this statement. Another process takes the lease over if the statement has
+not changed for `LEASE_SECS`, by its own clock, or if the holder was on the same machine
+and has died. Before each request, the holder checks when it last renewed the lease, and
+stops writing if that was too long ago.
 
-A request may be on its way for longer than that. So each turn has a graph of its own,
-its *fence*, which is dropped when the lease is released or taken over. Where `CLEAR`
-of a missing graph is an error (SPARQL 1.1 Update 3.1.5), each update begins with one
-of the fence: an update that comes too late fails as a whole. Elsewhere, and for
-requests of the Graph Store Protocol, time alone protects.
+A request may be in flight for longer than that. So each turn has a separate graph, its
+*fence*, which is dropped when the lease is released or taken over. If the store reports
+an error for `CLEAR` of a missing graph (SPARQL 1.1 Update 3.1.5), each update begins by
+clearing the fence: a late update then fails completely. In other stores, and for
+requests of the Graph Store Protocol, only the time protects.
 
-Who has to wait takes a *ticket*, a statement with a number above all others, and the
-lowest one is next: who writes batch after batch lets others have their turns.
+A waiting process takes a *ticket*, a statement with a number above all others, and the
+lowest ticket is next. So a process that writes batch after batch lets others have
+their turns.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 LEASE_SECS: Final = 30.0
 _POLL_SECS: Final = 0.5
-_NEXT_POLL_SECS: Final = 0.1  # of who is next
-_TURN_SECS: Final = 5.0  # in which who is next has to take the lease
+_NEXT_POLL_SECS: Final = 0.1  # of the process that is next
+_TURN_SECS: Final = 5.0  # within which the next process must take the lease
 _HELD: Final = f"<{RECORDS}> <{RC}heldBy>"
 _AWAITED: Final = f"<{RECORDS}> <{RC}awaitedBy>"
 _FENCED: Final = f'<{RC}heldBy> "1" .'
@@ -50,8 +51,8 @@ _is_ticket: Final = re.compile(r"[0-9]{12} [^\"\\]*").fullmatch
 _is_token: Final = re.compile(r"[0-9a-f]+-[0-9]+").fullmatch
 
 
-class _Stillness:
-    """For how long what is read has not changed."""
+class _UnchangedTimer:
+    """Time since a value was last changed."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -68,35 +69,35 @@ class StoreLease:
     """The right of one process to write to a store.
 
     Args:
-        store: that is written to.
-        lease_secs: after which a lease that is not renewed is void.
+        store: to write to.
+        lease_secs: time after which a lease that is not renewed is void.
     """
 
     def __init__(self, store: SparqlStore, lease_secs: float = LEASE_SECS) -> None:
         self._store, self._lease_secs = store, lease_secs
-        self._process = f"{_machine()} {os.getpid()} {_begin_of(os.getpid())}"
+        self._process = f"{_machine()} {os.getpid()} {_start_time(os.getpid())}"
         self._process += f" {secrets.token_hex(8)}"
         self._turn = self._count = 0
         self._ticket = ""
-        self._text: str | None = None  # what is held
+        self._text: str | None = None  # of the held lease
         self._renewed = 0.0
         self._lock = threading.Lock()
         self._has_ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def acquire(self) -> None:
-        """Wait until nobody else holds the lease, or is next, and hold it.
+        """Wait until the lease is free and it is our turn, and take it.
 
         Raises:
             StoreFault: another process holds it for too long.
         """
         self._turn += 1
-        renewal, holder, head = _Stillness(), _Stillness(), _Stillness()
+        renewal, holder, head = _UnchangedTimer(), _UnchangedTimer(), _UnchangedTimer()
         while True:
             held, tickets = self._read()
             is_next = not tickets or tickets[0] == self._ticket
             if not held and is_next and self._claim():
-                self._keep()
+                self._start_renewing()
                 return
             is_void = renewal.secs(held) > self._lease_secs
             void = [x for x in held if is_void or self._is_ours(x) or _is_dead(x)]
@@ -119,17 +120,17 @@ class StoreLease:
         return held.startswith(f"{self._process}-")
 
     def _queue(self, tickets: list[str]) -> None:
-        """Take a ticket, unless ours is there."""
+        """Take a ticket, unless we have one."""
         if self._ticket not in tickets:
             number = 1 + max((int(x[:_NUMBER_CHARS]) for x in tickets), default=0)
             self._ticket = f"{number:012} {self._process}"
-            self._update(change([], [_awaited(self._ticket)]))
+            self._update(change([], [_awaited_line(self._ticket)]))
 
     def _remove(self, texts: list[str]) -> None:
         """Remove leases with their fences, and tickets."""
         for text in filter(None, texts):
             fence = _fence_of(text)
-            lines = [_said(text), _awaited(text)]
+            lines = [_held_line(text), _awaited_line(text)]
             self._update(
                 JOINT.join([*([drop(fence)] if fence else []), change(lines, [])])
             )
@@ -138,8 +139,8 @@ class StoreLease:
         """Renew the lease now.
 
         Raises:
-            RefusedRequest: the store takes no update.
-            StoreFault: it does not answer, or the lease is another's.
+            RefusedRequest: the store refuses the update.
+            StoreFault: the store does not respond, or the lease is lost.
         """
         with self._lock:
             if self._text is not None:
@@ -148,11 +149,11 @@ class StoreLease:
     def keep(self) -> None:
         """Check that the lease is still held, if it was acquired.
 
-        A store may have done nothing else while it took a long graph: then the lease is
+        While a store takes a long graph, it may do nothing else: then the lease is
         renewed first.
 
         Raises:
-            StoreFault: it may be another's.
+            StoreFault: the lease may be lost.
         """
         if self._text is not None and self._is_late:
             self.renew()
@@ -161,7 +162,7 @@ class StoreLease:
 
     def _lost(self) -> StoreFault:
         return StoreFault(
-            f"{self._store.options.name}: could not be kept for this process",
+            f"{self._store.options.name}: the lease of this process was lost",
             may_pass=True,
         )
 
@@ -185,7 +186,7 @@ class StoreLease:
         self._store.update(text, is_of_lease=True)
 
     def _read(self) -> tuple[list[str], list[str]]:
-        """Return who holds the lease, and the tickets, the lowest first."""
+        """Return the texts of leases, and the tickets in order."""
         rows = self._store.select(
             f"SELECT ?p ?x WHERE {{ GRAPH <{RECORDS}> {{ <{RECORDS}> ?p ?x }} }}"
         )
@@ -195,20 +196,20 @@ class StoreLease:
         return held, tickets
 
     def _claim(self) -> bool:
-        """Insert a claim where there is none; return whether ours is alone.
+        """Insert a claim if there is none; return whether it is the only one.
 
-        Of two that do so at once, the later one at least sees both, and gives way.
+        If two processes do so at the same time, the later one sees both, and withdraws.
         """
         self._count += 1
         text = f"{self._process}-{self._turn} {self._count}"
         began, fence = time.monotonic(), f"<{_fence_of(text)}>"
-        there = f"INSERT DATA {{ GRAPH {fence} {{ {fence} {_FENCED} }} }}".encode()
+        create = f"INSERT DATA {{ GRAPH {fence} {{ {fence} {_FENCED} }} }}".encode()
         claim = (
-            f"INSERT {{ GRAPH <{RECORDS}> {{ {_said(text)} }} }} WHERE {{"
+            f"INSERT {{ GRAPH <{RECORDS}> {{ {_held_line(text)} }} }} WHERE {{"
             f" FILTER NOT EXISTS {{ GRAPH <{RECORDS}> {{ {_HELD} ?x }} }} }}"
         ).encode()
-        ticket = [_awaited(self._ticket)] if self._ticket else []
-        updates = [change(ticket, []), there if self._has_fence else b"", claim]
+        ticket = [_awaited_line(self._ticket)] if self._ticket else []
+        updates = [change(ticket, []), create if self._has_fence else b"", claim]
         self._update(JOINT.join(filter(None, updates)))
         found, _ = self._read()
         if found == [text]:
@@ -216,12 +217,12 @@ class StoreLease:
             self._ticket = ""
             if self._has_fence:
                 clear = f"CLEAR GRAPH {fence}".encode()
-                self._store.fence = JOINT.join([clear, there, b""])
+                self._store.fence = JOINT.join([clear, create, b""])
             return True
         if not found:
             raise StoreFault(
-                f"{self._store.options.name}: claims to have taken a statement, and"
-                " has nothing of it",
+                f"{self._store.options.name}: reported success for an insert, but does"
+                " not have the statement",
                 may_pass=True,
             )
         self._remove([text])
@@ -232,7 +233,7 @@ class StoreLease:
     def _has_fence(self) -> bool:
         return self._store.options.profile.has_fence
 
-    def _keep(self) -> None:
+    def _start_renewing(self) -> None:
         """Renew the lease until it is released."""
         self._has_ended = threading.Event()
         self._thread = threading.Thread(
@@ -242,7 +243,7 @@ class StoreLease:
 
     def _renew_often(self, has_ended: threading.Event) -> None:
         while not has_ended.wait(self._lease_secs / 5):
-            with suppress(RdfcrawlError):  # `keep` tells of a failure
+            with suppress(RdfcrawlError):  # `keep` raises if it fails for too long
                 self.renew()
 
     def _renew(self, old: str) -> None:
@@ -251,8 +252,9 @@ class StoreLease:
         text = f"{old.rpartition(' ')[0]} {self._count}"
         graph = f"GRAPH <{RECORDS}>"
         self._update(
-            f"DELETE {{ {graph} {{ {_said(old)} }} }} INSERT {{ {graph} {{"
-            f" {_said(text)} }} }} WHERE {{ {graph} {{ {_said(old)} }} }}".encode()
+            f"DELETE {{ {graph} {{ {_held_line(old)} }} }} INSERT {{ {graph} {{"
+            f" {_held_line(text)} }} }}"
+            f" WHERE {{ {graph} {{ {_held_line(old)} }} }}".encode()
         )
         found, _ = self._read()
         if text not in found:
@@ -261,22 +263,22 @@ class StoreLease:
             self._text, self._renewed = text, began
 
 
-def _said(text: str) -> str:
+def _held_line(text: str) -> str:
     return f'{_HELD} "{text}" .\n'
 
 
-def _awaited(text: str) -> str:
+def _awaited_line(text: str) -> str:
     return f'{_AWAITED} "{text}" .\n'
 
 
 def _fence_of(held: str) -> str:
-    """Return the graph that goes with a lease; nothing of what is no lease of ours."""
+    """Return the fence of a lease; empty if the text is not a lease of ours."""
     token = held.split(" ")[-2] if held.count(" ") == 4 else ""
     return f"{PREFIX}lease:{token}" if _is_token(token) else ""
 
 
 def _machine() -> str:
-    """Return a name of this machine; each container on it has another."""
+    """Return a name of this machine; containers have different names."""
     found = [socket.gethostname()]
     with suppress(OSError):
         found.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))
@@ -284,8 +286,8 @@ def _machine() -> str:
     return blake2b(" ".join(found).encode(), digest_size=8).hexdigest()
 
 
-def _begin_of(pid: int) -> str:
-    """Return when a process has begun; empty if it does not run."""
+def _start_time(pid: int) -> str:
+    """Return the start time of a process; empty if it does not run."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
@@ -294,7 +296,7 @@ def _begin_of(pid: int) -> str:
 
 
 def _is_dead(holder: str) -> bool:
-    """Return whether the holder was a process of this machine that has ended."""
+    """Return whether the holder is a process of this machine that has ended."""
     fields = holder.split(" ")
     if (
         len(fields) not in {4, 5}
@@ -302,4 +304,4 @@ def _is_dead(holder: str) -> bool:
         or not Path("/proc/self").exists()
     ):
         return False
-    return fields[1].isdigit() and _begin_of(int(fields[1])) != fields[2]
+    return fields[1].isdigit() and _start_time(int(fields[1])) != fields[2]

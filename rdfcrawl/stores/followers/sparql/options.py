@@ -36,12 +36,12 @@ _TIMEOUT_SECS: Final = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLogin:
-    """Who we are to a store; never shown.
+    """Login to a store; never shown.
 
     Attributes:
-        user: None: nobody in particular.
+        user: None for an anonymous client.
         password: of the user.
-        token: sent as a bearer token, in place of both.
+        token: bearer token, used instead of user and password.
         scheme: basic or digest.
     """
 
@@ -52,26 +52,26 @@ class StoreLogin:
 
     @property
     def is_given(self) -> bool:
-        """Whether there is any."""
+        """Whether there is a user or a token."""
         return self.user is not None or self.token is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparqlStoreOptions:
-    """One SPARQL store: where it is, and how it is written to.
+    """Options of one SPARQL store.
 
     Attributes:
         name: URI without a login, for messages.
         profile: of the store.
-        urls: where the store is asked.
-        login: who we are.
-        environment: prefix of the variables that may have the login.
-        method: how small documents are written: by `graph-store` or `update`.
-        concurrency: requests at a time.
-        batch_bytes: of an update; a larger document goes in parts.
+        urls: of the store.
+        login: to the store.
+        environment: prefix of the environment variables for the login.
+        method: how to write small documents: `graph-store` or `update`.
+        concurrency: number of parallel requests.
+        batch_bytes: length of an update; a larger document is sent in parts.
         batch_lines: statements of an update.
-        timeout_secs: silence of the store that ends a request.
-        has_provenance: the provenance is written, too.
+        timeout_secs: time without a response after which a request fails.
+        has_provenance: whether to write the provenance, too.
     """
 
     name: str
@@ -96,7 +96,7 @@ class SparqlStoreOptions:
         """Return the options of a store.
 
         Raises:
-            ConfigError: one is wrong, or a file cannot be read.
+            ConfigError: an option is wrong, or a file cannot be read.
         """
         scheme, _, rest = uri.partition(":")
         name, profile = profile_of(scheme)
@@ -120,7 +120,7 @@ class SparqlStoreOptions:
         method = _choice(options, "method", _METHODS, profile.method)
         if method == "graph-store" and not (urls.graph_store and profile.has_put):
             raise ConfigError(
-                "method=graph-store: there is no Graph Store Protocol;"
+                "method=graph-store: the store has no Graph Store Protocol;"
                 " set method=update, or the option graph_store"
             )
         provenance = options.get("provenance", True)
@@ -145,7 +145,7 @@ def _without_login(url: str) -> tuple[str, dict[str, str]]:
     parts = urlsplit(url)
     if "@" in f"{parts.path}?{parts.query}#{parts.fragment}":
         raise ConfigError(
-            "a URI has / ? or # before its @: in a login, write %2F, %3F, %23"
+            "a URI has / ? or # before its @: in a login, write %2F, %3F or %23"
         )
     if not parts.hostname:
         raise ConfigError("has no host")
@@ -180,7 +180,7 @@ def _login(
             found[key] = _content(f"{variable}_FILE", environment[f"{variable}_FILE"])
     for key, value in found.items():
         if not value.isprintable():
-            raise ConfigError(f"{key}: has characters that cannot be sent")
+            raise ConfigError(f"{key}: contains control characters")
     return found
 
 
@@ -195,7 +195,7 @@ def _content(name: str, path: str) -> str:
 def _text(options: Mapping[str, object], key: str) -> str:
     value = options[key]
     if not isinstance(value, str) or not value:
-        raise ConfigError(f"{key}: must be a text")  # perhaps a secret: not shown
+        raise ConfigError(f"{key}: must be a text")  # may be secret: not shown
     return value
 
 
@@ -212,7 +212,7 @@ def _number(options: Mapping[str, object], key: str, default: int) -> int:
     least, most = _NUMBERS[key]
     value = options.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ConfigError(f"{key}={value!r}: must be a whole number")
+        raise ConfigError(f"{key}={value!r}: must be an integer")
     if not least <= value <= most:
         raise ConfigError(f"{key}={value}: must be {least} to {most}")
     return value

@@ -1,7 +1,7 @@
-"""Cut the triples of a graph into parts, and no blank node in two.
+"""Cut the triples of a graph into parts without splitting blank nodes.
 
-A store gives each request blank nodes of its own. So all triples of one blank node go
-in one request; those of several that are mixed go together.
+Blank nodes of different requests are different in the store. So all triples of a blank
+node are in one part, together with those of other blank nodes between them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ MAX_WHOLE_BYTES: Final = 64 * 1024 * 1024
 
 
 class UncutGraph(StoreFault):
-    """The blank nodes of a graph hold too much together."""
+    """The triples of linked blank nodes are too long for one request."""
 
 
 def iter_parts(
     pieces: Callable[[], Iterator[bytes]], *, max_bytes: int, max_lines: int
 ) -> Iterator[bytes]:
-    """Yield triples in parts of about the longest that a request takes.
+    """Yield triples in parts, each about as long as a request may be.
 
     Args:
-        pieces: makes an iterator of triples, whole lines; is called twice.
-        max_bytes: of a part; one is longer if a blank node needs it.
+        pieces: returns an iterator of triples in complete lines; is called twice.
+        max_bytes: of a part; exceeded if a blank node requires it.
         max_lines: of a part, likewise.
 
     Raises:
@@ -48,7 +48,7 @@ def iter_parts(
             (bound if labels else free).add(line)
             if bound.n_bytes > MAX_WHOLE_BYTES:
                 raise UncutGraph(
-                    "its blank nodes are so entwined that it cannot be cut into parts"
+                    "its blank nodes are too closely linked to cut it into parts"
                 )
             if number >= until and bound.n_lines + free.n_lines:
                 n_bytes = bound.n_bytes + free.n_bytes
@@ -61,13 +61,13 @@ def iter_parts(
 
 
 def _labels(line: bytes) -> list[int]:
-    # Triple terms have blank nodes, too; what looks like one in a text does no harm.
+    # Triple terms contain blank nodes, too; a false match in a string does no harm.
     found = _LABEL_OR_TEXT if b"<<(" in line else _LABEL
     return [hash(one or other) for one, other in found.findall(line)]
 
 
 def _last_lines(pieces: Iterator[bytes]) -> dict[int, int]:
-    """Return by blank node the number of its last line."""
+    """Return the number of the last line of each blank node."""
     last: dict[int, int] = {}
     n_before = 0
     for piece in pieces:
@@ -82,7 +82,7 @@ def _last_lines(pieces: Iterator[bytes]) -> dict[int, int]:
 
 
 class _Part:
-    """Lines that go together."""
+    """Lines of one part."""
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []

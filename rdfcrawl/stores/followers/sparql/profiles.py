@@ -1,4 +1,4 @@
-"""What the kinds of SPARQL stores differ in: paths, limits, logins."""
+"""Differences between kinds of SPARQL stores: paths, limits, logins."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ class StoreProfile:
     """One kind of store.
 
     Attributes:
-        query: path of queries, behind that of the URI; None: an option has the URL.
+        query: path of queries below the URI; None: an option must have the URL.
         update: path of updates.
-        graph_store: path of the Graph Store Protocol; None: the store has none.
-        public: three paths as these, where there is no login.
-        graph_parameter: of the Graph Store Protocol, before the name of the graph.
-        has_put: a graph can be replaced by one request, of any length.
-        can_move: one transaction copies a graph of any length; else readers see a
-            long one grow.
+        graph_store: path of the Graph Store Protocol; None: not supported.
+        public: the same three paths, for requests without a login.
+        graph_parameter: name of the graph's parameter in the Graph Store Protocol.
+        has_put: one request can replace a graph of any length.
+        can_move: one transaction can copy a graph of any length; otherwise readers see
+            a long one grow.
         takes_forms: updates are sent as `update=...`.
-        has_fence: an update fails as a whole if it clears a graph that is not there.
-        data_preamble: of updates that have data and templates alone, and no patterns.
-        has_blank_data: `INSERT DATA` may have blank nodes.
-        data_lines: a document of so few statements, and without blank nodes, goes with
-            others by one update, also if `method` is `graph-store`.
+        has_fence: an update fails completely if it clears a missing graph.
+        data_preamble: of updates with only data and templates, without patterns.
+        has_blank_data: `INSERT DATA` may contain blank nodes.
+        data_lines: a document with at most so many statements and no blank nodes is
+            written by a joint update, even if `method` is `graph-store`.
         media_type: of triples.
-        method: by default.
-        login: how user and password are sent.
-        batch_bytes: of an update, by default.
+        method: default of the option.
+        login: default scheme of the login.
+        batch_bytes: default length of an update.
         batch_lines: statements of one update.
         part_bytes: of one request of the Graph Store Protocol; 0: no limit.
-        bulk_parameter: of the Graph Store Protocol, by which the store loads a long
-            graph in its fastest way.
-        loads_quads: takes N-Quads of many graphs by `POST`, in this way, too.
-        concurrency: requests at a time, by default.
-        names_at_once: graphs that one query asks for.
-        own_graphs: that a new store has.
+        bulk_parameter: of the Graph Store Protocol, for the fastest way to load a long
+            graph.
+        loads_quads: accepts N-Quads of many graphs by `POST` in the same way.
+        concurrency: default number of parallel requests.
+        names_per_query: graph names in one query.
+        own_graphs: graphs that a new store has.
     """
 
     query: str | None = ""
@@ -65,7 +65,7 @@ class StoreProfile:
     bulk_parameter: str = ""
     loads_quads: bool = False
     concurrency: int = 4
-    names_at_once: int = 500
+    names_per_query: int = 500
     own_graphs: frozenset[str] = frozenset()
 
 
@@ -75,8 +75,8 @@ PROFILES: Final = {
     "fuseki": StoreProfile(
         query="/query", update="/update", graph_store="/data", has_fence=True
     ),
-    # A transaction holds all of a graph in memory, and takes several times as long as
-    # the bulk loader.
+    # A transaction holds a complete graph in memory, and takes several times as long
+    # as the bulk loader.
     "oxigraph": StoreProfile(
         query="/query",
         update="/update",
@@ -95,7 +95,7 @@ PROFILES: Final = {
         graph_parameter="graph-uri",
         can_move=False,
         takes_forms=True,
-        # Else each statement of INSERT DATA and DELETE DATA is compiled by itself.
+        # Otherwise each statement of INSERT DATA and DELETE DATA is compiled.
         data_preamble=b"define sql:big-data-const 1 ",
         has_blank_data=False,
         # CPU: 3 to 5 ms for each PUT, 0.1 ms for each line of INSERT DATA, and 0.3 ms
@@ -108,7 +108,7 @@ PROFILES: Final = {
         batch_lines=1000,
         part_bytes=4 * _MIB,
         concurrency=2,
-        names_at_once=100,
+        names_per_query=100,
         own_graphs=frozenset(
             {
                 "http://www.openlinksw.com/schemas/virtrdf#",
@@ -121,7 +121,7 @@ PROFILES: Final = {
     "graphdb": _RDF4J,
     "rdf4j": _RDF4J,
     "qlever": StoreProfile(graph_store="", concurrency=1),
-    # What it has in place of the Graph Store Protocol adds statements.
+    # Its substitute for the Graph Store Protocol only adds statements.
     "blazegraph": StoreProfile(
         graph_store="",
         graph_parameter="context-uri",
@@ -130,7 +130,7 @@ PROFILES: Final = {
         takes_forms=True,
     ),
     "stardog": StoreProfile(query="/query", update="/update", graph_store=""),
-    # 150 MB is the most that it takes.
+    # It accepts at most 150 MB.
     "neptune": StoreProfile(
         query="/sparql",
         update="/sparql",
@@ -139,12 +139,12 @@ PROFILES: Final = {
         part_bytes=64 * _MIB,
     ),
 }
-"""By the part of a scheme before `+`."""
+"""Profiles by the part of a scheme before `+`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreUrls:
-    """Where one store is asked.
+    """URLs of one store.
 
     Attributes:
         query: URL of queries.
@@ -157,22 +157,22 @@ class StoreUrls:
     graph_store: str | None
 
     def of_dataset(self, parameter: str) -> str:
-        """Return the URL of all graphs together, with a parameter."""
+        """Return the URL of the dataset, with a parameter."""
         joint = "&" if "?" in (self.graph_store or "") else "?"
         return f"{self.graph_store}{joint}{parameter}"
 
     def of_graph(self, graph: str, parameter: str, more: str = "") -> str:
-        """Return the URL of a graph, with another parameter behind its name."""
+        """Return the URL of a graph, with another parameter after its name."""
         joint = "&" if "?" in (self.graph_store or "") else "?"
         name = f"{parameter}={quote(graph, safe='')}"
         return f"{self.graph_store}{joint}{name}{'&' * bool(more)}{more}"
 
 
 def profile_of(scheme: str) -> tuple[str, StoreProfile]:
-    """Return name and profile of a scheme as `fuseki+http`.
+    """Return name and profile of a scheme such as `fuseki+http`.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the scheme is unknown.
     """
     name, _, protocol = scheme.partition("+")
     profile = PROFILES.get(name)
@@ -191,13 +191,13 @@ def urls_of(
     *,
     has_login: bool,
 ) -> StoreUrls:
-    """Return where a store is asked.
+    """Return the URLs of a store.
 
     Args:
         url: of the store, without its profile.
         name: of the profile.
         profile: of the store.
-        given: URLs or paths from the options, which count more than the profile.
+        given: URLs or paths from the options, which override the profile.
         has_login: whether there are user and password.
 
     Raises:
@@ -218,12 +218,12 @@ def urls_of(
     for key, value in given.items():
         found[key] = root + value if value.startswith("/") else value
     if "query" not in found:
-        raise ConfigError('the option "query" is missing: the URL that takes queries')
+        raise ConfigError('set the option "query" to the URL that accepts queries')
     for key, value in found.items():
         parts = urlsplit(value)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ConfigError(f"{key}={value}: must be an http or https URL")
-        # urlsplit itself does not look at the port.
+        # urlsplit does not check the port.
         _ = parts.port
         if urlsplit(found[key]).path == "":
             found[key] = value + "/"

@@ -1,4 +1,4 @@
-"""Read what a store has, graph by graph."""
+"""Read the graphs of a store."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _PROVENANCE: Final = f"{PREFIX}provenance"
 
 
 class GraphReader:
-    """Reads graphs, and notices when an answer was cut.
+    """Reads graphs, and detects truncated responses.
 
     Args:
-        store: that is read.
+        store: to read.
     """
 
     def __init__(self, store: SparqlStore) -> None:
         self._store = store
 
     def graphs(self) -> Iterator[str]:
-        """Yield the names of all graphs, but for those with our records.
+        """Yield the names of all graphs, except those of our records.
 
         Raises:
-            StoreFault: the store does not answer.
+            StoreFault: the store does not respond.
         """
         foreign = self._store.options.profile.own_graphs
         foreign = foreign - DocumentRecords(self._store).of(sorted(foreign)).keys()
         last = ""
         while True:
             after = f'FILTER(STR(?g) > "{last}")' if last else ""
-            # In one answer, as each takes a scan; but some stores limit an answer.
+            # One query, since each is a scan; but some stores limit a response.
             names = self._store.values(
                 "SELECT ?g WHERE { { SELECT DISTINCT ?g WHERE {"
                 f" GRAPH ?g {{ ?s ?p ?o }} }} }} {after} }} ORDER BY STR(?g)"
@@ -58,23 +58,23 @@ class GraphReader:
         """Yield the statements of a graph as N-Quads.
 
         Raises:
-            StoreFault: the store does not answer, or cuts its answer.
+            StoreFault: the store does not respond, or truncates its response.
         """
         n_read = 0
         name = ox.NamedNode(graph)
-        answer = file_of(self._store.read(graph))
+        response = file_of(self._store.read(graph))
         try:
-            # Turtle, as some stores write more than N-Triples allow.
-            for triple in ox.parse(answer, format=ox.RdfFormat.TURTLE, lenient=True):
+            # Turtle, since some stores write more than N-Triples allows.
+            for triple in ox.parse(response, format=ox.RdfFormat.TURTLE, lenient=True):
                 n_read += 1
                 quad = ox.Quad(triple.subject, triple.predicate, triple.object, name)
                 yield f"{quad} .\n".encode()
         except SyntaxError as error:
             raise StoreFault(f"{self._store.options.name}: {graph}: {error}") from error
         query = f"SELECT (COUNT(*) AS ?n) WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
-        n_there = int(self._store.select(query)[0]["n"])
-        if n_read < n_there:
+        n_stored = int(self._store.select(query)[0]["n"])
+        if n_read < n_stored:
             raise StoreFault(
-                f"{self._store.options.name}: gives {n_read:,} of"
-                f" {counted(n_there, 'statement')} of {graph}: it limits its answers"
+                f"{self._store.options.name}: returned {n_read:,} of"
+                f" {counted(n_stored, 'statement')} of {graph}: it limits its responses"
             )

@@ -1,18 +1,18 @@
-"""What a store is told of its documents: versions, graphs, checkpoints.
+"""Records of documents in a store: versions, graphs, checkpoints.
 
-All of it stands in one graph, `urn:rdfcrawl:documents`:
+They are in one graph, `urn:rdfcrawl:documents`:
 
     <document> rc:stored "1790000000000 6f7a... <log> 1 0 whole"
     <document> rc:storedIn <urn:rdfcrawl:log:<log>:1>    log and generation of the same
-    <document> rc:writes <graph>            a graph beside its own
+    <document> rc:writes <graph>            a graph other than its own
     <part> rc:partOf <graph>                see `sharing`
     <urn:rdfcrawl:log:...> rc:checkpoint "{...}"
 
-**Versions only rise**: the version that stands beside a document is never replaced by a
-lower one, and what a document says is written only by who has replaced the version, or
-is about to. Before the statements of a known document are touched, its new version is
-noted as *begun*; it is *whole* once they are there. So whatever a crash leaves, a
-document that is not as its version says is known to be so.
+**Versions only rise**: the noted version of a document is never replaced by a lower
+one, and its statements are written only by the process that has replaced the version,
+or is about to. Before the statements of a known document are changed, its new version
+is noted as *begun*; it is *whole* when they are stored. So after a crash, a document
+that does not match its version is known.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class StoredVersion:
     Attributes:
         version_ms: start of its fetch.
         digest: of its statements.
-        log: that it stands in.
+        log: that contains it.
         generation: of the log.
-        n_graphs: that it writes beside its own.
-        is_whole: whether the store has all of it, and nothing of others.
+        n_graphs: number of graphs that it writes other than its own.
+        is_whole: whether the store has exactly its statements.
     """
 
     version_ms: int
@@ -77,10 +77,10 @@ class StoredVersion:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the version that a text tells of.
+        """Return the version of a text.
 
         Raises:
-            ValueError: it tells of none.
+            ValueError: the text is not a version.
         """
         version_ms, digest, log, generation, n_graphs, state = text.split(" ")
         return cls(
@@ -104,11 +104,11 @@ class StoredVersion:
 
     @property
     def begun(self) -> StoredVersion:
-        """The same version before the store has all of its statements."""
+        """The same version, before the store has all of its statements."""
         return replace(self, is_whole=False)
 
-    def said_of(self, document: str) -> str:
-        """Return the statements that a document has this version."""
+    def lines_for(self, document: str) -> str:
+        """Return the statements that note this version of a document."""
         generation = _generation(self.log, self.generation)
         return (
             f'<{document}> {_STORED} "{self}" .\n'
@@ -118,10 +118,10 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
-    """What a store says of one document.
+    """A store's record of one document.
 
     Attributes:
-        versions: all that are noted; more than one after a crash.
+        versions: all noted versions; more than one after a crash.
     """
 
     versions: tuple[StoredVersion, ...] = ()
@@ -133,29 +133,29 @@ class DocumentRecord:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the store has the latest version, and nothing of others."""
+        """Whether the store has exactly the latest version."""
         return len(self.versions) == 1 and self.versions[0].is_whole
 
     @property
     def is_whole_or_new(self) -> bool:
-        """Whether nothing of an interrupted write can be in the store."""
+        """Whether the store has no remains of an interrupted write."""
         return not self.versions or self.is_whole
 
     def lacks(self, document: LogDocument) -> bool:
-        """Return whether a version is to be written, or to be noted."""
+        """Return whether a version must be written or noted."""
         latest = self.latest
         if latest is None or document.version > latest.version:
             return True
         return document.version == latest.version and not self.is_whole
 
-    def says(self, document: LogDocument) -> bool:
-        """Return whether the store has what a version says."""
+    def has_content_of(self, document: LogDocument) -> bool:
+        """Return whether the store has the statements of a version."""
         latest = self.latest
         return latest is not None and self.is_whole and latest.digest == document.digest
 
 
 def change(removed: Iterable[str], added: Iterable[str]) -> bytes:
-    """Return the update that replaces statements of the records by others."""
+    """Return the update that replaces statements of the records."""
     parts = []
     for name, lines in (("DELETE", removed), ("INSERT", added)):
         if text := "".join(lines):
@@ -164,12 +164,12 @@ def change(removed: Iterable[str], added: Iterable[str]) -> bytes:
 
 
 def writes(document: str, graph: str) -> str:
-    """Return the statement that a document writes a graph beside its own."""
+    """Return the statement that a document writes a graph other than its own."""
     return f"<{document}> {_WRITES} <{graph}> .\n"
 
 
 def part_of(part: str, graph: str) -> str:
-    """Return the statement that a graph has a part of another one."""
+    """Return the statement that a graph has a part."""
     return f"<{part}> {_PART_OF} <{graph}> .\n"
 
 
@@ -177,30 +177,30 @@ class DocumentRecords:
     """The records in one store.
 
     Args:
-        store: that has them.
+        store: that contains them.
     """
 
     def __init__(self, store: SparqlStore) -> None:
         self._store = store
-        self._names_at_once = store.options.profile.names_at_once
+        self._names_per_query = store.options.profile.names_per_query
 
     def of(self, documents: Iterable[str]) -> dict[str, DocumentRecord]:
-        """Return the records of the documents that have one."""
+        """Return the records of documents; unknown ones are left out."""
         found: dict[str, DocumentRecord] = {}
         for row in self._about("d", documents, f"?d {_STORED} ?x ."):
             try:
                 version = StoredVersion.parse(row["x"])
             except ValueError as error:
                 raise StoreFault(
-                    f"{self._store.options.name}: the graph {RECORDS} is not as"
-                    f" rdfcrawl has written it: {row['x']!a}"
+                    f"{self._store.options.name}: the graph {RECORDS} was changed"
+                    f" by another program: {row['x']!a}"
                 ) from error
             known = found.get(row["d"], DocumentRecord())
             found[row["d"]] = DocumentRecord((*known.versions, version))
         return found
 
     def has_foreign(self) -> bool:
-        """Return whether any document writes or has written a graph beside its own."""
+        """Return whether any document has written a graph other than its own."""
         query = (
             f"SELECT ?x WHERE {{ GRAPH <{RECORDS}> {{"
             f" {{ ?x {_WRITES} ?g }} UNION {{ ?x {_PART_OF} ?g }} }} }} LIMIT 1"
@@ -208,22 +208,22 @@ class DocumentRecords:
         return bool(self._store.select(query))
 
     def writers(self, graphs: Iterable[str]) -> dict[str, set[str]]:
-        """Return by graph the documents that write the graph beside their own."""
+        """Return the documents that write each graph, except its own one."""
         found: dict[str, set[str]] = {}
         for row in self._about("g", graphs, f"?x {_WRITES} ?g ."):
             found.setdefault(row["g"], set()).add(row["x"])
         return found
 
     def shared(self, graphs: Iterable[str]) -> set[str]:
-        """Return the graphs that have parts; of some, there are very many."""
+        """Return the graphs that have parts; a graph may have very many."""
         rows = self._about("g", graphs, f"?part {_PART_OF} ?g .", "DISTINCT ?g")
         return {row["g"] for row in rows}
 
     def graphs_of(self, document: str, n_graphs: int) -> set[str]:
-        """Return the graphs that a document writes beside its own.
+        """Return the graphs that a document writes other than its own.
 
         Raises:
-            StoreFault: the store tells fewer than there are.
+            StoreFault: the store returns fewer than `n_graphs`.
         """
         found: set[str] = set()
         where = f"GRAPH <{RECORDS}> {{ <{document}> {_WRITES} ?x }}"
@@ -231,7 +231,7 @@ class DocumentRecords:
         while True:
             after = f'FILTER(STR(?x) > "{last}")' if last else ""
             n_before = len(found)
-            # In one answer, as each takes a scan; but some stores limit an answer.
+            # One query, since each is a scan; but some stores limit a response.
             for last in self._store.values(
                 f"SELECT ?x WHERE {{ {where} {after} }} ORDER BY STR(?x)"
             ):
@@ -240,8 +240,8 @@ class DocumentRecords:
                 break
         if len(found) < n_graphs:
             raise StoreFault(
-                f"{self._store.options.name}: has {counted(len(found), 'graph')} of"
-                f" {document}, which writes {n_graphs:,}"
+                f"{self._store.options.name}: returned {counted(len(found), 'graph')}"
+                f" of {n_graphs:,} that {document} writes"
             )
         return found
 
@@ -253,7 +253,7 @@ class DocumentRecords:
         wanted: str = "",
     ) -> Iterator[dict[str, str]]:
         iterator = iter(dict.fromkeys(names))
-        while some := list(islice(iterator, self._names_at_once)):
+        while some := list(islice(iterator, self._names_per_query)):
             given = " ".join(f"<{name}>" for name in some)
             query = (
                 f"SELECT {wanted or f'?{variable} ?x'}"
@@ -266,7 +266,7 @@ class DocumentRecords:
         """Return the graphs without a statement."""
         found: set[str] = set()
         iterator = iter(graphs)
-        while some := list(islice(iterator, self._names_at_once)):
+        while some := list(islice(iterator, self._names_per_query)):
             given = " ".join(f"<{name}>" for name in some)
             rows = self._store.select(
                 f"SELECT DISTINCT ?g WHERE {{ VALUES ?g {{ {given} }}"
@@ -276,9 +276,9 @@ class DocumentRecords:
         return found
 
     def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
-        """Yield documents of earlier generations, which are replaced meanwhile.
+        """Yield documents of earlier generations; the caller replaces them in between.
 
-        Stores have an index of what a generation has, so a page costs its length.
+        Stores have an index of the documents of a generation, so a page is cheap.
         """
         for generation in range(1, log.generation):
             yield from self._of_generation(_generation(log.log, generation))
@@ -296,21 +296,21 @@ class DocumentRecords:
                 yield document, StoredVersion.parse(text).version_ms
             if len(rows) < limit and not fresh:
                 return
-            # What the store did not take stays, and may fill the page.
+            # Documents that the store refused stay, and may fill the page.
             seen = {row["d"] for row in rows}
             limit = len(rows) - len(fresh) + _PAGE
 
     def checkpoints(self, log: str) -> list[str]:
-        """Return what is noted of a log; more than one text after a crash."""
+        """Return the checkpoints of a log; more than one text after a crash."""
         pattern = f"GRAPH <{RECORDS}> {{ {_log(log)} {_CHECKPOINT} ?x }}"
         rows = self._store.select(f"SELECT ?x WHERE {{ {pattern} }}")
         return [row["x"] for row in rows]
 
     def all_checkpoints(self) -> Iterator[Checkpoint]:
-        """Yield what is noted of all logs.
+        """Yield the checkpoints of all logs.
 
         Raises:
-            ValueError: a text is no checkpoint.
+            ValueError: a text is not a checkpoint.
         """
         pattern = f"GRAPH <{RECORDS}> {{ ?log {_CHECKPOINT} ?x }}"
         for row in self._store.select(f"SELECT ?log ?x WHERE {{ {pattern} }}"):
@@ -318,13 +318,13 @@ class DocumentRecords:
             yield parse_checkpoint(name, row["x"])
 
     def put_checkpoint(self, log: str, old: Iterable[str], new: str) -> None:
-        """Note a checkpoint, then remove others: a crash leaves one at least."""
+        """Note a checkpoint, then remove others: a crash leaves at least one."""
 
-        def said(text: str) -> str:
+        def line(text: str) -> str:
             return f'{_log(log)} {_CHECKPOINT} "{text.translate(_TEXT)}" .\n'
 
-        added = change([], [said(new)])
-        removed = change([said(each) for each in old if each != new], [])
+        added = change([], [line(new)])
+        removed = change([line(each) for each in old if each != new], [])
         self._store.update(b" ;\n".join(x for x in (added, removed) if x))
 
 
@@ -346,7 +346,7 @@ def parse_checkpoint(log: str, text: str) -> Checkpoint:
     """Return the checkpoint of a text.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a checkpoint.
     """
     generation, offsets = json.loads(text)
     return Checkpoint(

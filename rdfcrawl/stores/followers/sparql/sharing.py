@@ -1,14 +1,14 @@
 """Documents that write several graphs, and graphs that several documents write.
 
-A graph that several documents write is *shared*. What each document says in it stands
-in a graph of its own as well, its *part*: the shared graph is the union of its parts.
-When a document changes, what its former part says and no other part does leaves the
-shared graph, and what its new part says comes in; blank nodes are copied within the
-store, so that they are the same in both. Parts stand in the store, so several machines
+A graph that several documents write is *shared*. The statements of each document in it
+are also in a separate graph, its *part*: the shared graph is the union of its parts.
+When a document changes, the statements of its former part that no other part has leave
+the shared graph, and those of its new part are added; blank nodes are copied within the
+store, so that they are the same in both. Parts are in the store, so several machines
 may share a graph.
 
-A graph becomes shared when a second document comes to write it: all that it holds then
-is the part of the first.
+A graph becomes shared when a second document writes it: its content at that time is
+the part of the first.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.documents import LogDocument
 
-_LINES_AT_ONCE: Final = 1000
+_BATCH_LINES: Final = 1000
 
 
 class SharingWriter:
-    """Writes documents whose graphs are not theirs alone, one after another.
+    """Writes documents with several or shared graphs, one after another.
 
     Args:
-        store: that takes them.
+        store: to write to.
         writer: of its graphs.
         records: of its documents.
     """
@@ -63,16 +63,16 @@ class SharingWriter:
     def replace(
         self, document: LogDocument, log: LogIdentity, foreign: set[str]
     ) -> None:
-        """Write a document; the call may be made again after a failure.
+        """Write a document; can be repeated after a failure.
 
         Args:
-            document: that is written.
-            log: that it stands in.
-            foreign: graphs that it writes beside its own.
+            document: to write.
+            log: that contains it.
+            foreign: graphs that it writes other than its own.
 
         Raises:
-            RefusedRequest: the store does not take the document.
-            StoreFault: it takes nothing now.
+            RefusedRequest: the store refuses the document.
+            StoreFault: the store accepts nothing now.
         """
         name = document.graph
         record = self._records.of([name]).get(name, DocumentRecord())
@@ -80,7 +80,7 @@ class SharingWriter:
         former = self._records.graphs_of(name, n_known) if record.versions else set()
         graphs = {name} | former | foreign
         shared = self._records.shared(graphs)
-        # Of a graph that is not shared yet, there is one at most.
+        # A graph that is not shared yet has at most one.
         writers = self._records.writers(graphs - shared)
         owners = self._records.of(graphs - shared)
         version = StoredVersion.of(document, log, len(foreign))
@@ -94,7 +94,7 @@ class SharingWriter:
         for graph in shared:
             self._exchange(graph, name)
         written = {name} | former | foreign
-        gone = written - shared - self._said(document, foreign)
+        gone = written - shared - self._current_graphs(document, foreign)
         for graph in sorted(gone):
             self._store.update(drop(graph))
         self._settle(name, version, former - foreign)
@@ -106,26 +106,26 @@ class SharingWriter:
         version: StoredVersion,
         added: Iterable[str],
     ) -> None:
-        """Note a version and its graphs before anything is touched."""
+        """Note a version and its graphs before any graph is changed."""
         lines = [writes(name, graph) for graph in sorted(added)]
-        for first in range(0, len(lines), _LINES_AT_ONCE):
-            self._store.update(change([], lines[first : first + _LINES_AT_ONCE]))
-        old = [each.said_of(name) for each in record.versions]
-        self._store.update(change(old, [version.begun.said_of(name)]))
+        for first in range(0, len(lines), _BATCH_LINES):
+            self._store.update(change([], lines[first : first + _BATCH_LINES]))
+        old = [each.lines_for(name) for each in record.versions]
+        self._store.update(change(old, [version.begun.lines_for(name)]))
 
     def _settle(self, name: str, version: StoredVersion, removed: set[str]) -> None:
         lines = [writes(name, graph) for graph in sorted(removed)]
-        for first in range(0, len(lines), _LINES_AT_ONCE):
-            self._store.update(change(lines[first : first + _LINES_AT_ONCE], []))
-        begun, whole = version.begun.said_of(name), version.said_of(name)
-        self._store.update(change([begun], [whole]))
+        for first in range(0, len(lines), _BATCH_LINES):
+            self._store.update(change(lines[first : first + _BATCH_LINES], []))
+        begun, final = version.begun.lines_for(name), version.lines_for(name)
+        self._store.update(change([begun], [final]))
 
     def _make_first_part(self, graph: str, before: set[str]) -> None:
-        """Make all statements of a graph the part of their document."""
+        """Make all statements of a graph the part of its document."""
         records = self._records.of(before)
         owners = [x for x in before if records.get(x, DocumentRecord()).is_whole]
         owners = owners or sorted(before)
-        if len(owners) != 1:  # none has written it to its end: all come again
+        if len(owners) != 1:  # no write has finished: all are repeated
             self._store.update(drop(graph))
             return
         part = _part(owners[0], graph)
@@ -135,7 +135,7 @@ class SharingWriter:
     def _drafts(
         self, document: LogDocument, shared: set[str]
     ) -> Iterator[GraphContent]:
-        """Yield what a document says by graph; of shared graphs, as drafts."""
+        """Yield the statements of a document by graph; for shared graphs, as drafts."""
         for content in iter_contents(document):
             graph = content.graph
             if graph in shared:
@@ -144,17 +144,17 @@ class SharingWriter:
             else:
                 yield content
 
-    def _said(self, document: LogDocument, foreign: set[str]) -> set[str]:
+    def _current_graphs(self, document: LogDocument, foreign: set[str]) -> set[str]:
         tail = b" <%s> .\n" % document.graph.encode()
         has_own = any(tail in piece for piece in document.pieces())
         return foreign | ({document.graph} if has_own else set())
 
     def _exchange(self, graph: str, document: str) -> None:
-        """Replace what a document says in a shared graph by its draft.
+        """Replace the part of a document in a shared graph with its draft.
 
-        At each moment, a statement that is in the graph is in one of its parts. So what
-        a crash leaves is removed when this is done again, from a new draft: the update
-        itself is not to be sent twice, as the draft is gone at its end.
+        At each moment, a statement of the graph is in one of its parts. So repeating
+        the exchange from a new draft removes all remains of a crash. The update must
+        not be sent twice, since it drops the draft.
         """
         part, draft = _part(document, graph), _draft(document, graph)
         triple = "?s ?p ?o"

@@ -1,4 +1,4 @@
-"""The graphs of one document of any length, each as a whole, in bounded memory."""
+"""Group the statements of a document of any length by graph, in bounded memory."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ _MAX_FILES: Final = 256
 
 
 def iter_contents(document: LogDocument) -> Iterator[GraphContent]:
-    """Yield what a document says in each graph.
+    """Yield the statements of a document in each graph.
 
-    A long document is parted into files by its graphs first, which are in no folder:
-    nothing is left of them if the process is killed. A content is to be used before the
-    next is asked for.
+    A long document is first split into unnamed temporary files by graph, which
+    disappear if the process is killed. Use each content before requesting the next.
 
     Raises:
-        OSError: there is no room for the files.
+        OSError: the disk is full.
     """
     if document.n_bytes <= _HELD_BYTES:
         yield from _held(document.pieces())
@@ -50,7 +49,7 @@ def _held(pieces: Iterator[bytes]) -> Iterator[GraphContent]:
 
 
 def _spread(document: LogDocument, files: Sequence[IO[bytes]]) -> None:
-    """Write all quads of one graph into one file."""
+    """Write all quads of a graph into the same file."""
     numbers: dict[str, int] = {}
     for piece in document.pieces():
         for line in piece.splitlines(keepends=True):
@@ -74,7 +73,7 @@ def _contents_of(file: IO[bytes]) -> Iterator[GraphContent]:
         for line in piece.splitlines(keepends=True):
             graph = graph_of(line)
             names[graph] = names.get(graph, 0) + len(line)
-    for graph, n_bytes in names.items():  # mostly one of them, and the others short
+    for graph, n_bytes in names.items():  # usually one long graph and short ones
         yield GraphContent(graph, n_bytes, lambda graph=graph: _only(file, graph))  # type: ignore[misc]
 
 
@@ -87,7 +86,7 @@ def _only(file: IO[bytes], graph: str) -> Iterator[bytes]:
 
 
 def _pieces_of(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield lines from the beginning; one iterator at a time."""
+    """Yield lines from the beginning; use one iterator at a time."""
     file.seek(0)
     while lines := file.readlines(256 * 1024):
         yield b"".join(lines)

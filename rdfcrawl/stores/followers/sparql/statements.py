@@ -1,4 +1,4 @@
-"""Statements of the log in the forms that SPARQL stores take."""
+"""Convert statements of the log to the forms that SPARQL stores accept."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _IRI: Final = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*').ful
 
 @dataclass(frozen=True, slots=True)
 class GraphContent:
-    """What a graph is going to hold.
+    """The new content of a graph.
 
     Attributes:
         graph: its name.
-        n_bytes: about how much.
-        pieces: makes an iterator of triples, N-Triples in whole lines.
+        n_bytes: approximate length.
+        pieces: returns an iterator of N-Triples in complete lines.
     """
 
     graph: str
@@ -32,12 +32,12 @@ class GraphContent:
 
     @classmethod
     def of_lines(cls, graph: str, lines: bytes) -> GraphContent:
-        """Return the content of a graph that is held in memory."""
+        """Return the content of a graph from memory."""
         return cls(graph, len(lines), lambda: iter((lines,) if lines else ()))
 
 
 def is_iri(text: str) -> bool:
-    """Return whether a name can stand in a query and ends where it should.
+    """Return whether a name is safe within the angle brackets of a query.
 
     >>> is_iri("http://e/a"), is_iri("http://e/> } ; DROP ALL"), is_iri("a")
     (True, False, False)
@@ -46,12 +46,12 @@ def is_iri(text: str) -> bool:
 
 
 def triples_of(quads: bytes, graph: str) -> bytes:
-    r"""Return quads that are all of one graph as triples.
+    r"""Return quads of one graph as triples.
 
     >>> triples_of(b"<a:s> <a:p> <a:g> <a:g> .\n", "a:g")
     b'<a:s> <a:p> <a:g> .\n'
     """
-    # A literal has no line feed in it, so each tail ends a line.
+    # A literal contains no line feed, so each tail ends a line.
     return quads.replace(b" <%s> .\n" % graph.encode(), b" .\n")
 
 
@@ -67,7 +67,7 @@ def by_graph(quads: Iterable[bytes]) -> dict[str, list[bytes]]:
 
 
 def own_content(document: LogDocument) -> GraphContent:
-    """Return the content of a document that writes its own graph alone."""
+    """Return the content of a document that writes only its own graph."""
     graph = document.graph
 
     def pieces() -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.stores.followers.sparql.client import StoreClient, StoreRequest
 from rdfcrawl.stores.followers.sparql.failures import (
-    BrokenAnswer,
+    BrokenResponse,
     RefusedRequest,
     shown_text,
 )
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # Not found, method not allowed, unsupported media type, not implemented.
-_NO_SUCH_WAY: Final = frozenset({404, 405, 415, 501})
+_UNSUPPORTED: Final = frozenset({404, 405, 415, 501})
 _JSON: Final = "application/sparql-results+json"
-_MAX_HELD_BYTES: Final = 4 * 1024 * 1024  # of an answer that is read row by row
+_MAX_HELD_BYTES: Final = 4 * 1024 * 1024  # of a response that is read row by row
 _VALUE: Final = re.compile(rb'"value"\s*:\s*("(?:[^"\\]|\\.)*")')
 _PATTERN: Final = re.compile(rb"WHERE(?! \{\})")  # of an update; or a literal like one
 _TRIPLES: Final = "application/n-triples, text/turtle;q=0.1"
-# RDF4J reads what has no charset as Latin-1.
+# RDF4J reads requests without a charset as Latin-1.
 _FORM: Final = "application/x-www-form-urlencoded; charset=utf-8"
 _UPDATE: Final = "application/sparql-update; charset=utf-8"
 
@@ -43,8 +43,8 @@ class SparqlStore:
         options: of the store.
 
     Attributes:
-        before_write: is called before each write, but for those of the lease.
-        fence: begins each of these updates, which fail without the lease.
+        before_write: called before each write, except those of the lease.
+        fence: prefix of these updates, which makes them fail without the lease.
     """
 
     def __init__(self, options: SparqlStoreOptions) -> None:
@@ -65,21 +65,21 @@ class SparqlStore:
         """Return the rows of a query: values of its variables, without their kinds.
 
         Raises:
-            UnusableStore: the login is refused, or the store is somewhere else.
-            RefusedRequest: the store does not take the query.
-            StoreFault: it does not answer, or something else than a result.
+            UnusableStore: the login is refused, or the store redirects.
+            RefusedRequest: the store refuses the query.
+            StoreFault: the store does not respond, or not with a result.
         """
-        answer = self._client.ask(self._query(query))
+        body = self._client.fetch(self._query(query))
         try:
-            rows: list[dict[str, Any]] = json.loads(answer)["results"]["bindings"]
+            rows: list[dict[str, Any]] = json.loads(body)["results"]["bindings"]
             return [{k: str(v["value"]) for k, v in row.items()} for row in rows]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._no_result(answer) from error
+            raise self._no_result(body) from error
 
     def values(self, query: str) -> Iterator[str]:
-        """Yield the values of the only variable of a query, however many they are.
+        """Yield all values of the only variable of a query, without a limit.
 
-        No other request can be sent from the same thread before the last one.
+        The thread must not send other requests before the last value.
 
         Raises:
             RdfcrawlError: as `select`.
@@ -98,10 +98,10 @@ class SparqlStore:
         if not has_begun:
             raise self._no_result(held)
 
-    def _no_result(self, answer: bytes) -> StoreFault:
+    def _no_result(self, body: bytes) -> StoreFault:
         return StoreFault(
-            f"{self.options.name}: answers a query by {shown_text(answer)!r}, not by a"
-            " result in JSON"
+            f"{self.options.name}: the response to a query is not a result in JSON:"
+            f" {shown_text(body)!r}"
         )
 
     def _query(self, query: str, accept: str = _JSON) -> StoreRequest:
@@ -120,9 +120,9 @@ class SparqlStore:
         """Send an update.
 
         Raises:
-            UnusableStore: the login is refused, or the store is somewhere else.
-            RefusedRequest: the store does not take the update.
-            StoreFault: it takes nothing now, or the lease is lost.
+            UnusableStore: the login is refused, or the store redirects.
+            RefusedRequest: the store refuses the update.
+            StoreFault: the store accepts nothing now, or the lease is lost.
         """
         if not is_of_lease:
             self.before_write()
@@ -132,7 +132,7 @@ class SparqlStore:
         media_type = _UPDATE
         if self.options.profile.takes_forms:
             text, media_type = urlencode({"update": text}).encode(), _FORM
-        self._client.ask(
+        self._client.fetch(
             StoreRequest(
                 method="POST",
                 url=self.options.urls.update,
@@ -143,31 +143,31 @@ class SparqlStore:
         )
 
     def put(self, graph: str, body: RequestBody) -> bool:
-        """Replace a graph; return False if the store cannot replace any.
+        """Replace a graph; return False if the store does not support PUT.
 
         Raises:
-            UnusableStore: the login is refused, or the store is somewhere else.
-            RefusedRequest: the store does not take these statements.
-            StoreFault: it takes nothing now.
+            UnusableStore: the login is refused, or the store redirects.
+            RefusedRequest: the store refuses these statements.
+            StoreFault: the store accepts nothing now.
         """
         if not self.has_put:
             return False
         try:
             self._send("PUT", graph, body, is_repeatable=True)
-        except BrokenAnswer as error:  # Fuseki 5 does so if a body is wrong
+        except BrokenResponse as error:  # Fuseki 5 does so for invalid bodies
             self.select("SELECT * WHERE {} LIMIT 1")
-            raise RefusedRequest(0, f"{error}, when it got {graph}") from error
+            raise RefusedRequest(0, f"{error}, during PUT of {graph}") from error
         except RefusedRequest:
-            if self._takes("PUT"):
+            if self._supports("PUT"):
                 raise
             self.has_put = False
             return False
         return True
 
-    def _takes(self, method: str) -> bool:
-        """Return whether a store has a method of the Graph Store Protocol.
+    def _supports(self, method: str) -> bool:
+        """Return whether a store supports a method of the Graph Store Protocol.
 
-        What it refuses may be a document, or the method: some say 400 to both.
+        A refusal may concern the document or the method: some send 400 for both.
         """
         name = "urn:rdfcrawl:new:probe"
         triple = f"<{name}> <{name}> <{name}> .\n".encode()
@@ -175,36 +175,38 @@ class SparqlStore:
             self._send(method, name, triple, is_repeatable=True)
             self.update(b"DROP SILENT GRAPH <%s>" % name.encode())
         except RefusedRequest as refusal:
-            logger.warning("without %s of graphs: %s", method, refusal)
+            logger.warning(
+                "the store does not support %s of graphs: %s", method, refusal
+            )
             return False
         return True
 
     def post(self, graph: str, body: RequestBody) -> bool:
-        """Add to a graph; return False if the store cannot add to any.
+        """Add to a graph; return False if the store does not support POST.
 
         Raises:
-            UnusableStore: the login is refused, or the store is somewhere else.
-            RefusedRequest: the store does not take these statements.
-            StoreFault: it takes nothing now.
+            UnusableStore: the login is refused, or the store redirects.
+            RefusedRequest: the store refuses these statements.
+            StoreFault: the store accepts nothing now.
         """
         if not self.has_post:
             return False
         try:
             self._send("POST", graph, body, is_repeatable=False)
         except RefusedRequest:
-            if self._takes("POST"):
+            if self._supports("POST"):
                 raise
             self.has_post = False
             return False
         return True
 
     def load(self, quads: bytes) -> bool:
-        """Add N-Quads of many graphs, not in a transaction; False if it is no way.
+        """Load N-Quads without a transaction; return False if that is unsupported.
 
         Raises:
-            UnusableStore: the login is refused, or the store is somewhere else.
-            RefusedRequest: the store does not take these statements.
-            StoreFault: it takes nothing now.
+            UnusableStore: the login is refused, or the store redirects.
+            RefusedRequest: the store refuses these statements.
+            StoreFault: the store accepts nothing now.
         """
         if not self.has_load:
             return False
@@ -218,11 +220,11 @@ class SparqlStore:
             is_repeatable=False,
         )
         try:
-            self._client.ask(request)
+            self._client.fetch(request)
         except RefusedRequest as refusal:
-            if refusal.status not in _NO_SUCH_WAY:
+            if refusal.status not in _UNSUPPORTED:
                 raise
-            logger.warning("without loads of N-Quads: %s", refusal)
+            logger.warning("the store does not support loads of N-Quads: %s", refusal)
             self.has_load = False
             return False
         return True
@@ -239,7 +241,7 @@ class SparqlStore:
         profile = self.options.profile
         is_long = callable(body) or len(body) > self.options.batch_bytes
         more = profile.bulk_parameter if is_long else ""
-        self._client.ask(
+        self._client.fetch(
             StoreRequest(
                 method=method,
                 url=self.options.urls.of_graph(graph, profile.graph_parameter, more),
@@ -253,8 +255,8 @@ class SparqlStore:
         """Yield the triples of a graph in chunks of any length.
 
         Raises:
-            UnusableStore: the login is refused, or the store is somewhere else.
-            StoreFault: the store does not answer.
+            UnusableStore: the login is refused, or the store redirects.
+            StoreFault: the store does not respond.
         """
         query = f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
         return self._client.stream(self._query(query, _TRIPLES))

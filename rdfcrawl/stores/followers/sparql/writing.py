@@ -1,4 +1,4 @@
-"""Replace graphs of a store, of any length, by what the store has for it."""
+"""Replace graphs of any length, by the methods that the store supports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JOINT: Final = b" ;\n"
 
 
 def name_of(kind: str, *names: str) -> str:
-    """Return the name of a graph of our own, made of other names."""
+    """Return the name of a graph of rdfcrawl, derived from other names."""
     digests = (blake2b(each.encode(), digest_size=16).hexdigest() for each in names)
     return f"{PREFIX}{kind}:{':'.join(digests)}"
 
@@ -32,7 +32,7 @@ def drop(graph: str) -> bytes:
 
 
 def copy(source: str, target: str) -> bytes:
-    """Return the update that adds a graph to another one; blank nodes stay the same."""
+    """Return the update that adds one graph to another; blank nodes stay the same."""
     return (
         f"INSERT {{ GRAPH <{target}> {{ ?s ?p ?o }} }}"
         f" WHERE {{ GRAPH <{source}> {{ ?s ?p ?o }} }}"
@@ -40,23 +40,23 @@ def copy(source: str, target: str) -> bytes:
 
 
 def insert(contents: Iterable[tuple[str, bytes]], profile: StoreProfile) -> bytes:
-    """Return the update that adds triples to graphs; one blank node is one in all.
+    """Return the update that adds triples to graphs, which may share blank nodes.
 
-    Stores that take blank nodes in templates alone may tell those of several graphs
-    apart.
+    Stores that accept blank nodes only in templates may treat those of several graphs
+    as different.
     """
     given = [(graph, lines) for graph, lines in contents if lines]
     if profile.has_blank_data:
         return _insert_data(given)
-    some = [_parted(graph, lines) for graph, lines in given]
+    some = [_split(graph, lines) for graph, lines in given]
     constant = [each for each, _ in some if each[1]]
     blank = [each for _, each in some if each[1]]
     inserts = [_insert_data(constant), *_inserts_of_templates(blank, constant)]
     return JOINT.join(each for each in inserts if each)
 
 
-def _parted(graph: str, lines: bytes) -> tuple[tuple[str, bytes], tuple[str, bytes]]:
-    """Return triples without blank nodes, and those which may have some."""
+def _split(graph: str, lines: bytes) -> tuple[tuple[str, bytes], tuple[str, bytes]]:
+    """Return triples without blank nodes, and those that may contain some."""
     if b"_:" not in lines:
         return (graph, lines), (graph, b"")
     each = lines.splitlines(keepends=True)
@@ -74,22 +74,22 @@ def _inserts_of_templates(
 ) -> list[bytes]:
     """Return the updates that add triples with blank nodes.
 
-    Virtuoso 7 inserts and answers SR002 if there are several graphs and a blank node in
-    each triple: one joins them that is there already, or each graph is by itself.
+    Virtuoso 7 inserts and reports SR002 if there are several graphs and a blank node in
+    each triple. So a stored triple is added, or each graph is inserted separately.
     """
     blocks = [data_block(graph, [lines]) for graph, lines in blank]
     if blank and constant:
         graph, lines = constant[0]
-        there = data_block(graph, lines.splitlines(keepends=True)[:1])
-        blocks = [b"".join([*blocks, there])]
+        stored = data_block(graph, lines.splitlines(keepends=True)[:1])
+        blocks = [b"".join([*blocks, stored])]
     return [b"INSERT {\n%s} WHERE {}" % block for block in blocks]
 
 
 class GraphWriter:
-    """Replaces graphs; each call may be made again after a failure.
+    """Replaces graphs; each call can be repeated after a failure.
 
     Args:
-        store: that has them.
+        store: that contains them.
     """
 
     def __init__(self, store: SparqlStore) -> None:
@@ -97,7 +97,7 @@ class GraphWriter:
         self._options = store.options
 
     def is_small(self, content: GraphContent) -> bool:
-        """Return whether one update takes a content."""
+        """Return whether a content fits into one update."""
         if content.n_bytes > self._options.batch_bytes:
             return False
         n_lines = sum(piece.count(b"\n") for piece in content.pieces())
@@ -107,9 +107,9 @@ class GraphWriter:
         """Replace a graph.
 
         Raises:
-            RefusedRequest: the store does not take the content.
-            UncutGraph: it would have to be cut, and cannot be.
-            StoreFault: the store takes nothing now.
+            RefusedRequest: the store refuses the content.
+            UncutGraph: the content is too long, and cannot be cut.
+            StoreFault: the store accepts nothing now.
         """
         if self._options.method == "update" and self.is_small(content):
             lines = b"".join(content.pieces())
@@ -127,9 +127,9 @@ class GraphWriter:
             self._replace_in_parts(content)
 
     def replace_all(self, contents: Iterable[GraphContent]) -> None:
-        """Replace graphs, small ones together."""
+        """Replace graphs; small ones by joint updates."""
         options = self._options
-        waiting: list[tuple[str, bytes]] = []
+        pending: list[tuple[str, bytes]] = []
         n_bytes = n_lines = 0
         for content in contents:
             if options.method != "update" or not self.is_small(content):
@@ -138,10 +138,10 @@ class GraphWriter:
             lines = b"".join(content.pieces())
             n_bytes, n_lines = n_bytes + len(lines), n_lines + lines.count(b"\n")
             if n_bytes > options.batch_bytes or n_lines > options.batch_lines:
-                self._replace_small(waiting)
-                waiting, n_bytes, n_lines = [], len(lines), lines.count(b"\n")
-            waiting.append((content.graph, lines))
-        self._replace_small(waiting)
+                self._replace_small(pending)
+                pending, n_bytes, n_lines = [], len(lines), lines.count(b"\n")
+            pending.append((content.graph, lines))
+        self._replace_small(pending)
 
     def _replace_small(self, contents: list[tuple[str, bytes]]) -> None:
         profile = self._options.profile
@@ -152,23 +152,23 @@ class GraphWriter:
             self._store.update(JOINT.join(some), is_repeatable=is_repeatable)
 
     def _replace_in_parts(self, content: GraphContent) -> None:
-        """Write a graph elsewhere, then copy the draft into its place by one update."""
+        """Write a graph to a draft, then replace the graph by one update."""
         options = self._options
         graph = content.graph
         place = draft_of(graph) if options.profile.can_move else graph
         self._update(drop(place))
         self._add_to(place, content)
-        if place != graph:  # a second time, the draft would be gone
+        if place != graph:  # not repeatable: it drops the draft
             moved = drop(graph), copy(place, graph), drop(place)
             self._update(*moved, is_repeatable=False)
 
     def add(self, content: GraphContent) -> None:
-        """Add to a graph; blank nodes are other ones each time.
+        """Add to a graph; blank nodes are new ones each time.
 
         Raises:
-            RefusedRequest: the store does not take the content.
-            UncutGraph: it would have to be cut, and cannot be.
-            StoreFault: the store takes nothing now.
+            RefusedRequest: the store refuses the content.
+            UncutGraph: the content is too long, and cannot be cut.
+            StoreFault: the store accepts nothing now.
         """
         self._add_to(content.graph, content)
 
@@ -180,7 +180,7 @@ class GraphWriter:
         for part in iter_parts(content.pieces, max_bytes=long, max_lines=many):
             if self._store.post(place, part):
                 continue
-            # The first part that goes by an update may be a long one.
+            # Without POST, even the first part may be too long for an update.
             held = GraphContent.of_lines(place, part)
             for piece in iter_parts(
                 held.pieces,
@@ -192,5 +192,5 @@ class GraphWriter:
 
 
 def draft_of(graph: str) -> str:
-    """Return the graph in which a long one is written first."""
+    """Return the name of the draft of a graph."""
     return name_of("new", graph)

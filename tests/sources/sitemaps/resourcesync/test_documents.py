@@ -57,7 +57,7 @@ LIST = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def read(text: str | bytes, **keywords: object) -> tuple[list[ResourceEntry], FaultLog]:
-    """Return the entries of a document and what was wrong with it."""
+    """Return the entries of a document and its faults."""
     log = FaultLog()
     body = text.encode() if isinstance(text, str) else text
     return list(DocumentEntries(body, url=URL, log=log, **keywords)), log  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ def test_what_is_wrong_is_named(old: str, new: str, reason: Reason) -> None:
 
 @pytest.mark.parametrize("cut", range(40, len(LIST), 37))
 def test_what_is_cut_off_is_not_made_up(cut: int) -> None:
-    """If a document ends early, then whole entries are read, and it is said."""
+    """If a document ends early, then complete entries are read, with a fault."""
     whole, _ = read(LIST)
     log = FaultLog()
     reading = DocumentEntries(LIST[:cut].encode(), url=URL, log=log)
@@ -135,7 +135,7 @@ def test_what_is_cut_off_is_not_made_up(cut: int) -> None:
 
 
 def test_a_cut_document_gives_no_part() -> None:
-    """If a list is cut off, then its run is not told to be complete."""
+    """If a list is truncated, then its run is not complete."""
     steps = list(follow(LIST.encode(), SyncTask(), url=URL, log=FaultLog()))
     cut = list(follow(LIST[:-10].encode(), SyncTask(), url=URL, log=FaultLog()))
     assert cut == steps[:-1]
@@ -186,7 +186,7 @@ def test_entities_do_not_grow() -> None:
 
 
 def test_limits_keep_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a limit is passed, then what came before it is there, and it is named."""
+    """If a limit is exceeded, then the values before it are kept, with a fault."""
     monkeypatch.setattr(documents, "MAX_ENTRIES", 1)
     entries, log = read(LIST)
     monkeypatch.undo()

@@ -195,7 +195,7 @@ def test_mirrors_come_first_and_the_resource_last() -> None:
 
 
 def test_a_mirror_elsewhere_needs_a_digest() -> None:
-    """If no digest says what a mirror of another site has to give, it is not asked."""
+    """If a mirror on another site has no digest, then it is not used."""
     log = FaultLog()
     link = element("rs:ln", {"rel": "duplicate", "href": "http://m.other.example/a"})
     md = {"capability": "resourcelist"}
@@ -254,7 +254,7 @@ def test_a_patch_is_applied_or_the_resource_fetched(
 
 
 def test_what_is_no_rdf_is_only_recorded() -> None:
-    """If only RDF is wanted, then an image is recorded, what may be RDF fetched."""
+    """If only RDF is wanted, then an image is recorded, and possible RDF is fetched."""
     types = ["image/tiff", "text/turtle", "", "application/xml", "text/html"]
     entries = [(f"{SITE}/{i}", {"type": kind}, "") for i, kind in enumerate(types)]
     policy = replace(DEFAULT_POLICY, only_rdf=True)
@@ -265,7 +265,7 @@ def test_what_is_no_rdf_is_only_recorded() -> None:
 
 
 def test_an_audit_lists_what_it_came_by() -> None:
-    """If a list is read for an audit, then what is as known is not fetched."""
+    """If a list is read for an audit, then unchanged resources are not fetched."""
     entries = [(f"{SITE}/{i}", facts_of(bytes(i)), "") for i in range(3)]
     known = {
         f"{SITE}/1": KnownResource(hashes=entries[1][1]["hash"], length=1),
@@ -280,7 +280,7 @@ def test_an_audit_lists_what_it_came_by() -> None:
 
 
 def test_a_list_that_is_replaced_while_it_is_read_is_begun_again() -> None:
-    """If the next page is of another list, then it is read from its begin."""
+    """If the next page is of another list, then it is read from its start."""
     md = {"capability": "resourcelist", "at": time_of(5)}
     entries: list[tuple[str, dict[str, str], str]] = [
         (f"{SITE}/{i}", {}, "") for i in range(4)
@@ -319,7 +319,7 @@ def test_a_list_that_is_replaced_while_it_is_read_is_begun_again() -> None:
 def test_a_later_word_stands(
     version: dict[str, object], known: dict[str, object] | None, action: VersionAction
 ) -> None:
-    """If a version comes, then what is known says what it asks for."""
+    """If a version is stated, then its action depends on the known state."""
     stated = StatedResource(uri="http://e/", **version)  # type: ignore[arg-type]
     kept = KnownResource(**known) if known is not None else None  # type: ignore[arg-type]
     assert decide(stated, kept) is action
@@ -328,7 +328,7 @@ def test_a_later_word_stands(
 
 
 def test_only_the_last_version_is_there_to_be_fetched() -> None:
-    """If a later change was told meanwhile, then the earlier is not asked for."""
+    """If a later change was stated meanwhile, then the earlier one is not requested."""
     version = StatedResource(uri="http://e/", as_of_us=5)
     assert not is_settled(version, None)
     assert not is_settled(version, None, wanted_us=5)

@@ -109,7 +109,7 @@ def test_killed_anywhere_it_ends_the_same(policy: SyncPolicy) -> None:
 
 
 def test_any_prefix_of_the_changes_may_come_again() -> None:
-    """If what was done is done again from any place, then nothing changes."""
+    """If steps are repeated from any place, then nothing changes."""
     source = site(60)
     mirror = Mirror(source, policy=BY_DUMP)
     mirror.sync()
@@ -131,8 +131,8 @@ def test_any_prefix_of_the_changes_may_come_again() -> None:
         assert mirror.data == source.resources
 
 
-def test_lists_that_were_seen_are_not_asked_for_again() -> None:
-    """If nothing changed, then a run asks for the index and the open list alone."""
+def test_closed_lists_are_not_requested() -> None:
+    """If nothing changed, then a run requests the index and the open list alone."""
     source = site(300)
     mirror = Mirror(source, policy=BY_LIST)
     mirror.sync()
@@ -147,7 +147,7 @@ def test_lists_that_were_seen_are_not_asked_for_again() -> None:
 
 
 def test_what_the_mirror_has_is_not_fetched_again() -> None:
-    """If an audit finds all as it should be, then no resource is asked for."""
+    """If an audit finds all as it should be, then no resource is requested."""
     source = site(150)
     mirror = Mirror(source, policy=BY_LIST)
     mirror.sync()
@@ -192,7 +192,7 @@ def test_lost_changes_lead_to_an_audit() -> None:
 
 
 def test_changes_older_than_the_list_are_missed_once() -> None:
-    """If the list is older than the first change told, then one audit is enough."""
+    """If the list is older than the first stated change, then one audit is enough."""
     source = site(30)
     source.publish("resourcelist", n_per_list=60)
     mirror = Mirror(source, policy=BY_LIST)
@@ -223,7 +223,7 @@ def test_without_change_lists_all_is_compared(way: str) -> None:
 
 
 def test_a_dump_that_fails_gives_way_to_the_list() -> None:
-    """If an archive is not what was stated, then the list is read instead."""
+    """If an archive differs from its description, then the list is read instead."""
     source = site(100)
     for url in source.files:
         if url.endswith(".zip"):
@@ -253,7 +253,7 @@ def test_pages_of_a_long_list_are_records_of_their_own() -> None:
 
 
 def test_nothing_is_overwritten_by_other_bytes() -> None:
-    """If a resource is not what its list states, then the mirror keeps the old one."""
+    """If a resource differs from its list, then the mirror keeps the old one."""
     source = site(10)
     mirror = Mirror(source, policy=BY_LIST)
     mirror.sync()
@@ -286,7 +286,7 @@ def test_a_deletion_stays_when_an_older_word_comes_late() -> None:
 
 
 def test_others_are_not_spoken_for() -> None:
-    """If a list tells that a resource of another site is gone, it is not believed."""
+    """If a list deletes a resource of another site, then the deletion is ignored."""
     source = site(5)
     mirror = Mirror(source, policy=BY_LIST)
     mirror.sync()
