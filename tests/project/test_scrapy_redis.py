@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import pickle
 import re
 import tempfile
 from collections import Counter
@@ -251,3 +252,37 @@ def test_documents_reach_the_pipeline_of_scrapy_redis(
     assert {each["url"] for each in found} == set(scores)
     assert {each["quads"] for each in found} == {1}
     assert done.graphs == set(scores)
+
+
+class _Code:
+    """Runs code when it is unpickled without care."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return print, ("run",)
+
+
+def test_queue_of_scrapy_redis_moves_to_the_frontier(
+    project: Project, client: redis.Redis, site: RawServer
+) -> None:
+    """If a queue of scrapy-redis is imported, then a spider of ours crawls it."""
+    done = project.run("crawl", "kept")
+    assert done.code == 0, done.stderr
+    n_queued = client.zcard("kept:requests")
+    assert n_queued
+    begun = project.run("crawl", "ours")
+    assert begun.code == 0, begun.stderr
+    words = ("frontier", "import", "kept:requests", "-sCRAWL_ID=ours")
+    moved = project.run(*words)
+    assert moved.code == 0, moved.stderr
+    assert f"requests: {n_queued} queued, 0 seen before" in moved.stderr
+    assert f"0 queued, {n_queued} seen before" in project.run(*words).stderr
+    after = project.run("crawl", "ours", "-O", "moved.jl")
+    assert after.code == 0, after.stderr
+    found = {each["url"] for each in project.feed("moved.jl")}
+    assert {site.url(path) for path in ("/a", "/b", "/c")} <= found
+    client.zadd(
+        "kept:requests", {pickle.dumps({"url": "http://e/", "meta": _Code()}): 1}
+    )
+    refused = project.run(*words)
+    assert (refused.code, "run" in refused.stderr.split()) == (1, False)
+    assert "1 refused: it names builtins.print" in refused.stderr
