@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from scrapy import Request, Spider, signals
-from scrapy.core.scheduler import BaseScheduler
+from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
@@ -36,7 +36,6 @@ from rdfcrawl.frontier.queue.follower_lag import FollowerLag
 from rdfcrawl.frontier.queue.worker_drains import DRAINED
 from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.shared_requests import request_scheduler
 from rdfcrawl.frontier.visiting import SpiderServices, VisitingSpider, makes_visits
 from rdfcrawl.frontier.worker.slow_visits import VisitPlaces
 from rdfcrawl.frontier.worker.worker_state import (
@@ -75,6 +74,14 @@ _META: Final = {
 }
 
 
+def _scheduler_of_others(crawler: Crawler) -> BaseScheduler:
+    if isinstance(crawler.spider, VisitingSpider):
+        return Scheduler.from_crawler(crawler)
+    from rdfcrawl.frontier.shared_requests import request_scheduler  # noqa: PLC0415
+
+    return request_scheduler(crawler)
+
+
 class FrontierScheduler(BaseScheduler):
     """Hand out visits, and tell the worker when the engine is done with one."""
 
@@ -84,7 +91,7 @@ class FrontierScheduler(BaseScheduler):
         self._crawler = crawler
         self._engine = EngineView(crawler)
         self._stats = crawler.stats
-        self._others = request_scheduler(crawler)
+        self._others = _scheduler_of_others(crawler)
         self._out: dict[Request, Visit] = {}
         self._places = VisitPlaces(self._out, self._engine, self._put_off)
         self._follower_lag = FollowerLag()

@@ -12,7 +12,6 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.redis.address import describe
 from rdfcrawl.frontier.redis.client_settings import named_redis
 from rdfcrawl.frontier.redis.refusals import one_line
-from rdfcrawl.frontier.visiting import VisitingSpider
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -30,8 +29,6 @@ def request_scheduler(crawler: Crawler) -> BaseScheduler:
     Raises:
         ConfigError: Redis cannot be used, or a setting of scrapy-redis is wrong.
     """
-    if isinstance(crawler.spider, VisitingSpider):
-        return Scheduler.from_crawler(crawler)
     url = named_redis(crawler.settings)
     if url is None:
         return Scheduler.from_crawler(crawler)

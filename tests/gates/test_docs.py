@@ -68,7 +68,7 @@ def test_settings_page_is_written_from_the_declarations() -> None:
 
 def test_settings_are_declared() -> None:
     """If a setting is ours, then a table declares it, and Scrapy's have our default."""
-    redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS"}
+    redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS", "SCHEDULER_SERIALIZER"}
     known = {*vars(default_settings), *settings_page.declared(), *redis}
     assert settings_read_elsewhere() <= known
     ours = {name for name in vars(our_settings) if name.isupper()}

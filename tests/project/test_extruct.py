@@ -55,7 +55,7 @@ def read(page: str, **options: Any) -> ExtractedRdf:
 
 def samples() -> list[str]:
     """Return the pages in the README of extruct."""
-    readme = metadata.metadata("extruct").get_payload()
+    readme = metadata.distribution("extruct").read_text("METADATA")
     found = _samples(str(readme))
     return [re.sub(r"(?m)^ *\.\.\. ?", "", each) for each in found]
 

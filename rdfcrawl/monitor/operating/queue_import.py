@@ -108,7 +108,7 @@ async def _entries(crawl: OperatedCrawl, key: str) -> AsyncIterator[bytes]:
         start += _BATCH_SIZE
 
 
-def _loads_of(serializer: object) -> Callable[[bytes], Any]:
+def _loads_of(serializer: Any) -> Callable[[bytes], Any]:
     if not serializer:
         return lambda entry: _PlainUnpickler(io.BytesIO(entry)).load()
     module = import_module(serializer) if isinstance(serializer, str) else serializer
@@ -126,4 +126,9 @@ def _record(entry: bytes, found: Any) -> tuple[Record, Request]:
     record = record_of(request, _NO_SPIDER)
     task = cast("RequestTask", record.task)
     nonce = blake2b(entry, digest_size=8).hexdigest() if request.dont_filter else ""
-    return replace(record, task=replace(task, nonce=nonce, **names)), request
+    return replace(
+        record,
+        task=replace(
+            task, nonce=nonce, callback=names["callback"], errback=names["errback"]
+        ),
+    ), request

@@ -21,7 +21,7 @@ from rdfcrawl.pipelines.callbacks.inspection import (
     InspectionRequest,
     inspect,
 )
-from rdfcrawl.pipelines.callbacks.statements import ReadStatements
+from rdfcrawl.pipelines.callbacks.parsed_document import ReadStatements
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.links.policy import LinkPolicy

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.html.extractors import Extractor
+from rdfcrawl.rdf.html.extractors import MAX_EXTRUCT_BYTES, Extractor
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
-
-MAX_BYTES: Final = 256 * 1024
-REASONS: Final = frozenset({Reason.TOO_DEEP, Reason.TOO_LARGE, Reason.PARSE_CRASH})
-"""Faults of our extractors after which extruct may read a page."""
 
 _IRI: Final = ("http://", "https://")
 
@@ -79,11 +75,11 @@ def uniform_json(page: ParsedPage, environment: ReaderContext) -> str:
 
     Raises:
         NeedsSandbox: the process is not bounded.
-        SourceFault: `TOO_LARGE`: a page of more than `MAX_BYTES`.
+        SourceFault: `TOO_LARGE`: a page of more than `MAX_EXTRUCT_BYTES`.
     """
     environment.demand_bounds("extruct")
-    if len(page.data) > MAX_BYTES:
-        raise SourceFault(Reason.TOO_LARGE, f"more than {MAX_BYTES} bytes")
+    if len(page.data) > MAX_EXTRUCT_BYTES:
+        raise SourceFault(Reason.TOO_LARGE, f"more than {MAX_EXTRUCT_BYTES} bytes")
     from extruct import extract  # noqa: PLC0415
 
     found = extract(page.text, base_url=page.url, uniform=True, errors="ignore")

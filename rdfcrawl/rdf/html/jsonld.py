@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.core.namespaces import JSON_LD
-from rdfcrawl.rdf.html.extruct_reading import MAX_BYTES, load_with_extruct
+from rdfcrawl.rdf.html.extractors import MAX_EXTRUCT_BYTES
 from rdfcrawl.rdf.html.json_repair import load_json
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
@@ -114,9 +114,13 @@ def _load(text: str, environment: ReaderContext, log: FaultLog) -> Any:
     try:
         value, repairs = load_json(text)
     except SourceFault as error:
-        is_small = len(text) <= MAX_BYTES and error.fault.reason is Reason.SYNTAX
+        is_small = (
+            len(text) <= MAX_EXTRUCT_BYTES and error.fault.reason is Reason.SYNTAX
+        )
         if not (is_small and _has_constant(text)):
             raise
+        from rdfcrawl.rdf.html.extruct_reading import load_with_extruct  # noqa: PLC0415
+
         try:
             value = load_with_extruct(text, environment)
         except ValueError:

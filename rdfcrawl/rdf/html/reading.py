@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from rdfcrawl.core.errors import OWN, Fault, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.html.extractors import CustomExtractor, Extractor
-from rdfcrawl.rdf.html.extruct_reading import (
-    MAX_BYTES,
-    REASONS,
-    read_with_extruct,
-    uniform_json,
+from rdfcrawl.rdf.html.extractors import (
+    EXTRUCT_REASONS,
+    MAX_EXTRUCT_BYTES,
+    CustomExtractor,
+    Extractor,
 )
 from rdfcrawl.rdf.html.jsonld import extract_json_ld
 from rdfcrawl.rdf.html.meta import extract_dublin_core, extract_open_graph
@@ -115,6 +114,8 @@ class PageReading:
             if extractor in needed and extractor not in self.left:
                 yield from self._extract(extractor)
         if self._wants_uniform and not page.is_json:
+            from rdfcrawl.rdf.html.extruct_reading import uniform_json
+
             uniform = partial(uniform_json, page, self._environment)
             self.uniform = self._run("extruct", uniform) or ""
 
@@ -169,7 +170,7 @@ class PageReading:
         if self._output.is_full:
             return
         before = self._output.n_quads
-        if extractor in _READ_TWICE and len(self._page.data) <= MAX_BYTES:
+        if extractor in _READ_TWICE and len(self._page.data) <= MAX_EXTRUCT_BYTES:
             yield from self._read_twice(extractor)
         else:
             yield from self._read(extractor)
@@ -183,7 +184,7 @@ class PageReading:
         self._failure = None
         held = list(self._read(extractor))
         failure = self._failure
-        if failure is None or failure.reason not in REASONS:
+        if failure is None or failure.reason not in EXTRUCT_REASONS:
             yield from held
             return
         n_own = self._output.n_quads - mark.n_quads
@@ -201,6 +202,8 @@ class PageReading:
             yield from self._output.chunks(blocks or ())
 
     def _blocks_of_extruct(self, extractor: str) -> list[bytes]:
+        from rdfcrawl.rdf.html.extruct_reading import read_with_extruct
+
         environment, log = self._environment, FaultLog()
         try:
             return list(read_with_extruct(self._page, extractor, environment, log))
