@@ -105,7 +105,7 @@ def test_interrupt_leaves_nothing(
         time.sleep(0.005)
     process.send_signal(number)
     assert process.wait() == -signal.SIGINT
-    line = "scrapy: export: interrupted; the export was given up\n"
+    line = "scrapy: export: interrupted; the export was cancelled\n"
     assert told.read_text() == line
     assert [path.name for path in folder.iterdir()] == ["x.jsonld"]
     assert target.read_text() == "before"
@@ -122,7 +122,7 @@ def test_full_disk_is_one_line(crawl: Path, tmp_path: Path, words: list[str]) ->
         (line,) = done.stderr.splitlines()
         assert line.startswith("scrapy: export: ")
         assert str(disk.path) in line
-        assert line.endswith(": No space left on device; the export was given up")
+        assert line.endswith(": No space left on device; the export was cancelled")
         assert sorted(disk.path.iterdir()) == before
 
 
@@ -161,7 +161,7 @@ def test_torn_log_is_exported_and_a_newer_one_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "export: say where to"),
+        ([], "export: give a target"),
         (["--to", "x.nq", "--latest", "--all-versions"], "give one of --latest"),
         (["--to", "x.nq", "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
     ],
@@ -222,4 +222,4 @@ def test_description_of_a_part_is_refused(crawl: Path, tmp_path: Path) -> None:
         assert len(done.stderr.splitlines()) == 1
     done = run(crawl, "--describe", str(tmp_path / "no" / "x.ttl"))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the export was given up" in done.stderr
+    assert "the export was cancelled" in done.stderr

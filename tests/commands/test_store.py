@@ -65,7 +65,7 @@ def test_log_is_compacted_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "store: say what to do"),
+        ([], "store: choose an action"),
         (["load", "nowhere:x"], "STORES=nowhere:x: STORE_CLASSES has no 'nowhere'"),
         (["status"], "store status: a store has not followed the crawl"),
         (["verify", "oxigraph:"], "must be oxigraph:PATH"),

@@ -209,10 +209,10 @@ def test_forgotten_crawl_begins_anew(commands: Commands, loopback: Loopback) -> 
 
 
 WRONG = {
-    "no action": ([], "frontier: say what to do: status"),
+    "no action": ([], "frontier: choose an action: status"),
     "unknown": (["shrink"], "frontier shrink: no such action; choose one of status"),
-    "metrics of": (["exporter", "x"], "frontier exporter: say: frontier exporter"),
-    "no host": (["pause"], "frontier pause: say: frontier pause HOST"),
+    "metrics of": (["exporter", "x"], "frontier exporter: type: frontier exporter"),
+    "no host": (["pause"], "frontier pause: type: frontier pause HOST"),
     "sort": (["hosts", "--sort", "age"], "--sort 'age': must be one of queue, delay"),
     "phase": (["hosts", "--phase", "mad"], "--phase 'mad': must be one of paused"),
     "delay": (["set-delay", "a.b", "-1"], "SECS '-1': must be 0 to 86400, or default"),
