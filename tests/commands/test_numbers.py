@@ -1,4 +1,4 @@
-"""Options of commands that are numbers: any other word is told in one line."""
+"""Numeric options of commands: any other word is an error of one line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_number_out_of_range_is_told_with_its_bounds(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """If a number is too small or too large, then the line says what is allowed."""
+    """If a number is too small or too large, then the line names the limits."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     command = import_module("rdfcrawl.commands.query").Command()
     command.settings = Settings()

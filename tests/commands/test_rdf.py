@@ -55,7 +55,7 @@ def server(loopback: Loopback) -> RawServer:
 
 
 def test_page_is_told_in_full(rdf: RunRdf, server: RawServer) -> None:
-    """If a page is annotated, then the command tells how it was read, and its links."""
+    """If a page is annotated, then the command shows how it was read, and its links."""
     done = rdf(server.url("/moved"))
     assert done.returncode == 0, done.stderr
     assert "schema:Person" in done.stdout
@@ -148,7 +148,7 @@ def test_what_hdt_cannot_hold_is_told(rdf: RunRdf, tmp_path: Path) -> None:
 def test_graph_names_that_a_file_cannot_hold_are_told(
     rdf: RunRdf, tmp_path: Path, suffix: str
 ) -> None:
-    """If a format has no graphs, then triples are written and lost names are told."""
+    """If a format has no graphs, then triples are written and lost names are shown."""
     dump, target = tmp_path / "d.nq", tmp_path / f"d{suffix}"
     dump.write_text(
         '<http://a> <http://b> "x <http://g> ." <http://g> .\n'

@@ -98,7 +98,7 @@ def test_url_gives_what_the_crawl_stores(
     rules: Path,
     tmp_path: Path,
 ) -> None:
-    """If the command asks for a URL, then it writes what a crawl stores."""
+    """If the command requests a URL, then it writes the statements of a crawl."""
     target = tmp_path / "out.nq"
     done = rdf(server.url(path), "--rules", rules, "--to", target)
     assert done.returncode == 0, done.stderr
@@ -116,7 +116,7 @@ def test_file_with_a_base_gives_what_the_crawl_stores(
     rules: Path,
     tmp_path: Path,
 ) -> None:
-    """If a file has base and media type, then it gives what a crawl stores."""
+    """If a file has base and media type, then it gives the statements of a crawl."""
     body, media_type = DOCUMENTS[path]
     file, target = tmp_path / "file", tmp_path / "out.nq"
     file.write_bytes(body)
@@ -144,7 +144,7 @@ def test_reservations_of_a_publisher_are_told(rdf: RunRdf, loopback: Loopback) -
 def test_refused_rules_are_told_when_a_file_is_written(
     rdf: RunRdf, tmp_path: Path
 ) -> None:
-    """If a rule is refused, then the command says so, whatever it writes to."""
+    """If a rule is refused, then the command says so, for any output."""
     rules, page = tmp_path / "squirrel.yaml", tmp_path / "page.html"
     rules.write_text(
         "file_descriptor:\n  check: {domain: a.example}\n"

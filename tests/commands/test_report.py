@@ -27,7 +27,7 @@ SITE, OTHER = "http://a.example", "http://b.example"
 
 
 def events() -> list[UrlEvent]:
-    """Return what happens to three pages of one site, and to one of another.
+    """Return the events of three pages of one site, and of one of another.
 
     The sitemap lists 1 and 2, which have the same text; 2 is linked a day later; 3 is
     only linked, and fails.
@@ -61,7 +61,7 @@ def report(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def rows_of(path: Path) -> dict[str, dict[str, str]]:
-    """Return the rows of a table by what stands in their first column."""
+    """Return the rows of a table by their first column."""
     with path.open(newline="") as file:
         return {next(iter(row.values())): row for row in csv.DictReader(file)}
 

@@ -1,4 +1,4 @@
-"""`scrapy frontier` beside real crawls on loopback, as its operator sees it."""
+"""`scrapy frontier` with real crawls on loopback."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def finished(commands: Commands, loopback: Loopback) -> Path:
 def test_hosts_are_paused_while_a_crawl_runs(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a host is paused in a running crawl, then it is asked nothing until resumed.
+    """If a host is paused in a running crawl, then it gets no request until resumed.
 
     The crawl does not end meanwhile, and says why; in the end all is there, once.
     """
@@ -134,9 +134,9 @@ def test_damage_is_told_and_mended(finished: Path) -> None:
 
 
 def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> None:
-    """If a URI is looked for, then it is found where it is; an added one is crawled.
+    """If a URI is searched, then its state is found; an added one is crawled.
 
-    It widens the scope as a seed does. What the guard refuses is told.
+    It extends the scope like a seed. A URI that the guard refuses is reported.
     """
     web = TreeWeb(loopback, "127.0.75", n_hosts=1, n_docs=30, secs=0.05)
     other = loopback({"/new": loopback.response(b"<> <urn:x:p> <#o> .")})
@@ -162,8 +162,8 @@ def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> Non
     assert "no URL" not in operate(folder, "uri", "mailto:x").stdout
     added = [told(folder, "add", new, **allowed)[0]["fate"] for _ in range(2)]
     assert added == ["queued", "seen before"]
-    wrong = operate(folder, "add", new, "--spider", "nobody", **allowed)
-    assert "--spider nobody: the spiders of this crawl are linkeddata" in wrong.stderr
+    wrong = operate(folder, "add", new, "--spider", "other", **allowed)
+    assert "--spider other: the spiders of this crawl are linkeddata" in wrong.stderr
     assert operate(folder, "check").returncode == 0
     result = commands.crawl([], folder=folder)
     assert result.graphs == web.documents | {new}
@@ -192,7 +192,7 @@ def test_what_was_given_up_is_listed_queued_again_and_dropped(
 
 
 def test_forgotten_crawl_begins_anew(commands: Commands, loopback: Loopback) -> None:
-    """If a crawl is forgotten, then its frontier is gone, and what is stored is not."""
+    """If a crawl is forgotten, then its frontier is gone, but no stored document."""
     web = TreeWeb(loopback, "127.0.76", n_hosts=1, n_docs=6, secs=0.1)
     folder = commands.folder()
     running = commands.start_crawl([web.seed], folder=folder)

@@ -45,7 +45,7 @@ def test_what_is_no_sitemap_of_a_public_host_is_refused(text: str, status: int) 
     with pytest.raises(PingRefused) as refused:
         sitemap_url(text, Guard())
     assert refused.value.answer.status == status
-    assert "GUARD" not in refused.value.answer.text  # how it is set up is not told
+    assert "GUARD" not in refused.value.answer.text  # its configuration is not shown
 
 
 def test_spellings_of_a_url_are_one() -> None:

@@ -1,4 +1,4 @@
-"""The plan of an epoch is whole or not there, and one refresher has it."""
+"""The plan of an epoch is complete or absent, and has one refresher."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_plan_that_breaks_off_is_none(tmp_path: Path) -> None:
 
 
 def test_second_refresher_is_told(tmp_path: Path) -> None:
-    """If a refresher runs, then another one says so, and the plan stays as it is."""
+    """If a refresher runs, then another one says so, and the plan is unchanged."""
     file = RefreshPlanFile(tmp_path)
     with (
         file.alone(),
@@ -94,7 +94,7 @@ def test_second_refresher_is_told(tmp_path: Path) -> None:
 def test_plan_is_for_one_epoch_of_one_log(
     other: RefreshPlanHead, now_ms: int, *, is_same: bool
 ) -> None:
-    """If the epoch is over, or the crawl was begun anew, then there is a new plan.
+    """If the epoch is over, or the crawl was restarted, then there is a new plan.
 
     Other settings hold from the next epoch on.
     """

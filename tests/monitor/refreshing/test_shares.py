@@ -12,7 +12,7 @@ from rdfcrawl.monitor.refreshing.shares import FairShare
 
 
 def shared(wanted: list[int], budget: int, turn: int = 0) -> list[int]:
-    """Return what each host gets."""
+    """Return the share of each host."""
     share = FairShare(Counter(wanted), budget, turn=turn)
     return [min(n, share.next_most(n)) for n in wanted]
 
@@ -45,5 +45,5 @@ def test_what_is_left_goes_round() -> None:
 def test_a_budget_is_spent_and_never_exceeded(
     wanted: list[int], budget: int, turn: int
 ) -> None:
-    """If hosts want something, then they get all of it, or the whole budget."""
+    """If hosts want something, then they get all of it, or the full budget."""
     assert sum(shared(wanted, budget, turn)) == min(sum(wanted), budget)
