@@ -122,7 +122,7 @@ class Command(QuietCommand):
                 media_type=opts.media_type,
                 base=opts.base,
                 follow=LinkPolicy.parse(opts.follow),
-                # A document named by the operator may be a dump, also without such a URL.
+                # A document named by the operator may be a dump, in spite of its URL.
                 fetch=replace(
                     fetch,
                     max_document_bytes=fetch.max_dump_bytes,

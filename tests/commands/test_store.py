@@ -23,7 +23,7 @@ def store(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_store_is_loaded_looked_at_and_compared(tmp_path: Path) -> None:
-    """If a store differs from the log, then `verify` shows it, and `load` repairs it."""
+    """If a store differs from the log, then `verify` shows it; `load` repairs it."""
     uri = f"oxigraph:{tmp_path / 'store'}"
     write_log(tmp_path / "one", [Written(g, 1, [(g, "x")]) for g in (A, B)], "1")
     done = store(tmp_path, "load", uri)

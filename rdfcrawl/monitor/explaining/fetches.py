@@ -13,7 +13,7 @@ from rdfcrawl.monitor.explaining.values import (
     ReadPart,
     UriFault,
 )
-from rdfcrawl.rdf.values import text_of_term, unix_ms, int_parameter
+from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,11 +52,11 @@ def read_fetch(name: bytes, content: bytes) -> ExplainedFetch:
         started_ms=unix_ms(first(f"{PROV}startedAtTime")) or 0,
         ended_ms=unix_ms(first(f"{PROV}endedAtTime")) or 0,
         status=first(f"{SQUIRREL}status"),
-        http_status=int_parameter(first(f"{HTTP}statusCodeValue")),
-        n_statements=int_parameter(first(_N_STATEMENTS)),
-        n_links=int_parameter(first(f"{RC}links")),
-        run=int_parameter(first(f"{RC}run"), -1),
-        depth=int_parameter(first(f"{SQUIRREL}depth")),
+        http_status=whole_number(first(f"{HTTP}statusCodeValue")),
+        n_statements=whole_number(first(_N_STATEMENTS)),
+        n_links=whole_number(first(f"{RC}links")),
+        run=whole_number(first(f"{RC}run"), -1),
+        depth=whole_number(first(f"{SQUIRREL}depth")),
         parent=first(f"{RC}parent"),
         found_by=first(f"{RC}foundBy"),
         task=first(f"{RC}task"),
@@ -64,7 +64,7 @@ def read_fetch(name: bytes, content: bytes) -> ExplainedFetch:
         same_content_as=first(f"{RC}sameContentAs"),
         hops=tuple(_each(nodes, ":hop:", f"{RDF}first")),
         faults=tuple(_faults(nodes)),
-        n_faults=int_parameter(first(f"{RC}faults")),
+        n_faults=whole_number(first(f"{RC}faults")),
         reading=_reading(own, nodes, first(f"{RC}bytes")),
     )
 
@@ -84,7 +84,7 @@ def _reading(
         return own[RC + term][0] if RC + term in own else ""
 
     return ExplainedReading(
-        n_bytes=int_parameter(n_bytes, -1),
+        n_bytes=whole_number(n_bytes, -1),
         media_type=first("mediaType"),
         etag=first("etag"),
         last_modified=first("lastModified"),
@@ -101,7 +101,7 @@ def _reading(
         tdm_policy=first("tdmPolicy"),
         extractors=tuple(_parts(nodes, ":extraction:")),
         members=tuple(_parts(nodes, ":member:")[:MAX_LISTED]),
-        n_members=int_parameter(first("members")),
+        n_members=whole_number(first("members")),
     )
 
 
@@ -123,7 +123,7 @@ def _parts(nodes: Mapping[str, _Facts], kind: str) -> list[ReadPart]:
                 ReadPart(
                     name=labels[0] if labels else "",
                     format=facts.get(f"{RC}format", [""])[0],
-                    n_statements=int_parameter(facts.get(_N_STATEMENTS, [""])[0]),
+                    n_statements=whole_number(facts.get(_N_STATEMENTS, [""])[0]),
                 )
             )
     return found
@@ -134,7 +134,7 @@ def _faults(nodes: Mapping[str, _Facts]) -> list[UriFault]:
         UriFault(
             facts.get(f"{RC}reason", [""])[0],
             facts.get(f"{RC}detail", [""])[0],
-            int_parameter(facts.get(f"{RC}count", [""])[0], 1),
+            whole_number(facts.get(f"{RC}count", [""])[0], 1),
         )
         for name, facts in nodes.items()
         if name.startswith(":fault:")

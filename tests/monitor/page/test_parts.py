@@ -31,7 +31,7 @@ from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, numbers_of
 from rdfcrawl.monitor.page.listening import page_socket
 from rdfcrawl.monitor.page.options import TOKEN, PageOptions, is_loopback
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS, check_query
-from rdfcrawl.monitor.page.rendering import VIEWS, wants_json, int_parameter
+from rdfcrawl.monitor.page.rendering import VIEWS, int_parameter, wants_json
 from rdfcrawl.monitor.page.request_log import REQUEST_LOG
 from rdfcrawl.monitor.page.texts import shown_text, visible
 
