@@ -53,7 +53,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return scrapy(*command(folder, *words))
 
 
-def test_summary_and_loaders_are_told(crawl: Path, tmp_path: Path) -> None:
+def test_summary_and_loaders_are_shown(crawl: Path, tmp_path: Path) -> None:
     """If an export succeeds, then it counts the output and shows how to load it."""
     done = run(crawl, "--to", f"{tmp_path}/all/", "--shards", "2", "--hosts", "e")
     assert (done.returncode, done.stderr) == (0, "")
@@ -126,7 +126,7 @@ def test_full_disk_is_one_line(crawl: Path, tmp_path: Path, words: list[str]) ->
         assert sorted(disk.path.iterdir()) == before
 
 
-def test_damage_of_the_log_is_told(crawl: Path, tmp_path: Path) -> None:
+def test_damage_of_the_log_is_reported(crawl: Path, tmp_path: Path) -> None:
     """If a part of the log cannot be read, then the rest is exported."""
     shutil.copytree(crawl / "one", tmp_path / "one")
     (segment,) = (tmp_path / "one" / "quads").glob("*.gz")
@@ -166,7 +166,7 @@ def test_torn_log_is_exported_and_a_newer_one_refused(tmp_path: Path) -> None:
         (["--to", "x.nq", "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
     ],
 )
-def test_wrong_words_are_told_in_one_line(
+def test_wrong_words_are_reported_in_one_line(
     crawl: Path, words: list[str], told: str
 ) -> None:
     """If the command is used wrongly, then one line says why."""
@@ -196,7 +196,7 @@ def test_export_is_described(crawl: Path, tmp_path: Path) -> None:
     }
 
 
-def test_crawl_is_described_beside_it(crawl: Path) -> None:
+def test_crawl_is_described_in_its_folder(crawl: Path) -> None:
     """If no file is named, then the description is in the folder of the crawl."""
     done = run(crawl, "--describe")
     assert (done.returncode, done.stderr) == (0, "")

@@ -28,7 +28,7 @@ def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_what_is_no_number_is_told_in_one_line(
+def test_bad_number_is_reported_in_one_line(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If an option wants a number, then no other word and no infinite one is taken."""
@@ -56,7 +56,7 @@ def test_what_is_no_number_is_told_in_one_line(
         (["--timeout", "-0.5"], "--timeout -0.5: must be 0 to 31536000"),
     ],
 )
-def test_number_out_of_range_is_told_with_its_bounds(
+def test_number_out_of_range_is_reported_with_its_bounds(
     words: list[str],
     told: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -71,7 +71,7 @@ def test_rows_are_the_same_in_each_format(crawl: Path) -> None:
     assert values == ['\t"<&\N{REPLACEMENT CHARACTER}[2J\n', "new"]
 
 
-def test_default_is_json_where_nobody_reads(crawl: Path) -> None:
+def test_default_is_json_without_a_terminal(crawl: Path) -> None:
     """If standard output is no terminal, then the answer is for programs."""
     found = json.loads(answered(crawl, ALL))
     assert len(found["results"]["bindings"]) == 2
@@ -80,7 +80,7 @@ def test_default_is_json_where_nobody_reads(crawl: Path) -> None:
     assert len(list(ox.parse(triples, format=ox.RdfFormat.N_TRIPLES))) == 2
 
 
-def test_table_escapes_what_a_terminal_would_obey(crawl: Path) -> None:
+def test_table_escapes_control_characters(crawl: Path) -> None:
     """If a literal has control characters, then a table shows them as text."""
     table = answered(crawl, ALL, "--format", "table")
     assert "\x1b" not in table
@@ -152,7 +152,7 @@ def test_long_query_ends_with_its_time(crawl: Path) -> None:
         ([ALL, "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
     ],
 )  # fmt: skip
-def test_wrong_words_are_told_in_one_line(
+def test_wrong_words_are_reported_in_one_line(
     crawl: Path, words: list[str], told: str
 ) -> None:
     """If the command is used wrongly, then one line says why."""
@@ -177,7 +177,7 @@ def test_several_crawls_want_a_name(tmp_path: Path) -> None:
     assert answer.split() == ["o", "two"]
 
 
-def test_disk_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+def test_disk_that_cannot_be_read_is_reported_in_one_line(tmp_path: Path) -> None:
     """If a segment cannot be read, then the answer is one line that says so."""
     write_log(tmp_path / "one", [Written(A, 1, [(A, "x")])])
     (tmp_path / "one" / "quads" / "z-00000.nq.gz").mkdir()

@@ -28,7 +28,7 @@ def refresh(
     )
 
 
-def test_refresh_tells_what_it_does(tmp_path: Path) -> None:
+def test_refresh_reports_its_steps(tmp_path: Path) -> None:
     """If pages are due, then a dry run shows them, and a refresh queues them once.
 
     On a terminal, a line shows the progress. A second refresh in the same epoch queues

@@ -104,7 +104,7 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_be_reported_is_told(tmp_path: Path) -> None:
+def test_missing_reports_are_explained(tmp_path: Path) -> None:
     """If there is no crawl, or an option is wrong, then one line says so."""
     for words in ((), ("site",), ("--since", "soon")):
         done = report(tmp_path, *words)

@@ -71,7 +71,7 @@ def test_log_is_compacted_by_hand(tmp_path: Path) -> None:
         (["verify", "oxigraph:"], "must be oxigraph:PATH"),
     ],
 )
-def test_wrong_words_are_told_in_one_line(
+def test_wrong_words_are_reported_in_one_line(
     tmp_path: Path, words: list[str], told: str
 ) -> None:
     """If the command is used wrongly, then one line says why."""
@@ -82,7 +82,7 @@ def test_wrong_words_are_told_in_one_line(
     assert told in line
 
 
-def test_damaged_database_is_told_in_one_line(tmp_path: Path) -> None:
+def test_damaged_database_is_reported_in_one_line(tmp_path: Path) -> None:
     """If the folder of a store holds something else, then one line says so."""
     write_log(tmp_path / "one", [Written(A, 1)])
     (tmp_path / "store").mkdir()
@@ -93,7 +93,7 @@ def test_damaged_database_is_told_in_one_line(tmp_path: Path) -> None:
     assert str(tmp_path / "store") in line
 
 
-def test_disk_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+def test_disk_that_cannot_be_read_is_reported_in_one_line(tmp_path: Path) -> None:
     """If a segment cannot be read, then one line says so."""
     write_log(tmp_path / "one", [Written(A, 1, [(A, "x")])])
     (tmp_path / "one" / "quads" / "z-00000.nq.gz").mkdir()

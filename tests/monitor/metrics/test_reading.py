@@ -130,7 +130,7 @@ async def test_lag_of_stores_is_of_live_workers(
     assert found["workers"] == 2
 
 
-def test_worker_tells_how_far_its_stores_are(
+def test_worker_reports_the_lag_of_its_stores(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If a store is behind the log of a crawl, then a worker there says how far."""

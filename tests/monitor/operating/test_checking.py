@@ -250,7 +250,7 @@ async def test_host_that_refused_is_sound_while_it_is_visited(
         await frontier.ack([visit])
 
 
-async def test_keys_that_nobody_knows_are_left(
+async def test_unknown_keys_are_left(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
     """If a key is not of the data model, then it is reported, and stays."""
@@ -265,7 +265,7 @@ async def test_keys_that_nobody_knows_are_left(
     assert await frontier.redis.get(name) == b"x"
 
 
-async def test_what_is_queued_by_hand_is_marked_as_seen(
+async def test_uris_queued_by_hand_are_marked_as_seen(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
     """If more is queued than was ever seen, then a repair marks it, and it is once."""
@@ -281,7 +281,7 @@ async def test_what_is_queued_by_hand_is_marked_as_seen(
     assert (await frontier.counts()).queued == 3
 
 
-async def test_counters_of_what_waits_for_an_epoch_are_compared(
+async def test_counters_of_uris_that_wait_for_an_epoch_are_compared(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
     """If names that wait for an epoch are lost, then they are found, and mended."""
@@ -310,7 +310,7 @@ async def test_counters_of_what_waits_for_an_epoch_are_compared(
 
 
 @pytest.mark.parametrize("budget", [CrawlBudget(of_host=3), CrawlBudget(of_domain=3)])
-async def test_what_is_over_a_budget_is_counted(
+async def test_uris_over_a_budget_are_counted(
     make_frontier: MakeFrontier, redis_server: RedisServer, budget: CrawlBudget
 ) -> None:
     """If URIs over a budget are lost while a worker runs, then `check` repairs it."""

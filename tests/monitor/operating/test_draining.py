@@ -69,7 +69,7 @@ def test_drained_worker_gives_its_hosts_to_others(
     assert operate(folder, "check").returncode == 0
 
 
-def test_signal_drains_as_well_and_a_dead_worker_is_told(
+def test_signal_drains_as_well_and_a_dead_worker_is_reported(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a worker gets SIGTERM, then it returns its URIs; a dead one is reported."""

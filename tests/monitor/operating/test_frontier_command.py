@@ -72,7 +72,7 @@ def test_hosts_are_paused_while_a_crawl_runs(
     assert set(web.asked().values()) == {1}
 
 
-def test_crawl_that_does_not_run_is_told_of(
+def test_crawl_that_does_not_run_is_reported(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a crawl was stopped, then its state is shown, and hosts are in their order."""
@@ -120,7 +120,7 @@ def test_check_finds_nothing_while_a_crawl_runs(
     assert operate(folder, "check").stdout.endswith("partitions: 0 damages\n")
 
 
-def test_damage_is_told_and_mended(finished: Path) -> None:
+def test_damage_is_reported_and_repaired(finished: Path) -> None:
     """If a counter is off, then `check` says so with exit code 1, and mends it."""
     with closing(ensure_server(finished / "linkeddata" / "frontier")) as server:
         with Redis.from_url(server.url) as redis:
@@ -170,7 +170,7 @@ def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> Non
     assert set(web.asked().values()) == {1}
 
 
-def test_what_was_given_up_is_listed_queued_again_and_dropped(
+def test_given_up_uris_are_listed_queued_again_and_dropped(
     commands: Commands,
 ) -> None:
     """If a host fails, then its URIs are listed, queued again, and dropped."""
@@ -191,7 +191,7 @@ def test_what_was_given_up_is_listed_queued_again_and_dropped(
     assert "frontier dead: 'bury': must be list, retry or drop" in wrong.stderr
 
 
-def test_forgotten_crawl_begins_anew(commands: Commands, loopback: Loopback) -> None:
+def test_forgotten_crawl_restarts(commands: Commands, loopback: Loopback) -> None:
     """If a crawl is forgotten, then its frontier is gone, but no stored document."""
     web = TreeWeb(loopback, "127.0.76", n_hosts=1, n_docs=6, secs=0.1)
     folder = commands.folder()

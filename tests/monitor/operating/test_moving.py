@@ -104,7 +104,7 @@ def same_apart(found: dict[bytes, Any]) -> dict[bytes, Any]:
     return kept
 
 
-async def test_what_is_imported_is_what_was_exported(
+async def test_import_equals_the_export(
     make_frontier: MakeFrontier,
     redis_server: RedisServer,
     lasting_server: RedisServer,
@@ -291,7 +291,7 @@ async def test_killed_import_is_no_crawl_until_made_again(
     assert await everything(frontier.redis, "c") == {}
 
 
-async def test_lost_answers_leave_a_whole_crawl_or_none(
+async def test_lost_responses_leave_a_complete_crawl_or_none(
     make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
 ) -> None:
     """If a response of Redis is lost, then an import is complete or absent."""

@@ -184,7 +184,7 @@ async def test_budget_of_a_host_goes_before_that_of_its_spider(
     assert (await frontier.add(candidates(frontier, [f"https://{HOST}/x"]))).new == 0
 
 
-async def test_hosts_that_nobody_knows_are_refused(
+async def test_unknown_hosts_are_refused(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
     """If the frontier has nothing of a host, then a line names it, nothing is made."""

@@ -155,7 +155,7 @@ def test_all_that_a_view_names_is_below_the_prefix(proxied: ProxiedPage) -> None
     assert proxied.ask("/crawl").status == 301
 
 
-def test_token_is_asked_for_by_nginx(proxied: ProxiedPage) -> None:
+def test_token_is_required_behind_nginx(proxied: ProxiedPage) -> None:
     """If a visitor does not give the token, then the page is not shown."""
     for said in ("", "Basic " + base64.b64encode(b"anybody:wrong").decode()):
         answer = proxied.ask("/crawl/", Authorization=said)

@@ -69,7 +69,7 @@ async def test_page_behind_the_last_is_the_last(index: AskedIndex) -> None:
     ("text", "n_found"),
     [("\u00c4HREN", 1), ("5%", 1), ("%", 1), ("_", 0), ("HTTP://E/0000", 10), ("!", 0)],
 )
-async def test_text_is_taken_as_it_stands(
+async def test_text_is_taken_literally(
     index: AskedIndex, text: str, n_found: int
 ) -> None:
     """If a text has special characters of SQL, then only names with them match.

@@ -56,7 +56,7 @@ def crawl(commands: Commands, loopback: Loopback) -> DescribedCrawl:
     return DescribedCrawl(url, site, other)
 
 
-def test_table_says_what_is_had(crawl: DescribedCrawl) -> None:
+def test_table_shows_stored_data(crawl: DescribedCrawl) -> None:
     """If a dataset has a count and dumps, then its completeness is known."""
     found = get(f"{crawl.url}/datasets", {"format": "json", "kind": "VoID"}).json
     (row,) = (x for x in found["rows"] if x["name"] == crawl.site.at("/void#a"))

@@ -54,7 +54,7 @@ HOSTS = st.none() | st.builds(
 
 @settings(max_examples=examples(300))
 @given(SAMPLES, HOSTS)
-def test_whatever_was_sampled_gives_a_range(
+def test_any_samples_give_a_range(
     steps: list[tuple[float, int, int]], longest: LongestHost | None
 ) -> None:
     """If a crawl develops in any way, then the bounds are in order, or missing."""
@@ -130,14 +130,14 @@ def test_longest_host_bounds_the_end() -> None:
     assert estimate_end(samples, quick) == estimate_end(samples)
 
 
-def test_end_that_has_come_is_told() -> None:
+def test_end_of_the_crawl_is_shown() -> None:
     """If nothing is left, then the end has come, however little is known."""
     ended = EndEstimate(least_secs=0.0, most_secs=0.0, why="nothing is left")
     assert estimate_end([sample(0, 5, 0)]) == ended
     assert estimate_end(steady(0, 0.0, 0.0)) == ended
 
 
-def test_what_cannot_be_told_says_why() -> None:
+def test_missing_estimate_is_explained() -> None:
     """If a crawl was observed briefly, or stands still, then there is no estimate."""
     for samples in ([], [sample(0, 5, 9)], [sample(0, 5, 9), sample(19, 50, 5)]):
         found = estimate_end(samples)

@@ -100,7 +100,7 @@ def _basic(word: str) -> str:
         (f"Digest {SECRET}", 401),
     ],
 )
-async def test_token_is_asked_for(said: str, status: int) -> None:
+async def test_token_is_required(said: str, status: int) -> None:
     """If the page has a token, then only those who say it are answered."""
     async with guarded(PageOptions(token=SECRET)) as session:
         headers = {"Authorization": said, "Host": "crawl.example"}

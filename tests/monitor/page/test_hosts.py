@@ -111,7 +111,7 @@ def test_table_sorts_filters_and_turns_pages(
         assert first_names(page) == names[:2]
 
 
-def test_host_tells_its_rules_and_requests(
+def test_host_shows_its_rules_and_requests(
     served: ServedCrawl, chromium: Browser
 ) -> None:
     """If a host is looked at, then its rules, requests and faults are there as text."""

@@ -90,7 +90,7 @@ def test_page_of_a_killed_crawl_ends(commands: Commands, loopback: Loopback) -> 
     commands.wait_until(lambda: not is_served(url))
 
 
-def test_page_follows_a_redis_that_restarts_and_a_crawl_begun_anew(
+def test_page_follows_restarts_of_redis_and_of_the_crawl(
     commands: Commands, loopback: Loopback, lasting_server: RedisServer
 ) -> None:
     """If Redis restarts, or a crawl restarts, then the page shows the new state."""

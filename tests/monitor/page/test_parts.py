@@ -343,7 +343,7 @@ def test_kept_answers_and_orders_end(monkeypatch: pytest.MonkeyPatch) -> None:
         ("/?format=html", "application/json", False),
     ],
 )
-def test_json_is_asked_for(path: str, accept: str, *, is_json: bool) -> None:
+def test_json_is_requested(path: str, accept: str, *, is_json: bool) -> None:
     """If a visitor wants JSON and no page, then it is JSON."""
     request = make_mocked_request("GET", path, {"Accept": accept})
     assert wants_json(request) is is_json

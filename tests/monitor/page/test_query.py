@@ -179,7 +179,7 @@ def test_refusals_are_one_line(
     assert "\n" not in told
 
 
-def test_disguised_service_reaches_nobody(crawl: QueriedCrawl) -> None:
+def test_disguised_service_reaches_no_endpoint(crawl: QueriedCrawl) -> None:
     """If a query hides SERVICE from our eyes, then the kernel keeps it from the net."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.5)
@@ -202,7 +202,7 @@ def test_word_is_enough_without_the_kernel() -> None:
         check_query("SELECT * { ?s ?p 'at your service' }", is_confined=False)
 
 
-def test_others_that_write_the_store_are_told_of(crawl: QueriedCrawl) -> None:
+def test_writers_of_the_store_are_reported(crawl: QueriedCrawl) -> None:
     """If another process writes the store, then the visitor should try again later."""
     crawl.ask("ASK {}")
     with (crawl.folder / "oxigraph" / "rdfcrawl.lock").open("a") as lock:

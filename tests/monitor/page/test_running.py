@@ -127,7 +127,9 @@ def test_datasets_come_up_while_the_crawl_runs(
     assert moment(crawl.url)["state"] == "running"
 
 
-def test_graph_has_what_is_not_crawled(crawl: WatchedCrawl, commands: Commands) -> None:
+def test_graph_has_hosts_that_are_not_crawled(
+    crawl: WatchedCrawl, commands: Commands
+) -> None:
     """If a crawl goes on, then its graph has hosts that are linked, but not crawled."""
 
     def kinds() -> dict[str, str]:
@@ -160,7 +162,7 @@ def test_report_is_made_of_a_running_crawl(
     assert moment(crawl.url)["state"] == "running"
 
 
-def test_circles_lead_to_what_is_around_them(
+def test_circles_lead_to_their_neighbours(
     crawl: WatchedCrawl, chromium: Browser
 ) -> None:
     """If hosts outside are shown, then the table and the form lead to them, or not."""
@@ -220,7 +222,7 @@ def test_odd_parameters_are_refused_or_bounded(crawl: WatchedCrawl, path: str) -
             assert len(answer) < 1_000_000, target
 
 
-def test_what_is_no_http_fills_no_log(crawl: WatchedCrawl) -> None:
+def test_malformed_http_fills_no_log(crawl: WatchedCrawl) -> None:
     """If a visitor sends malformed HTTP, then that is 400, and nothing is logged."""
     for target in (b"/?a= b", b"/" + b"x" * 100_000, b"/ /"):
         answer = raw_answer(crawl.url, target)

@@ -49,7 +49,7 @@ def test_figures_that_go_back_are_no_rate() -> None:
     assert samples.add(sample(3, 900)) == NO_RATES
 
 
-def test_clock_that_is_set_back_begins_anew() -> None:
+def test_clock_that_is_set_back_restarts_rates() -> None:
     """If time goes back, then earlier samples are forgotten."""
     samples = RecentSamples()
     for second in range(10):
@@ -76,7 +76,7 @@ def test_long_history_is_a_short_table() -> None:
     assert rows[-1][0] == 0
 
 
-def test_logs_tell_what_was_before_the_page() -> None:
+def test_logs_show_the_time_before_the_page() -> None:
     """If a page is served late, then its lines begin with data of the logs."""
     samples = RecentSamples()
     for second in range(61):

@@ -112,7 +112,7 @@ def show(page: Page, crawled: ShownCrawl, uri: str, **more: str) -> str:
     return page.locator("main").inner_text()
 
 
-def test_each_fate_is_shown_with_what_led_to_it(
+def test_each_fate_is_shown_with_its_cause(
     crawled: ShownCrawl, chromium: Browser
 ) -> None:
     """If a URI has met some fate, then its view says which, and why."""

@@ -39,7 +39,7 @@ PAGES = [
 ]
 
 
-def test_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_plan_is_read_unchanged(tmp_path: Path) -> None:
     """If a plan is written, then all of it is there, and replaces the one before."""
     file = RefreshPlanFile(tmp_path)
     with file.alone():
@@ -68,7 +68,7 @@ def test_plan_that_breaks_off_is_none(tmp_path: Path) -> None:
     }
 
 
-def test_second_refresher_is_told(tmp_path: Path) -> None:
+def test_second_refresher_is_refused(tmp_path: Path) -> None:
     """If a refresher runs, then another one says so, and the plan is unchanged."""
     file = RefreshPlanFile(tmp_path)
     with (
@@ -102,7 +102,7 @@ def test_plan_is_for_one_epoch_of_one_log(
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "no\n", '{"log": 1}\n'])
-def test_damaged_plan_is_told(tmp_path: Path, text: str) -> None:
+def test_damaged_plan_is_reported(tmp_path: Path, text: str) -> None:
     """If the file is none of ours, then one line says which it is."""
     file = RefreshPlanFile(tmp_path)
     with file.alone():

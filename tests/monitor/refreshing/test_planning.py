@@ -74,7 +74,7 @@ def test_pages_that_are_due_come_first_to_last(tmp_path: Path) -> None:
     assert plan["old"].change == f"r{NOW - 5 * DAY:x}"
 
 
-def test_what_has_a_clock_of_its_own_is_left_alone(tmp_path: Path) -> None:
+def test_sources_with_their_own_schedule_are_left_alone(tmp_path: Path) -> None:
     """If a source, a sitemap, or an immutable page was fetched, it is not planned."""
     until = (("immutableUntil", "2999-01-01T00:00:00.000Z"),)
     past = (("immutableUntil", "1999-01-01T00:00:00.000Z"),)
@@ -169,7 +169,7 @@ class SecondPages:
         return [each.url for each in open_pages()][1::2]
 
 
-def test_own_policy_is_asked(tmp_path: Path) -> None:
+def test_own_policy_is_used(tmp_path: Path) -> None:
     """If the setting has the path of a class, then it chooses."""
     path = f"{SecondPages.__module__}.{SecondPages.__name__}"
     settings = Settings({"REFRESH_POLICY": path})
@@ -196,7 +196,7 @@ def test_policies_by_name() -> None:
         ({"REFRESH_EPOCH_SECS": 0}, "REFRESH_EPOCH_SECS=0: must be 1 to"),
     ],
 )
-def test_wrong_settings_are_told(settings: dict[str, Any], told: str) -> None:
+def test_wrong_settings_are_reported(settings: dict[str, Any], told: str) -> None:
     """If a setting is wrong, then one line names it."""
     with pytest.raises(ConfigError, match=told):
         RefreshOptions.from_settings(Settings(settings))

@@ -35,7 +35,7 @@ def test_no_host_gets_more_than_another_that_wants_more(
     assert shared(wanted, budget) == got
 
 
-def test_what_is_left_goes_round() -> None:
+def test_remainder_rotates() -> None:
     """If there is less than one for each host, then all have their turns."""
     turns = [shared([3] * 5, 2, turn) for turn in range(5)]
     assert [sum(column) for column in zip(*turns, strict=True)] == [2] * 5
