@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.errors import Reason as Reason
     from rdfcrawl.core.errors import SourceFault as SourceFault
     from rdfcrawl.core.errors import StoreFault as StoreFault
+    from rdfcrawl.core.quad_chunks import QuadChunk as QuadChunk
     from rdfcrawl.core.records import Document as Document
     from rdfcrawl.core.records import FollowUp as FollowUp
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher as SchemeFetcher
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from rdfcrawl.spiders.resourcesync import ResourceSyncSpider as ResourceSyncSpider
     from rdfcrawl.spiders.sitemap import SitemapSpider as SitemapSpider
     from rdfcrawl.spiders.sparql import SparqlSpider as SparqlSpider
+    from rdfcrawl.stores.followers.protocol import Follower as Follower
     from rdfcrawl.stores.protocol import DocumentWriter as DocumentWriter
     from rdfcrawl.stores.protocol import Store as Store
 
@@ -69,10 +71,12 @@ _HOMES = {
     "ExtractedRdf": "pipelines.callbacks.extract_response",
     "Fault": "core.errors",
     "FollowUp": "core.records",
+    "Follower": "stores.followers.protocol",
     "FrontierSpider": "spiders.frontier",
     "LinkedDataSpider": "spiders.linkeddata",
     "ParsedDocument": "pipelines.callbacks.parsed_document",
     "ParsedPage": "rdf.html.page",
+    "QuadChunk": "core.quad_chunks",
     "RdfSpider": "spiders.base",
     "Reason": "core.errors",
     "ResourceSyncSpider": "spiders.resourcesync",

@@ -25,7 +25,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.conflicts import check_components, iter_warnings
 from rdfcrawl.launch import crawls as launch
-from rdfcrawl.launch.progress.options import WorkerProcesses
+from rdfcrawl.launch.progress.options import LaunchOptions
 from rdfcrawl.pipelines.spider_options import SpiderOptions
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
@@ -174,7 +174,7 @@ def test_options_can_be_read_without_a_spider(tmp_path: Path) -> None:
     assert options.extract.limits == ParseLimits()
     assert options.extract.unpack == UnpackLimits()
     assert bare["UNPACK_MAX_DEPTH"] == UnpackLimits().depth
-    assert WorkerProcesses.from_settings(bare).may_fork
+    assert LaunchOptions.from_settings(bare).may_fork
     assert options.crawl.paths.root == tmp_path / "x"
     assert options.fetch.guard == Guard()
 

@@ -82,12 +82,12 @@ async def _ping(settings: BaseSettings, urls: list[str]) -> int:
 
 async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     """Serve until Ctrl-C is pressed."""
+    from rdfcrawl.frontier.queue.pings import PingLimits
     from rdfcrawl.monitor.pings.intake import PingIntake
-    from rdfcrawl.monitor.pings.options import PingOptions
     from rdfcrawl.monitor.pings.server import PingServer
     from rdfcrawl.uri import host_of_address
 
-    limits = PingOptions.from_settings(settings).limits
+    limits = PingLimits.from_settings(settings)
     address = opts.address or LOOPBACK
     port = _PORT if opts.port is None else opts.port
     stopped = stop_event()

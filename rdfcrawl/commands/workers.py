@@ -129,9 +129,9 @@ def _options_of(opts: argparse.Namespace) -> list[str]:
 
 
 def _may_fork(settings: BaseSettings) -> bool:
-    from rdfcrawl.launch.progress.options import WorkerProcesses
+    from rdfcrawl.launch.progress.options import LaunchOptions
 
     try:
-        return WorkerProcesses.from_settings(settings).may_fork
+        return bool(LaunchOptions.one(settings, "may_fork"))
     except ConfigError as error:
         fail(str(error))

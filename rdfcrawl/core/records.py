@@ -18,14 +18,17 @@ if TYPE_CHECKING:
         Iterable,
         Mapping,
     )
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.core.formats import Format
     from rdfcrawl.core.link_relations import Link
+    from rdfcrawl.core.quad_chunks import QuadChunk
     from rdfcrawl.core.tasks.text import Task
 
 _NO_COUNTS: Final[Mapping[str, int]] = MappingProxyType({})
+_NO_LINKS: Final[AbstractSet[Link]] = frozenset()
 MAX_RETRIES: Final = 3  # two bits in the frontier
 
 
@@ -188,20 +191,38 @@ class FetchedResponse:
     n_bytes: int = 0  # length of the decoded body
     started_ms: int = 0  # beginning and end of the fetch, Unix time in ms
     ended_ms: int = 0
+    is_partial: bool = False  # a part of the body is missing
 
 
-class BodyReading(NamedTuple):
-    """How the body of a document was read."""
+class ReadResult(NamedTuple):
+    """The result of reading a document; set once, when its chunks are read.
 
-    format: Format | None = None  # None if it was not read
-    decided_by: str = ""  # basis of the format (see `sniffing.decide`)
-    packings: tuple[str, ...] = ()  # from the outside in
-    members: tuple[Member, ...] = ()  # of an archive, the first 100
-    n_members: int = 0  # of an archive
-    extracted: Mapping[str, int] = _NO_COUNTS  # statements by extractor, if several
+    Attributes:
+        format: unset if the body was not read.
+        decided_by: the reason for the format (see `sniffing.decide`).
+        packings: of the body, from the outside in.
+        members: of an archive, the first 100.
+        n_members: of an archive.
+        extracted: statements by extractor, if there are several.
+        links: of the page and of `http_links`.
+        outlinks: links in the statements, as lines of the log of links.
+        targets: of all of these, if the document was read at once.
+        is_partial: the document has statements that were not read.
+    """
+
+    format: Format | None = None
+    decided_by: str = ""
+    packings: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    n_members: int = 0
+    extracted: Mapping[str, int] = _NO_COUNTS
+    links: AbstractSet[Link] = _NO_LINKS
+    outlinks: bytes = b""
+    targets: AbstractSet[bytes] | None = None
+    is_partial: bool = False
 
 
-NOT_READ: Final = BodyReading()
+NOT_READ: Final = ReadResult()
 
 
 class DocumentFacts(NamedTuple):
@@ -262,13 +283,12 @@ class Document:
             extraction. None if they are known or irrelevant.
         withheld: why its statements are not stored, if its publisher reserves that.
         is_nofollow: its links are not followed, since its publisher reserves that.
-        links: of the page and of `http_links`; complete when `chunks` are read.
+        listed_links: that its source gives beside the document.
         is_read: its harvester has read the body; there is nothing to extract.
         parts: results of its harvester; processing turns them into `chunks`.
-        chunks: N-Quads, at most about 256 KiB each, in complete lines.
+        chunks: its statements.
         is_followed: its quads are searched for links.
-        n_quads: statements written.
-        is_partial: the document has statements that were not read.
+        n_quads: statements that have passed the store.
         n_links: links passed to the frontier.
         n_follow_ups: records that it led to, other than links.
         n_documents: number of documents in the response, as in a page of a portal.
@@ -278,8 +298,6 @@ class Document:
         replaced: another document, whose statements were deleted since its page has
             moved here.
         facts: for comparison; complete when `chunks` are read.
-        outlinks: links in its statements, as lines of the log of links; as `facts`.
-        targets: of all of these, if it was read in one piece.
         faults: all faults, in order.
         kept: a copy of its statements, for the spider's `parse_document`.
         extra: values for feeds, from item pipelines of users.
@@ -288,18 +306,17 @@ class Document:
     record: Record
     url: str
     response: FetchedResponse = field(default_factory=FetchedResponse)
-    reading: BodyReading = NOT_READ
+    reading: ReadResult = NOT_READ
     reservations: Reservations = NOTHING
     fetch_site: Callable[[], Awaitable[Reservations | None]] | None = None
     withheld: Reason | None = None
     is_nofollow: bool = False
-    links: set[Link] = field(default_factory=set)
+    listed_links: set[Link] = field(default_factory=set)
     is_read: bool = False
     parts: AsyncIterator[HarvestedPart] | None = None
-    chunks: AsyncIterator[bytes] | None = None
+    chunks: AsyncIterator[QuadChunk] | None = None
     is_followed: bool = True
     n_quads: int = 0
-    is_partial: bool = False
     n_links: int = 0
     n_follow_ups: int = 0
     n_documents: int = 0
@@ -308,8 +325,6 @@ class Document:
     is_deleted: bool = False
     replaced: str = ""
     facts: DocumentFacts = NO_FACTS
-    outlinks: bytes = b""
-    targets: set[bytes] | None = None
     faults: list[Fault] = field(default_factory=list)
     kept: QuadCopy | None = None
     extra: dict[str, object] | None = None
@@ -323,6 +338,17 @@ class Document:
     def media_type(self) -> str:
         """Media type that the server declared; lower case, without parameters."""
         return self.response.media_type
+
+    @property
+    def links(self) -> AbstractSet[Link]:
+        """Links of the document that are no statements."""
+        listed, links = self.listed_links, self.reading.links
+        return links | listed if listed else links
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the document has statements that were not fetched, or not read."""
+        return self.response.is_partial or self.reading.is_partial
 
     def harvested(
         self,
@@ -350,7 +376,7 @@ class Document:
             is_followed=is_followed,
             faults=list(self.faults if faults is None else faults),
             n_documents=n_documents,
-            links=set(self.links),
+            listed_links=set(self.listed_links),
         )
 
     def part(

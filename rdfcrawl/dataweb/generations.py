@@ -1,4 +1,4 @@
-"""What becomes of a node's resources from one generation of the web to the next."""
+"""Changes of a node's resources from one generation of the web to the next."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ CHANGED, GONE, NEW = 0.10, 0.05, 0.05  # of the resources there are; one at leas
 Objects = list[list[int | str]]
 """By resource, the resources and IRIs it links to."""
 
-_ENTRANCE: Final = 0  # what other nodes link to
+_ENTRANCE: Final = 0  # target of links from other nodes
 
 
 def pass_generations(objects: Objects, n: int, rng: random.Random) -> frozenset[int]:
     """Let resources change, go and come, `n` times; return those that are gone.
 
-    The entrance stays, and so does every link to another node. What is there can be
-    reached from the entrance; links to what is gone stay where they are.
+    The entrance stays, and so does every link to another node. All resources can be
+    reached from the entrance; links to removed resources remain.
 
     Args:
         objects: of each resource; changed in place, and new ones are appended.
@@ -72,7 +72,7 @@ def _change(
 def _reconnect(
     objects: Objects, gone: set[int], changed: list[int], rng: random.Random
 ) -> None:
-    """Link what cannot be reached any more from resources that have changed anyway."""
+    """Link unreachable resources from resources that have changed anyway."""
     reached: set[int] = set()
     _walk(objects, _ENTRANCE, reached, gone)
     for resource in range(len(objects)):
@@ -84,7 +84,7 @@ def _reconnect(
 
 
 def _walk(objects: Objects, start: int, reached: set[int], gone: set[int]) -> None:
-    """Add to `reached` what can be reached from a resource."""
+    """Add the resources reachable from a resource to `reached`."""
     reached.add(start)
     queue = deque([start])
     while queue:

@@ -29,16 +29,16 @@ ANSWER_SECS = 30.0
 
 
 class LocalWeb:
-    """Serves nodes that are started one by one, each with an address of its own.
+    """Serves nodes that are started separately, each with its own address.
 
     A context manager; at its end the hosts are gone. Nodes may be changed while they
     are served.
 
     Args:
         first_address: loopback address of the first node; the others follow it.
-        n_hosts: how many nodes can be started; their addresses are bound at once.
+        n_hosts: maximum number of nodes; their addresses are bound immediately.
         port: the same for all; 0 chooses one that is free on all.
-        latency_ms: every answer is held back so long.
+        latency_ms: delay of every response.
 
     Raises:
         ConfigError: the port is in use.
@@ -86,7 +86,7 @@ class LocalWeb:
         """Start a node and return it: it accepts connections.
 
         Args:
-            options: what it is made of.
+            options: of the node.
             links: IRIs that its data name, as those of other nodes.
 
         Raises:

@@ -86,13 +86,13 @@ class NodeResponse:
 
 
 def text_response(status: int, message: str = "") -> NodeResponse:
-    """Answer with one line of plain text (the reason phrase if none is given)."""
+    """Respond with one line of plain text (by default the reason phrase)."""
     line = (message or HTTPStatus(status).phrase) + "\n"
     return NodeResponse(status, line.encode(), content_type="text/plain; charset=utf-8")
 
 
 def json_response(status: int, value: object) -> NodeResponse:
-    """Answer with JSON."""
+    """Respond with JSON."""
     body = json.dumps(value, ensure_ascii=False).encode()
     return NodeResponse(status, body, content_type="application/json;charset=utf-8")
 

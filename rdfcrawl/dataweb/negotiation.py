@@ -1,4 +1,4 @@
-"""Proactive content negotiation: which of a server's media types an answer gets."""
+"""Proactive content negotiation: choose a media type of the server for a response."""
 
 from __future__ import annotations
 

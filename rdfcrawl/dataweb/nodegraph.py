@@ -154,7 +154,7 @@ class _Growth:
         targets = self._urn.draw(
             n_out, allowed=lambda other: may_link(kinds[node], kinds[other])
         )
-        # What a CKAN node cannot link to, may link to it.
+        # Nodes that a CKAN node cannot link to may link to it.
         sources = self._urn.draw(
             min(count - len(targets), self._n_added),
             allowed=lambda other: may_link(kinds[other], kinds[node]),

@@ -1,4 +1,4 @@
-"""The web in a process of its own, beside the crawler.
+"""The web in a separate process.
 
 Parent and child talk in lines of JSON. The child writes a line when it accepts
 connections, one for each line on its standard input (`log`, or JSON), and a last one
@@ -47,11 +47,11 @@ class ServedWeb:
     Attributes:
         seeds: URLs to start a crawl from.
         seeds_path: the same in a file, one in a line.
-        truth_path: N-Quads, what a crawler should find (see `recall`).
+        truth_path: N-Quads that a crawler should find (see `recall`).
         log_path: where the log is after `stop`.
-        history_path: lines of JSON, what happens to evolving nodes; absent if there
-            are none.
-        clock: of the evolving nodes; to move it on is to change them.
+        history_path: history of evolving nodes, in lines of JSON; absent if there are
+            none.
+        clock: of the evolving nodes; advance it to change them.
         port: TCP port of all hosts.
     """
 
@@ -126,7 +126,7 @@ class ServedWeb:
         while b"\n" not in self._buffer:
             left = max(deadline - time.monotonic(), 0)
             if not select.select([stdout], [], [], left)[0]:
-                raise ConfigError(f"the web did not answer in {timeout_secs:g} s")
+                raise ConfigError(f"the web did not respond within {timeout_secs:g} s")
             chunk = os.read(stdout.fileno(), 1 << 16)
             if not chunk:
                 with suppress(subprocess.TimeoutExpired):
@@ -142,17 +142,17 @@ class ServedWeb:
 
 @contextmanager
 def run_dataweb(config: WebConfig, directory: Path) -> Iterator[ServedWeb]:
-    """Serve a web in a process of its own while the context is open.
+    """Serve a web in a separate process while the context is open.
 
     Args:
-        config: what the web is made of.
+        config: of the web.
         directory: gets seeds, truth and at the end the log; made if absent.
 
     Raises:
         ConfigError: the web cannot be served, for example because the port is in
             use, or does not accept connections within `START_SECS`.
     """
-    # Unbuffered: what a dead server did not take would be written again at the close.
+    # Unbuffered: bytes that a dead server did not read would be written again on close.
     with subprocess.Popen(
         module_command("rdfcrawl.dataweb", config.to_json(), str(directory)),
         stdin=subprocess.PIPE,
@@ -180,7 +180,7 @@ def serve_until_stopped(
     """Serve a web here until SIGINT or SIGTERM; write its files.
 
     Args:
-        config: what the web is made of.
+        config: of the web.
         directory: gets `seeds.txt`, `truth.nq`, `clock.jsonl`, `history.jsonl` if there
             are evolving nodes, and at the end `log.json`.
         on_start: called once, when all hosts accept connections.
@@ -242,7 +242,7 @@ class _Commands(asyncio.Protocol):
         self._rest = b""
 
     def data_received(self, data: bytes) -> None:
-        """Answer each line."""
+        """Respond to each line."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             if line == b"log":
@@ -281,5 +281,5 @@ def write_line(value: object) -> None:
         sys.stdout.write(json.dumps(value) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Nobody listens any more; the interpreter must not flush again at its end.
+        # The reader is gone; the interpreter must not flush again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -97,7 +97,7 @@ class NodeProtocol(asyncio.Protocol):
         self._buffer = b""
         self._head: _Head | None = None  # read, its body is still to come
         self._n_body = 0
-        self._timer: asyncio.TimerHandle | None = None  # an answer is held back
+        self._timer: asyncio.TimerHandle | None = None  # a response is delayed
         self._held: tuple[NodeResponse, bool] | None = None
         self._is_paused = False  # the client does not read
         self._transport: asyncio.Transport | None = None
@@ -124,12 +124,12 @@ class NodeProtocol(asyncio.Protocol):
             self._log.request_ended(response.status, 0, is_first=is_first)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, answer every request that is complete."""
+        """Receive bytes, and respond to every complete request."""
         self._buffer = self._buffer + data if self._buffer else data
         self._advance()
 
     def pause_writing(self) -> None:
-        """Stop answering: the client does not read what was sent."""
+        """Stop responding: the client does not read."""
         self._is_paused = True
         self._limit_reading()
 
@@ -157,7 +157,7 @@ class NodeProtocol(asyncio.Protocol):
         return not self._is_paused and self._timer is None
 
     def _limit_reading(self) -> None:
-        """Read no more while pipelined requests wait for earlier answers."""
+        """Stop reading while pipelined requests wait for earlier responses."""
         if self._transport is None or self._transport.is_closing():
             return
         is_waiting = self._is_paused or self._timer is not None
@@ -226,7 +226,7 @@ class NodeProtocol(asyncio.Protocol):
             lines = lines[:-2] + b"Connection: close\r\n\r\n"
         body = b"" if request.method == "HEAD" else response.body
         n_bytes = len(lines) + len(body)
-        # Before it is sent: who has an answer finds the request in the log.
+        # Before it is sent: a client with a response finds the request in the log.
         self._log.request_ended(response.status, n_bytes, is_first=is_first)
         self._log.keep(request, response.status, n_bytes)
         self._transport.write(lines + body)

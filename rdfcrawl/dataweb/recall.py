@@ -1,8 +1,8 @@
-"""Recall of a crawl: how much of the truth is in what a crawler wrote.
+"""Recall of a crawl: share of the truth among the stored statements.
 
-ORCA's rule: each statement of the truth is one `ASK` over the union of all graphs;
-its blank nodes are free, each on its own, and so is an `xsd:time` object. What the
-crawler wrote beyond the truth is counted too (ORCA does not).
+ORCA's rule: each statement of the truth is one `ASK` over the union of all graphs; its
+blank nodes are free, each on its own, and so is an `xsd:time` object. Statements beyond
+the truth are counted too (ORCA does not).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NodeRecall:
 
 @dataclass(slots=True)
 class RecallReport:
-    """What a crawl is worth.
+    """Recall of a crawl.
 
     Attributes:
         nodes: by graph of the truth, without those that have no statements.
@@ -116,7 +116,7 @@ class _Truth:
         self._open = {mask: set(keys) for mask, keys in self._index.items()}
 
     def match(self, quad: ox.Quad) -> bool:
-        """Mark the patterns that a statement fulfils; tell whether there are any."""
+        """Mark the patterns that a statement fulfils; return whether there are any."""
         terms = (quad.subject, quad.predicate, _comparable(quad.object))
         is_known = False
         for mask, keys in self._index.items():
@@ -127,7 +127,7 @@ class _Truth:
         return is_known
 
     def report(self) -> RecallReport:
-        """Count what was found and what was not."""
+        """Count found and missing statements."""
         report = RecallReport({})
         missing = {
             position

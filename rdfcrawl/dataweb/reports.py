@@ -1,4 +1,4 @@
-"""What people are told of a crawl of the synthetic web: its manners and its recall."""
+"""Reports of a crawl of the synthetic web for people: manners and recall."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def format_log(log: WebLog) -> str:
             f" mean {summary['mean_delay_fulfilment']:.2f},"
             f" max {summary['max_delay_fulfilment']:.2f}"
         )
-    # What a client calls itself is not to be trusted on a terminal.
+    # The user agent of a client is untrusted on a terminal.
     lines += [f"{n} by {agent!a}" for agent, n in summary["user_agents"].items()]
     return "\n".join(lines)
 

@@ -55,7 +55,7 @@ class HostServer:
         )
 
     async def stop(self) -> None:
-        """Accept no more and cut the connections."""
+        """Stop accepting, and close the connections."""
         if isinstance(self.node, OwnProtocol):
             self.node.close()
         if self._server is None:
@@ -103,7 +103,7 @@ class ServedHere:
             await host.start(listener)
 
     async def stop(self) -> None:
-        """Accept no more and cut the connections."""
+        """Stop accepting, and close the connections."""
         for host in self._hosts:
             await host.stop()
 
@@ -115,7 +115,7 @@ async def serve(
     """Serve a web in this event loop while the context is open.
 
     Args:
-        config: what the web is made of.
+        config: of the web.
         clock: of the evolving nodes; None makes one.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The whole web: plans, data and truth of all nodes, made from one seed."""
+"""The web: plans, data and truth of all nodes, created from one seed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DataWeb:
     """A generated web, ready to be served.
 
     Attributes:
-        config: what it was made from, with the port that is in use.
+        config: of the web, with the actual port.
         graph: kinds and links of the nodes.
         nodes: by node id.
     """
@@ -57,11 +57,11 @@ class DataWeb:
 
     @property
     def seeds(self) -> tuple[str, ...]:
-        """URLs from which the whole web can be reached."""
+        """URLs from which the complete web can be reached."""
         return tuple(self.nodes[node].plan.access_uri for node in self.graph.seeds)
 
     def iter_truth(self) -> Iterator[str]:
-        """Yield N-Quads lines: what a crawler should find, one graph per node.
+        """Yield N-Quads lines that a crawler should find, one graph per node.
 
         Blank nodes are patterns: each stands for any term, on its own.
         """
@@ -76,7 +76,7 @@ class DataWeb:
         path.write_text("".join(f"{url}\n" for url in self.seeds))
 
     def write_history(self, path: Path, *, now: float = 0.0) -> None:
-        """Write what happens to evolving nodes; nothing if there are none.
+        """Write the history of evolving nodes; nothing if there are none.
 
         Args:
             path: of the file.
@@ -99,7 +99,7 @@ def build_web(config: WebConfig, clock: WebClock | None = None) -> DataWeb:
     """Generate a web; equal parameters give an equal web.
 
     Args:
-        config: what it is made from.
+        config: of the web.
         clock: of the evolving nodes; None makes one.
 
     Raises:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.downloader.options import HasFetchOptions
     from rdfcrawl.downloader.warc.archive import WebArchive
 
 _FORMAT: Final = (
@@ -33,7 +32,7 @@ def archive_of(crawler: Crawler) -> WebArchive | None:
     return _archives[crawler]
 
 
-def _make(crawler: Crawler, options: HasFetchOptions) -> WebArchive:
+def _make(crawler: Crawler, options: Any) -> WebArchive:
     from rdfcrawl.downloader.warc.archive import ArchiveOptions, WebArchive  # noqa: PLC0415
 
     crawl = options.crawl

@@ -1,17 +1,18 @@
-"""The services that one crawler process fetches with."""
+"""The shared objects of one crawler process that fetches."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.reservations import Obedience
+from rdfcrawl.downloader.blocked_host_filter import BlockedHostFilter
 from rdfcrawl.downloader.clock import ClockCheck
 from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.downloader.crawler_clients import CrawlerClients, RareExchange
@@ -20,8 +21,11 @@ from rdfcrawl.downloader.hops import RedirectJudge
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.http.connector import OtherAddresses
 from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.left_hosts import LeavingExchange
-from rdfcrawl.downloader.own_trouble import BearingExchange, KnownNames, OwnTrouble
+from rdfcrawl.downloader.local_failures import (
+    KnownNames,
+    LocalFailureGuard,
+    LocalFailures,
+)
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
 from rdfcrawl.downloader.robots.tdm_cache import TdmCache
@@ -29,68 +33,91 @@ from rdfcrawl.downloader.robots_txt import FetchedRobots, RobotsFetch
 from rdfcrawl.downloader.schemes.exchange import FetcherExchange
 from rdfcrawl.downloader.spool import Spool, SpoolLimits
 from rdfcrawl.downloader.visit import VisitMaker
-from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.uri.guard.gate import ConnectionGate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from redis.asyncio import Redis
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.core.records import Record
-    from rdfcrawl.downloader.answer import HttpClient, HttpRequest
+    from rdfcrawl.downloader.client import HttpClient, HttpRequest
     from rdfcrawl.downloader.contexts.store import ContextStore
+    from rdfcrawl.downloader.ftp_logins import FtpLogins
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
-    from rdfcrawl.downloader.options import HasFetchOptions
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.robots.options import RobotsSettings
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.downloader.watch import WatchedExchange
     from rdfcrawl.frontier.queue.kept_robots import KeptRobots
     from rdfcrawl.frontier.session import CrawlSession
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FetchSetup:
+    """A spider's part in its requests.
+
+    Attributes:
+        options: limits and politeness of requests.
+        robots: effect of robots.txt and other reservations.
+        folders: written by the crawl.
+        ftp_logins: of FTP servers.
+        fetchers: custom ones, by scheme.
+        request_for: returns the request for a record; None is a GET of its URL.
+        ignores_robots: returns whether robots.txt does not apply to a record.
+    """
+
+    options: FetchOptions
+    robots: RobotsSettings
+    folders: Sequence[Path]
+    ftp_logins: FtpLogins
+    fetchers: Mapping[str, SchemeFetcher]
+    request_for: Callable[[Record], Awaitable[HttpRequest | None]]
+    ignores_robots: Callable[[Record], bool]
+
+
 class FetchServices:
     """Connections, spool, robots.txt and contexts of a crawler; closed by its handler.
 
     Attributes:
-        exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
-        robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
-        tdm: files of reservations; None if they are not read.
+        exchange: makes one request, by the client of its scheme.
+        local_failures: failures of this machine.
+        active_transfers: returns the tasks whose transfers make progress.
+        robots: rules to obey; None if `ROBOTSTXT_OBEY` is off.
+        tdm: files of reservations; None if they are ignored.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
-        spider = cast("FetchingSpider", crawler.spider)
-        options = spider.options
-        session = spider.session
-        if session is None:
-            raise RuntimeError("a visit without a frontier")
-        self._options = options.fetch
-        self._spool = _make_spool(options)
+    def __init__(
+        self, crawler: Crawler, session: CrawlSession, setup: FetchSetup
+    ) -> None:
+        self._options = setup.options
+        self._spool = _make_spool(setup)
         self._archive = archive_of(crawler)
         self._count = partial(_count, crawler.stats)
         known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
         clock = ClockCheck(partial(_secs_of_redis, session.redis))
-        self._trouble = session.trouble = OwnTrouble(
-            known, sleepers, self._spool, clock
-        )
-        self._looking = asyncio.create_task(self._trouble.look_at_disk())
+        self.local_failures = LocalFailures(known, sleepers, self._spool, clock)
+        self._looking = asyncio.create_task(self.local_failures.look_at_disk())
         self.turns = session.turns(sleepers)
         self._clients = self._open_clients(
-            crawler, spider, session, known=known, clock=clock
+            crawler, setup, session, known=known, clock=clock
         )
-        session.flowing = self._clients.flowing
-        self.exchange = self._exchange(session, spider.fetchers)
-        # What is read of an archive has to be in it, so that it is asked for again.
+        self.active_transfers = self._clients.active_transfers
+        self.exchange = self._exchange(session, setup.fetchers)
+        # An archive must contain every file that was read: harvesters request it again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
-        self.robots = self._robots(spider, session)
-        self.tdm = self._tdm(spider)
-        self.visitor = self._visitor(spider, session, sleepers)
+        self.robots = self._robots(setup, session)
+        self.tdm = self._tdm(setup)
+        self.visitor = self._visitor(setup, session, sleepers)
         self._session = session
 
     def _open_clients(
         self,
         crawler: Crawler,
-        spider: FetchingSpider,
+        setup: FetchSetup,
         session: CrawlSession,
         *,
         known: KnownNames,
@@ -111,7 +138,7 @@ class FetchServices:
                 gate=gate,
                 known=known,
                 clock=clock,
-                goes_by_address=session.goes_by_address,
+                goes_by_address=session.keys.goes_by_address,
                 is_recorded=is_recorded,
             )
             web.open()
@@ -120,7 +147,7 @@ class FetchServices:
         def ftp() -> WatchedExchange:
             from rdfcrawl.downloader.ftp.exchange import FtpExchange
 
-            logins = spider.options.ftp_logins
+            logins = setup.ftp_logins
             return FtpExchange(fetch, spool, logins=logins, gate=gate)
 
         def requests() -> WatchedExchange:
@@ -134,25 +161,23 @@ class FetchServices:
             web=web,
             ftp=RareExchange(ftp),
             requests=RareExchange(requests),
-            fetchers=FetcherExchange(spider.fetchers, fetch, spool, count=count),
+            fetchers=FetcherExchange(setup.fetchers, fetch, spool, count=count),
         )
 
     def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
-        """Return the client of each scheme, behind what holds for all of them."""
+        """Return the client of all schemes, wrapped by the layers common to them."""
         exchange: HttpClient = self._clients.by_scheme(own)
         if self._archive is not None:
             from rdfcrawl.downloader.archiving import ArchivingExchange
 
             exchange = ArchivingExchange(exchange, self._archive, self._spool)
-        if session.goes_by_address:
+        if session.keys.goes_by_address:
             exchange = OtherAddresses(exchange, self._spool)
-        exchange = BearingExchange(exchange, self._trouble, self._spool)
-        return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
+        exchange = LocalFailureGuard(exchange, self.local_failures, self._spool)
+        return BlockedHostFilter(exchange, session.blocked, self._spool.parts.drop)
 
-    def _robots(
-        self, spider: FetchingSpider, session: CrawlSession
-    ) -> RobotsCache | None:
-        rules, first_secs = spider.options.robots, self._options.backoff_base_secs
+    def _robots(self, setup: FetchSetup, session: CrawlSession) -> RobotsCache | None:
+        rules, first_secs = setup.robots, self._options.backoff_base_secs
         if not rules.is_obeyed:
             return None
         self._kept_robots = session.kept_robots(
@@ -173,13 +198,13 @@ class FetchServices:
                 session.redis, session.frontier.key("robots-deaths")
             ),
             turns=self.turns,
-            is_exempt=spider.ignores_robots,
+            is_exempt=setup.ignores_robots,
             url_of=self._url_of,
             keeper=self._kept_robots,
         )
 
-    def _tdm(self, spider: FetchingSpider) -> TdmCache | None:
-        is_ignored = spider.options.robots.tdm is Obedience.IGNORE
+    def _tdm(self, setup: FetchSetup) -> TdmCache | None:
+        is_ignored = setup.robots.tdm is Obedience.IGNORE
         if is_ignored or self.robots is None or self._kept_robots is None:
             return None
         return TdmCache(
@@ -192,24 +217,24 @@ class FetchServices:
 
     def _visitor(
         self,
-        spider: FetchingSpider,
+        setup: FetchSetup,
         session: CrawlSession,
         sleepers: InterruptibleSleep,
     ) -> VisitMaker:
         hops = RedirectJudge(
-            wants=session.wants_target,
-            refuses=session.refuses,
+            wants=session.links.wants_target,
+            refuses=session.links.refuses,
             robots=self.robots,
-            leaving=session.blocked,
+            blocked_hosts=session.blocked,
         )
         return VisitMaker(
             self.exchange,
             self._spool,
             self._options,
-            key_of=session.key_of,
-            is_new=session.is_new,
-            prime=session.prime,
-            question=spider.question,
+            key_of=session.keys.of,
+            is_new=session.links.is_new,
+            prime=session.keys.prime,
+            request_for=setup.request_for,
             hops=hops,
             robots_txt=self._robots_txt,
             begin=partial(session.worker.begin, what="asked"),
@@ -236,9 +261,9 @@ class FetchServices:
             options=options,
             hosts=ContextHosts(
                 turns=self.turns,
-                is_denied=session.ingest.denies,
-                trouble=self._trouble,
-                leaving=session.blocked,
+                is_denied=session.ingests.own.denies,
+                local_failures=self.local_failures,
+                blocked_hosts=session.blocked,
             ),
         )
         shared = SharedContexts(session.redis, session.frontier.key, count=count)
@@ -246,8 +271,8 @@ class FetchServices:
 
     async def _url_of(self, record: Record) -> str:
         try:
-            return (await self.visitor.ask(record))[0]
-        except Exception:  # the visit meets the same, and says so
+            return (await self.visitor.first_request(record))[0]
+        except Exception:  # the visit meets and reports the same error
             return record.url
 
     async def close(self) -> None:
@@ -273,26 +298,8 @@ async def _secs_of_redis(redis: Redis) -> float | None:
     return float(secs + micros / 1e6)
 
 
-class FetchingSpider(VisitingSpider, Protocol):
-    """A visiting spider that knows how its records are requested."""
-
-    @property
-    def options(self) -> HasFetchOptions:
-        """Its options."""
-
-    @property
-    def fetchers(self) -> Mapping[str, SchemeFetcher]:
-        """The fetchers of the user's, by scheme."""
-
-    async def question(self, record: Record) -> HttpRequest | None:
-        """Return the request for a record; None is a GET of its URL."""
-
-    def ignores_robots(self, record: Record) -> bool:
-        """Return whether a record is requested although robots.txt disallows it."""
-
-
-def _make_spool(options: HasFetchOptions) -> Spool:
-    fetch = options.fetch
+def _make_spool(setup: FetchSetup) -> Spool:
+    fetch = setup.options
     return Spool(
         fetch.spool_dir,
         memory_limit_bytes=fetch.visit_memory_bytes,
@@ -301,7 +308,7 @@ def _make_spool(options: HasFetchOptions) -> Spool:
             host_bytes=fetch.spool_host_max_bytes,
             put_off_secs=fetch.backoff_base_secs,
         ),
-        disk=WorkerDisk(options.folders, min_free_bytes=fetch.min_free_bytes),
+        disk=WorkerDisk(setup.folders, min_free_bytes=fetch.min_free_bytes),
     )
 
 
@@ -310,21 +317,32 @@ def _count(stats: StatsCollector | None, group: str, name: str, count: int = 1) 
         stats.inc_value(f"{group}{name}", count)
 
 
-# A handler, a middleware and the spider share it, and Scrapy gives such a thing no
-# place; it is kept per crawler, as a process may run several.
+# Shared by a handler, a middleware and the spider. Scrapy has no place for such
+# objects; keyed by crawler, since a process may run several.
 _services: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
 
 
-def services_of(crawler: Crawler) -> FetchServices:
-    """Return the services of a crawler, which are made by the first visit."""
-    services = _services.get(crawler)
-    if services is None:
-        services = _services[crawler] = FetchServices(crawler)
+def open_services(
+    crawler: Crawler, session: CrawlSession, setup: FetchSetup
+) -> FetchServices:
+    """Open the services of a crawler whose spider has joined its crawl."""
+    services = _services[crawler] = FetchServices(crawler, session, setup)
     return services
 
 
+def services_of(crawler: Crawler) -> FetchServices:
+    """Return the services of a crawler.
+
+    Raises:
+        RuntimeError: its spider has not joined a crawl.
+    """
+    if crawler not in _services:
+        raise RuntimeError("a visit without a frontier")
+    return _services[crawler]
+
+
 async def close_services(crawler: Crawler) -> None:
-    """Close the services of a crawler, if there are any."""
+    """Close the services of a crawler, if they exist."""
     services = _services.pop(crawler, None)
     if services is not None:
         await services.close()

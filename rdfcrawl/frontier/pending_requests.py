@@ -59,7 +59,7 @@ class PendingRequests:
         """Take a request; return whether the frontier will have one."""
         try:
             if self._makes_documents and is_plain(request):
-                self._seeds.append(self._session.ingest.seed_url(request.url))
+                self._seeds.append(self._session.ingests.own.seed_url(request.url))
                 self._has_come.set()
             else:
                 return self._take_request(request)
@@ -77,11 +77,11 @@ class PendingRequests:
     def _take_request(self, request: Request) -> bool:
         record = record_of(request, self._spider)
         is_judged = record.depth > 0 and not request.dont_filter
-        if is_judged and not self._session.ingest.wants(record.url, record.depth):
-            self._session.ingest.rejected.filtered += 1
-            why = self._session.ingest.refusal(record.url, record.depth)
+        if is_judged and not self._session.ingests.own.wants(record.url, record.depth):
+            self._session.ingests.own.rejected.filtered += 1
+            why = self._session.ingests.own.refusal(record.url, record.depth)
             if why is not None:
-                self._session.note_decision(why, [record.url], record.parent)
+                self._session.links.note_decision(why, [record.url], record.parent)
             return False
         self._requests.append((record, urgency_of(request)))
         self._has_come.set()
@@ -96,16 +96,16 @@ class PendingRequests:
                 await asyncio.sleep(_TAKE_SECS)  # for others that come with it
                 if self._seeds:
                     seeds = self._seeds.copy()
-                    await self._session.add_seeds(seeds)
+                    await self._session.seeds.add_seeds(seeds)
                     del self._seeds[: len(seeds)]
                 if self._requests:
                     requests = self._requests.copy()
-                    await self._session.add_requests(requests)
+                    await self._session.seeds.add_requests(requests)
                     del self._requests[: len(requests)]
 
     def leave(self) -> None:
         """Offer what is left with the links of the last visits."""
-        ingest, links = self._session.ingest, self._session.worker.links
+        ingest, links = self._session.ingests.own, self._session.worker.links
         links.offer(map(ingest.seed, self._seeds))
         links.offer(ingest.request(*each) for each in self._requests)
         self._seeds.clear()

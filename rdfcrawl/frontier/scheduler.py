@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
@@ -35,7 +35,7 @@ from rdfcrawl.frontier.queue.follower_lag import FollowerLag
 from rdfcrawl.frontier.queue.worker_drains import DRAINED
 from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
+from rdfcrawl.frontier.visiting import SpiderServices, VisitingSpider, makes_visits
 from rdfcrawl.frontier.worker.slow_visits import VisitPlaces
 from rdfcrawl.frontier.worker.worker_state import (
     STORE_FLUSH_SECS,
@@ -78,6 +78,7 @@ class FrontierScheduler(BaseScheduler):
 
     def __init__(self, crawler: Crawler) -> None:
         self.session: CrawlSession | None = None
+        self._services: SpiderServices | None = None  # with the session
         self._crawler = crawler
         self._engine = EngineView(crawler)
         self._stats = crawler.stats
@@ -92,7 +93,6 @@ class FrontierScheduler(BaseScheduler):
         self._is_stopping = False
         self._has_paused = False
         self._has_left = False
-        self._callback: Callable[[Response], Any] | None = None
         self._arrivals: PendingRequests | None = None
         self._has_told_of_others = False
 
@@ -139,7 +139,7 @@ class FrontierScheduler(BaseScheduler):
         visit = self._next_visit(self.session)
         if visit is None:
             return None
-        session = self.session
+        session, services = self.session, self._services
         if session.blocked.has_any:
             session.blocked.strike_out(visit)
         if len(session.profiles.arguments) > 1:
@@ -147,7 +147,7 @@ class FrontierScheduler(BaseScheduler):
         visit.step_at = monotonic()
         request = Request(
             f"visit://{visit.key}/",
-            callback=self._callback,
+            callback=services.process_visit if services else None,
             meta={"visit": visit, **_META},
             dont_filter=True,
         )
@@ -190,8 +190,7 @@ class FrontierScheduler(BaseScheduler):
 
     def _pauses(self) -> bool:
         """Return whether requests would wait for us, so that visits should stay."""
-        trouble = self.session.trouble if self.session else None
-        return trouble is not None and trouble.is_pausing
+        return self._services is not None and self._services.is_pausing()
 
     def _leaves(self, request: Request) -> bool:
         session = self.session
@@ -203,9 +202,8 @@ class FrontierScheduler(BaseScheduler):
 
     async def _open(self, spider: VisitingSpider) -> None:
         crawler = self._crawler
-        self._callback = spider.process_visit
         self.session = await CrawlSession.join(
-            spider.options.crawl,
+            spider.crawl_options,
             spider.arguments,
             crawler.settings,
             WorkerHooks(
@@ -215,8 +213,10 @@ class FrontierScheduler(BaseScheduler):
                 account_for=self._account_for,
             ),
             member=spider.member,
+            request_of=spider.request_of,
+            link_policy=spider.link_policy(),
         )
-        spider.join(self.session)
+        self._services = spider.join(self.session)
         crawler.signals.connect(self._item_failed, signals.item_error)
         crawler.signals.connect(self._output_failed, signals.spider_error)
         work = self.session.options.work
@@ -329,9 +329,9 @@ class FrontierScheduler(BaseScheduler):
             elif self._has_paused:
                 visit.step_at = now  # it is not the host that is slow
         n_before = self._places.count_slow()
-        if not must_end:
+        if not must_end and self._services is not None:
             slow_secs = session.options.work.slow_secs
-            self._places.sort_out(now, slow_secs, session.flowing)
+            self._places.sort_out(now, slow_secs, self._services.active_transfers)
         session.worker.n_slow = self._places.n_slow
         if session.worker.n_slow > n_before:
             self._engine.wake()
@@ -365,7 +365,7 @@ class FrontierScheduler(BaseScheduler):
         return {name: n for name, n in counts.items() if n}
 
     def _tell_statistics(self, session: CrawlSession) -> None:
-        added, rejected = session.worker.added, session.ingest.rejected
+        added, rejected = session.worker.added, session.links.rejected
         figures = {
             "frontier/new": added.new,
             "frontier/seen": added.seen,
@@ -377,8 +377,8 @@ class FrontierScheduler(BaseScheduler):
             "frontier/owed": session.worker.n_owed,
             "frontier/closed": session.worker.n_closed,
             "frontier/wildcards": session.addresses.n_wildcards,
-            "ping/taken": session.n_pings_taken,
-            "ping/refused": session.n_pings_refused,
+            "ping/taken": session.seeds.n_pings_taken,
+            "ping/refused": session.seeds.n_pings_refused,
             "frontier/epochs": session.worker.epochs.n_begun,
             "frontier/granted": session.worker.epochs.n_granted,
         }
@@ -398,10 +398,10 @@ class FrontierScheduler(BaseScheduler):
             index = visit.index(document)
             if index not in visit.returned:
                 self._put_back(visit, index, is_at_fault=not visit.is_cut)
-        if visit.documents:
-            cast("VisitingSpider", self._crawler.spider).release(visit)
+        if visit.documents and self._services is not None:
+            self._services.release(visit)
         visit.address = session.addresses.address_of(visit.key)
-        session.add_outlinks(visit.outlinks, visit.known)
+        session.links.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
         self._places.end(visit.key)
         session.worker.finish(visit)
@@ -435,8 +435,7 @@ class FrontierScheduler(BaseScheduler):
             error = failure.value or StoreFault("unknown")
             index = visit.index(visit.current or item)
             is_held_back = isinstance(error, HeldBack)
-            session = self.session
-            if is_held_back or (session is not None and session.bears(error, visit)):
+            if is_held_back or self._is_local(error, visit):
                 visit.return_untried(index)
                 return
             is_at_fault = not isinstance(error, StoreFault)
@@ -444,6 +443,11 @@ class FrontierScheduler(BaseScheduler):
             self._put_back(visit, index, is_at_fault=is_at_fault, why=why)
             if isinstance(error, StoreFault):
                 self._store_failed(error)
+
+    def _is_local(self, error: BaseException, visit: Visit | None = None) -> bool:
+        """Return whether an error is of this machine; requests pause then."""
+        services = self._services
+        return services is not None and services.pause_if_local_failure(error, visit)
 
     def _output_failed(self, response: Response | None, failure: Failure) -> None:
         """Put back a document that a spider middleware has failed on."""
@@ -474,17 +478,14 @@ class FrontierScheduler(BaseScheduler):
 
     def _store_failed(self, fault: StoreFault) -> None:
         """Wait until the disk takes something again; stop if there is no hope."""
-        trouble = self.session.trouble if self.session else None
-        if fault.may_pass and trouble is not None:
-            trouble.bear(fault)
+        if self._is_local(fault):
             return
         text = f"the store takes nothing, the crawl stops: {fault}"
         self._stop(text, reason="store_fault")
 
     async def _flush_stores(self) -> None:
         """Make all stores durable, or raise `StoreFault`."""
-        trouble = self.session.trouble if self.session else None
-        if trouble is not None and trouble.keeps_from_writing:
+        if self._services is not None and self._services.keeps_from_writing():
             raise StoreFault("there is no room, or no file", may_pass=True)
         began = monotonic()
         results = await self._crawler.signals.send_catch_log_async(flush_stores)

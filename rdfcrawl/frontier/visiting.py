@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from scrapy.exceptions import NotConfigured
@@ -9,24 +10,42 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.core.records import Document, Urgency
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from rdfcrawl.core.records import Record
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.rdf.links.policy import EveryLink
 
 
-class HasCrawlOptions(Protocol):
-    """Options of a spider that the frontier knows."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SpiderServices:
+    """Functions of a spider that has joined a crawl, for the scheduler.
 
-    @property
-    def crawl(self) -> CrawlOptions:
-        """What is fixed for one worker of one crawl."""
+    Attributes:
+        process_visit: callback of visits.
+        release: frees the bodies of documents that were not processed.
+        is_pausing: whether no request is made for now, for a local failure.
+        keeps_from_writing: whether stores would refuse data now.
+        pause_if_local_failure: see `OwnTrouble.pause_if_local_failure`.
+        active_transfers: tasks whose transfers make progress.
+    """
+
+    process_visit: Callable[[Response], Any]
+    release: Callable[[Visit], None]
+    is_pausing: Callable[[], bool]
+    keeps_from_writing: Callable[[], bool]
+    pause_if_local_failure: Callable[[BaseException, Visit | None], bool]
+    active_transfers: Callable[[], AbstractSet[object]]
 
 
 @runtime_checkable
@@ -41,11 +60,18 @@ class VisitingSpider(Protocol):
     member: CrawlMember
 
     @property
-    def options(self) -> HasCrawlOptions:
-        """Its options."""
+    def crawl_options(self) -> CrawlOptions:
+        """Options of its crawl, and of this worker."""
 
-    def join(self, session: CrawlSession) -> None:
-        """Take part in a crawl: by the options and arguments that the crawl keeps."""
+    @property
+    def request_of(self) -> Callable[[str], Record] | None:
+        """Makes a record of a pushed seed; None if seeds are for documents."""
+
+    def link_policy(self) -> EveryLink | None:
+        """Return the policy of the user; None if every link is followed."""
+
+    def join(self, session: CrawlSession) -> SpiderServices:
+        """Join a crawl, with the options and arguments that the crawl keeps."""
 
     def joined(self) -> CrawlSession:
         """Return the connection to the crawl; raise `ConfigError` without one."""
@@ -60,12 +86,6 @@ class VisitingSpider(Protocol):
 
     def obey(self, document: Document, reservations: Reservations) -> None:
         """Make a document what its publisher asks for."""
-
-    def release(self, visit: Visit) -> None:
-        """Free the bodies of documents that were not processed."""
-
-    async def process_visit(self, response: Response) -> Any:
-        """Process what a visit brought back."""
 
 
 def visiting_spider(crawler: Crawler) -> VisitingSpider:

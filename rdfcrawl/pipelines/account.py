@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Final, Self, get_args
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
-from rdfcrawl.core.records import NO_FACTS, NOT_READ, BodyReading, Document
+from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
-from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
 from rdfcrawl.pipelines.provenance import (
     Status,
@@ -25,19 +24,18 @@ from rdfcrawl.pipelines.provenance import (
     status_of,
 )
 from rdfcrawl.pipelines.same_contents import SameContents
-from rdfcrawl.pipelines.spider_options import spider_options
 from rdfcrawl.stores.log.kept_time import KeptTime
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.core.formats import Format
     from rdfcrawl.frontier.queue.first_contents import FetchedContent
-    from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 
 logger = logging.getLogger(__name__)
@@ -53,7 +51,7 @@ class AccountPipeline:
 
     def __init__(
         self,
-        spider: VisitingSpider,
+        spider: HarvestingSpider,
         limits: SegmentLimits,
         stats: StatsCollector,
         most_contents: int,
@@ -67,13 +65,12 @@ class AccountPipeline:
         self._same = SameContents(self._first_urls, most_contents)
         self._n_refused = 0
         self._time: KeptTime | None = None  # until the crawl is joined
-        self._tell: Sequence[Callable[[Document], None]] = ()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        spider = visiting_spider(crawler)
-        options = spider_options(crawler)
+        spider = harvesting_spider(crawler)
+        options = spider.options
         limits, most = options.crawl.stores.segments, options.same_contents
         pipeline = cls(spider, limits, crawler.stats, most)
         crawler.signals.connect(pipeline.flush, flush_stores)
@@ -86,7 +83,6 @@ class AccountPipeline:
         self._time.resume()
         names = session.profiles.names
         self._worker = replace(self._worker, run=session.run, spiders=names)
-        self._tell = session.done_documents
         self._segments.open(self._worker.name)
         self._segments.write_document(describe_worker(self._worker))
 
@@ -124,8 +120,6 @@ class AccountPipeline:
         self._segments.write_document(quads)
         if document.facts is not NO_FACTS:
             self._same.note(document, quads)
-            for tell in self._tell:
-                tell(document)
         self._count(document)
         if has_lookalike(document.url):
             self._counts["document/lookalike"] += 1
@@ -173,7 +167,7 @@ class AccountPipeline:
         if (first := next(filter(OF_READING.__contains__, reasons), None)) is not None:
             self._counts[f"document/parse_error/{form.name}/{first}"] += 1
 
-    def _count_reading(self, reading: BodyReading) -> None:
+    def _count_reading(self, reading: ReadResult) -> None:
         counts = self._counts
         if reading.format is not None:
             counts[f"document/format/{reading.format.name}"] += 1

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.downloader.crawl_archive import archive_of
-from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.pipelines.items import harvesting_spider
 
 if TYPE_CHECKING:
     from typing import Self
@@ -41,7 +41,7 @@ class ArchivePipeline:
             ConfigError: a setting is wrong.
             NotConfigured: no archive is wanted.
         """
-        visiting_spider(crawler)
+        harvesting_spider(crawler)
         archive = archive_of(crawler)
         if archive is None:
             raise NotConfigured

@@ -19,7 +19,7 @@ from rdfcrawl.stores.options import shown_uri
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
-    from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.pipelines.items import HarvestingSpider
 
 _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
 _STORED: Final = "stored"  # table of the crawl: digest of graph -> digest of statements
@@ -52,7 +52,7 @@ class StoredDigests:
     written: whatever stops a worker, no changed graph is called unchanged.
     """
 
-    def __init__(self, spider: VisitingSpider) -> None:
+    def __init__(self, spider: HarvestingSpider) -> None:
         self._spider = spider
         self._written: dict[str, str] = {}  # since the last flush
 
@@ -133,7 +133,7 @@ class KeptStore:
         uri: of the store; a login in it is not kept.
     """
 
-    def __init__(self, spider: VisitingSpider, uri: str) -> None:
+    def __init__(self, spider: HarvestingSpider, uri: str) -> None:
         self._spider = spider
         self._uri = shown_uri(uri)
         self._is_kept = False

@@ -1,47 +1,15 @@
-"""The chunks of a document, on their way through the pipelines.
+"""Close the chunks of a document.
 
-These are classes and no generators: an event loop keeps a register of asynchronous
-generators, whose entry for a document costs as much as storing the document.
+The iterators of our pipelines are classes, not generators: an event loop registers each
+asynchronous generator, which takes as long as storing a small document.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
+from collections.abc import AsyncIterator
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
-
-
-class CountedChunks:
-    """Chunks that set `Document.n_quads` at their end."""
-
-    __slots__ = ()
-
-
-class AtHand:
-    """Chunks that may be available at once, as those of most small documents are."""
-
-    __slots__ = ()
-
-    def whole(self) -> bytes | None:
-        """Return all statements, if one chunk that needs no waiting.
-
-        Else return None; all chunks are then to be iterated over.
-        """
-        raise NotImplementedError
-
-
-class InBulk:
-    """Chunks that can be read as parts instead; see `rdf.extraction.bulk`."""
-
-    __slots__ = ()
-
-    def parts(self, bulk: BulkOutput) -> AsyncGenerator[BulkPart]:
-        """Yield parts instead of chunks, from the beginning of the document."""
-        raise NotImplementedError
 
 
 async def close_chunks(chunks: object) -> None:

@@ -46,7 +46,7 @@ class CopiedPages:
         if not facts.text_hash:
             return
         is_first = self.judge.is_first(facts.text_hash)
-        may_be_near = not document.n_quads and document.reading.format is HTML
+        may_be_near = not _n_stored(document) and document.reading.format is HTML
         if not is_first or may_be_near or facts.is_error_page:
             self.judge.note(_compared(document))
 
@@ -73,13 +73,13 @@ class CopiedPages:
 
         compared = _compared(document)
         verdict = self.judge.judge(compared, links, digest=digest, leads_on=leads_on)
-        rejected = self._session.ingest.rejected
+        rejected = self._session.links.rejected
         if verdict.reason is not None:
             rejected.of_copy += len(links)
             detail = f"{counted(len(links), 'link')} of one of very many copies"
             document.faults.append(Fault(verdict.reason, detail))
             urls = [link.decode(errors="replace") for link in links]
-            self._session.note_decision(Decision.OF_COPY, urls, document.url)
+            self._session.links.note_decision(Decision.OF_COPY, urls, document.url)
         elif verdict.is_last:
             rejected.of_copy_later += len(links)
         return verdict
@@ -91,7 +91,11 @@ def _compared(document: Document) -> ComparedDocument:
         host_of(document.url),
         Fingerprint(facts.text_hash, facts.sketch, facts.n_shingles),
         document.reading.format is HTML,
-        document.n_quads,
+        _n_stored(document),
         facts.n_images,
         facts.is_error_page,
     )
+
+
+def _n_stored(document: Document) -> int:
+    return 0 if document.withheld else document.n_quads

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.rdf.chunks import CHUNK_BYTES, quad_chunks
@@ -66,7 +67,7 @@ class DatasetChunks:
 
     def _wants_slices(self, document: Document) -> bool:
         session = self._spider.session
-        return session is not None and session.arguments_of(document.record).slice
+        return session is not None and session.profiles.of(document.record).slice
 
     @property
     def _samples(self) -> SampleComparison:
@@ -76,9 +77,9 @@ class DatasetChunks:
     async def _sample(
         self,
         document: Document,
-        chunks: AsyncIterator[bytes],
+        chunks: AsyncIterator[QuadChunk],
         sample: SamplePage | DescribedSample,
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncIterator[QuadChunk]:
         """Pass the quads of a sample on, and keep them for the comparison.
 
         What an endpoint says is in its answers already: it is not stored once more.
@@ -88,18 +89,16 @@ class DatasetChunks:
         n_bytes = 0
         async with closing(chunks):
             async for chunk in chunks:
-                n_bytes += len(chunk)
+                n_bytes += len(chunk.lines)
                 if n_bytes <= MAX_SAMPLE_BYTES:
-                    kept.append(chunk)
+                    kept.append(chunk.lines)
                 if is_page:
                     yield chunk
         is_whole = n_bytes <= MAX_SAMPLE_BYTES and _is_whole(document)
-        if not is_page:
-            document.n_quads = 0
         if is_whole and (
             report := await self._compare(sample, b"".join(kept), document)
         ):
-            yield report
+            yield QuadChunk(report)
 
     async def _compare(
         self, sample: SamplePage | DescribedSample, quads: bytes, document: Document
@@ -111,10 +110,10 @@ class DatasetChunks:
     async def _dump(
         self,
         document: Document,
-        chunks: AsyncIterator[bytes],
+        chunks: AsyncIterator[QuadChunk],
         dataset: KnownDataset,
         part: DumpPart,
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncIterator[QuadChunk]:
         """Pass the quads of a dump on, cut if requested; compare the samples.
 
         The report of the comparison is not part of the dump, and follows the slices.
@@ -135,22 +134,22 @@ class DatasetChunks:
                     dataset, part, about, document, folder=folder
                 )
                 if report:
-                    yield report
+                    yield QuadChunk(report)
 
     async def _sliced(
         self,
         document: Document,
-        chunks: AsyncIterator[bytes],
+        chunks: AsyncIterator[QuadChunk],
         dataset: KnownDataset,
         place: Path,
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncIterator[QuadChunk]:
         """Yield the descriptions in the quads of a dump."""
         log = FaultLog()
         path = place / "dump.nq"
         with path.open("wb") as file:
             async with closing(chunks):
                 async for chunk in chunks:
-                    file.write(chunk)
+                    file.write(chunk.lines)
         slices = slice_dump(
             iter_line_blocks(path),
             dataset.prefixes,
@@ -158,13 +157,10 @@ class DatasetChunks:
             log=log,
             folder=place,
         )
-        n_quads = 0
         while batch := await asyncio.to_thread(lambda: list(islice(slices, _AT_ONCE))):
             for block in gathered((each.lines for each in batch), CHUNK_BYTES):
-                n_quads += block.count(b"\n")
-                for chunk in quad_chunks(block):
-                    yield chunk
-        document.n_quads = n_quads
+                for lines in quad_chunks(block):
+                    yield QuadChunk(lines)
         document.faults += log.all()
 
     def _folder(self) -> Path:
@@ -180,11 +176,11 @@ def _is_whole(document: Document) -> bool:
 
 
 async def _noted(
-    chunks: AsyncIterator[bytes], samples: Collection[str], path: Path
-) -> AsyncIterator[bytes]:
+    chunks: AsyncIterator[QuadChunk], samples: Collection[str], path: Path
+) -> AsyncIterator[QuadChunk]:
     """Pass quads on, and keep those that may be about the samples in a file."""
     with path.open("wb") as file:
         async with closing(chunks):
             async for chunk in chunks:
-                file.write(lines_about(samples, chunk))
+                file.write(lines_about(samples, chunk.lines))
                 yield chunk

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.pipelines.items import harvesting_spider
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.errors import StoreFault
     from rdfcrawl.frontier.queue.decisions import DecisionLog
-    from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 
 
@@ -24,7 +24,7 @@ class DecisionLogPipeline:
     """Pipeline without items, to log decisions when stores are flushed."""
 
     def __init__(
-        self, spider: VisitingSpider, limits: SegmentLimits, stats: StatsCollector
+        self, spider: HarvestingSpider, limits: SegmentLimits, stats: StatsCollector
     ) -> None:
         self._spider, self._stats = spider, stats
         self._segments = PipelineSegments(spider.options.crawl.paths.decisions, limits)
@@ -37,7 +37,7 @@ class DecisionLogPipeline:
         Raises:
             NotConfigured: no decisions are logged.
         """
-        spider = visiting_spider(crawler)
+        spider = harvesting_spider(crawler)
         if not spider.options.crawl.decisions.share:
             raise NotConfigured
         pipeline = cls(spider, spider.options.crawl.stores.segments, crawler.stats)

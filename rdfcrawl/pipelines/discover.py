@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet
-from contextlib import aclosing
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Decision
-from rdfcrawl.core.options.values import build_setting
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.copied_pages import CopiedPages
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.reading_times import tell_times
-from rdfcrawl.pipelines.spider_options import spider_options
-from rdfcrawl.pipelines.store import StoreTee
-from rdfcrawl.rdf.links.policy import EveryLink, with_own
+from rdfcrawl.rdf.links.policy import with_own
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.page_fetches import PageFetches
 from rdfcrawl.sources.harvest.scan import DocumentScan
@@ -29,8 +25,8 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.analysis.duplicates.copies import CopyLimits
+    from rdfcrawl.core.quad_chunks import QuadChunk
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.rdf.extraction.bulk import BulkPart, FoundLinks
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
@@ -43,14 +39,12 @@ class DiscoverPipeline:
         self,
         spider: HarvestingSpider,
         limits: CopyLimits,
-        link_policy: EveryLink | None = None,
         *,
         stats: StatsCollector,
     ) -> None:
         self._spider = spider
         self._stats = stats
         self._read_secs: list[float] = []  # of documents since they were told
-        self._link_policy = link_policy  # of the user's
         self._session: CrawlSession
         self._fetches: PageFetches | None = None
         self._limits = limits
@@ -62,24 +56,18 @@ class DiscoverPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
         spider = harvesting_spider(crawler)
-        options = spider_options(crawler)
-        found, policy = options.link_policy, None
-        if found is not EveryLink:
-            policy = build_setting("LINK_POLICY_CLASS", found, crawler)
-        pipeline = cls(spider, options.copies, policy, stats=crawler.stats)
+        pipeline = cls(spider, spider.options.copies, stats=crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
     def open_spider(self) -> None:
         """Take the session, which the scheduler has opened before."""
         self._session = self._spider.joined()
-        self._session.link_policy = self._link_policy
+        self._links = self._session.links
         self._fetches = PageFetches(self._session.state_store)
         self._copies = CopiedPages(self._session, self._limits)
         self._suspects = self._copies.judge.suspects
         self._near_hosts = self._copies.judge.near_hosts
-        if self._copies.has_limits:
-            self._session.done_documents.append(self._copies.note)
         self._schemes = self._session.options.schemes
 
     async def flush(self) -> None:
@@ -111,7 +99,7 @@ class DiscoverPipeline:
             links = await self._read(document, document.chunks, scan)
             self._read_secs.append(perf_counter() - began)
             document.chunks = None  # they hold the body, and the document itself
-            if document.links:  # also those of a list whose statements are not followed
+            if document.reading.links or document.listed_links:
                 links |= follow.choose(document.links)
         # First, as they know more of what they lead to than links do.
         found = await discovery.find(document, scan)
@@ -122,11 +110,13 @@ class DiscoverPipeline:
             if self._near_hosts or document.facts.text_hash in self._suspects:
                 reason, is_last = self._copies.followed(document, links, scan.whole)
                 links = set() if reason else links
-            judged = await self._session.add_links(document, links, is_last=is_last)
+            judged = await self._links.add_links(document, links, is_last=is_last)
             document.n_links += len(judged.candidates)
             document.faults += judged.faults
         if document.record.task is not None and self._fetches is not None:
             self._fetches.note(document)
+        if self._copies.has_limits:
+            self._copies.note(document)
         return document
 
     def _discovery_of(self, document: Document) -> DocumentDiscovery:
@@ -143,76 +133,56 @@ class DiscoverPipeline:
             document.faults.clear()
         document.faults += found.faults
         if found.not_rdf:
-            self._session.ingest.rejected.no_rdf += len(found.not_rdf)
-            self._session.note_decision(Decision.NO_RDF, found.not_rdf, document.url)
+            self._links.rejected.no_rdf += len(found.not_rdf)
+            self._links.note_decision(Decision.NO_RDF, found.not_rdf, document.url)
         if follow_ups := found.follow_ups:
-            judged = await self._session.add_follow_ups(document, follow_ups)
+            judged = await self._links.add_follow_ups(document, follow_ups)
             document.n_follow_ups += len(follow_ups)
             document.n_links += len(judged.candidates)
             document.faults += judged.faults
 
     async def _read(
-        self, document: Document, chunks: AsyncIterator[bytes], scan: DocumentScan
+        self, document: Document, chunks: AsyncIterator[QuadChunk], scan: DocumentScan
     ) -> set[bytes]:
         """Read to the end; return the links that are still to be added."""
         links: set[bytes] = set()
-        whole = None
+        last: QuadChunk | None = None
+        is_first = True
         try:
-            if isinstance(chunks, StoreTee) and document.response.path is None:
-                whole = chunks.whole()  # as of most documents
-            if whole is None:
-                links = await self._read_on(document, chunks, scan)
-            elif document.is_followed:
-                # They were found by the policy of the crawl.
-                found = None if self._schemes.own else document.targets
-                links = scan.links(whole, found)
-                scan.whole = whole
+            async for chunk in chunks:
+                if last is not None:
+                    is_first = False
+                    links |= self._links_in(document, last, scan)
+                    if len(links) >= _MOST_LINKS_HELD:
+                        await self._hand_on(document, links, scan)
+                last = chunk
         except BaseException:
             await close_chunks(chunks)
             raise
+        if last is not None and document.is_followed:
+            if not is_first:
+                links |= self._links_in(document, last, scan)
+            else:  # as of most documents; its reader may have found the links
+                found = None if self._schemes.own else document.reading.targets
+                scan.whole = last.lines
+                links = set(scan.links(last.lines, found))
         if scan.has_any:
-            links -= scan.urls  # they are asked for as what they are
+            links -= scan.urls  # already queued, with their own kind
         return links
 
-    async def _read_on(
-        self, document: Document, chunks: AsyncIterator[bytes], scan: DocumentScan
-    ) -> set[bytes]:
-        """Read chunks as they come, or what a child makes of them."""
-        if document.response.path is not None and isinstance(chunks, StoreTee):
-            follow = scan.follow
-            parts = chunks.parts(follow, wants_describing=follow.wants_datasets)
-            if parts is not None:
-                return await self._read_parts(document, parts, scan)
-        links: set[bytes] = set()
-        async for chunk in chunks:
-            if document.is_followed:
-                links |= scan.links(chunk)
-                if len(links) >= _MOST_LINKS_HELD:
-                    await self._hand_on(document, links, scan)
-        return links
-
-    async def _read_parts(
-        self, document: Document, parts: AsyncGenerator[BulkPart], scan: DocumentScan
-    ) -> set[bytes]:
-        """Read to the end what a child has looked through."""
-        links: set[bytes] = set()
-        async with aclosing(parts):
-            async for part in parts:
-                if part.links is not None and document.is_followed:
-                    links |= self._links_of_part(document, part.links)
-                    if part.lines and (part.is_describing or scan.has_any):
-                        scan.gather(part.lines)
-                elif document.is_followed:
-                    links |= scan.links(part.lines)
-                if len(links) >= _MOST_LINKS_HELD:
-                    await self._hand_on(document, links, scan)
-        return links
-
-    def _links_of_part(self, document: Document, found: FoundLinks) -> set[bytes]:
-        """Return the links of a part, but for those to a host out of scope."""
-        links = set(found.others.split(b"\n")) if found.others else set()
-        of_host, host, n_of_host, _ = found
-        if of_host and not self._session.turns_away(document, host, n_of_host):
+    def _links_in(
+        self, document: Document, chunk: QuadChunk, scan: DocumentScan
+    ) -> AbstractSet[bytes]:
+        """Return the links of a chunk, without those to a host out of scope."""
+        if not document.is_followed:
+            return frozenset()
+        if chunk.links is None:
+            return scan.links(chunk.lines)
+        if chunk.is_describing or scan.has_any:
+            scan.gather(chunk.lines)
+        of_host, host, n_of_host, others = chunk.links
+        links = set(others.split(b"\n")) if others else set()
+        if of_host and not self._links.turns_away(document, host, n_of_host):
             links.update(of_host.split(b"\n"))
         return links
 
@@ -222,8 +192,8 @@ class DiscoverPipeline:
         """Add links while a document is read, and let go of them."""
         if scan.has_any:
             links -= scan.urls
-        judged = await self._session.add_links(document, links)
+        judged = await self._links.add_links(document, links)
         document.n_links += len(judged.candidates)
         document.faults += judged.faults
         links.clear()
-        await self._session.worker.links.room()
+        await self._links.room()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -13,28 +12,29 @@ from scrapy import signals
 
 from rdfcrawl.core.bytesource import body_of
 from rdfcrawl.core.errors import HeldBack, NeedsSandbox, Reason
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import (
     NO_FACTS,
     NOT_READ,
-    BodyReading,
     Document,
     Kind,
+    ReadResult,
 )
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.core.tasks.pages import DumpPart
 from rdfcrawl.downloader.services import FetchServices, services_of
-from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.harvested_facts import ObservedChunks
-from rdfcrawl.pipelines.items import pass_through
-from rdfcrawl.pipelines.spider_options import spider_options
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.environment import ReaderContext
+from rdfcrawl.rdf.extraction.bulk import BulkOutput
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.headers import links_of
 from rdfcrawl.rdf.links.outlinks import OutlinkOptions
+from rdfcrawl.rdf.links.policy import with_own
+from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.rdf.context_sources import ContextDocument
-    from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
     from rdfcrawl.rdf.extraction.options import ExtractOptions
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.links.policy import LinkPolicy
@@ -57,12 +56,13 @@ class ExtractPipeline:
     """Pipeline that sets `Document.chunks`; a child reads large or slow documents."""
 
     def __init__(self, crawler: Crawler, options: ExtractOptions) -> None:
-        spider = visiting_spider(crawler)
+        spider = harvesting_spider(crawler)
         self._crawler = crawler
-        self._spider = spider
+        self.spider = spider
         self._options = options
-        self._reservation_policy = spider_options(crawler).reservation_policy
+        self._reservation_policy = spider.options.reservation_policy
         self._logged: OutlinkOptions | None = None  # of the last document
+        self._schemes = spider.options.crawl.schemes
         self._sandbox = Sandbox(
             options.processes,
             memory_bytes=options.memory_bytes,
@@ -78,7 +78,7 @@ class ExtractPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        options = spider_options(crawler).extract
+        options = harvesting_spider(crawler).options.extract
         if options.rules:
             for refusal in rules_in(options.rules).refused:
                 logger.warning("%s", refusal)
@@ -116,7 +116,6 @@ class ExtractPipeline:
         """Return how to read a document; None if there are no bytes."""
         source = body_of(document.response)
         if source is None:
-            _note_http_links(document)
             return None
         follow = self._arguments_of(document).follow
         job = ReadingJob(
@@ -142,16 +141,19 @@ class ExtractPipeline:
         reading = DocumentReading(source, job, environment=self._environment)
         return source, job, reading
 
+    def bulk(self, document: Document) -> BulkOutput:
+        """Return how a child finds the links of a document, and packs it."""
+        follow, own = self._arguments_of(document).follow, self._schemes
+        if own.own:
+            schemes = own.of_links(document.record.url) - CRAWLED_SCHEMES
+            follow = with_own(follow, schemes)
+        return BulkOutput(follow=follow, wants_links=document.is_followed)
+
     async def read_in_child(
         self, source: bytes | Path, job: ReadingJob
     ) -> SandboxedReading:
         """Return the reading of a document in a child."""
         return await self._sandbox.read(source, job)
-
-    def obey(self, document: Document, reservations: Reservations) -> None:
-        """Obey the publisher's reservations, known before the statements of a page."""
-        if reservations is not document.reservations:
-            self._spider.obey(document, reservations)
 
     def with_site(self, site: Reservations, stated: Reservations) -> Reservations:
         """Return the reservations of a document, with those of its site."""
@@ -164,10 +166,10 @@ class ExtractPipeline:
         return self._logged
 
     def _arguments_of(self, document: Document) -> CrawlArguments:
-        session = self._spider.session
+        session = self.spider.session
         if session is None:
-            return self._spider.arguments
-        return session.arguments_of(document.record)
+            return self.spider.arguments
+        return session.profiles.of(document.record)
 
     def _count_child(self, layers: str) -> None:
         """Count a child by how the kernel confines it; log what is new."""
@@ -186,14 +188,15 @@ class ExtractPipeline:
         return await self._services().contexts.load(url, document_url=document_url)
 
 
-def _note_http_links(document: Document) -> None:
-    """Note the links in the headers of a response whose body was not received.
+def _http_links(document: Document) -> ReadResult:
+    """Return the links in the headers of a response whose body was not received.
 
     Pictures of Linked Data are described elsewhere (`describedby`).
     """
     response = document.response
     if response.http_links and 200 <= response.status < 300:
-        document.links |= links_of(response.http_links, base=document.url)
+        return ReadResult(links=links_of(response.http_links, base=document.url))
+    return NOT_READ
 
 
 def _trust_in(document: Document) -> Trust:
@@ -206,96 +209,96 @@ def _trust_in(document: Document) -> Trust:
 _Begun = tuple["bytes | Path", ReadingJob, "DocumentReading | None"]
 
 
-class _Chunks(CountedChunks, AtHand, InBulk):
-    """The quads of a document: first those read here, then those of a child."""
+class _Chunks:
+    """The chunks of a document: first those read here, then those of a child."""
 
-    __slots__ = ("_ahead", "_child", "_document", "_inline", "_is_over", "_job",
-                 "_of_site", "_pipeline", "_reading", "_source", "_taken")  # fmt: skip
+    __slots__ = ("_child", "_document", "_has_begun", "_inline", "_job", "_of_site",
+                 "_pipeline", "_reading", "_result", "_source", "_taken")  # fmt: skip
 
     def __init__(self, pipeline: ExtractPipeline, document: Document) -> None:
         self._pipeline, self._document = pipeline, document
-        self._source: bytes | Path | None = None
+        self._source: bytes | Path | None = None  # None: all is read
         self._job: ReadingJob  # with the source
+        self._has_begun = False
         self._inline: Iterator[bytes] | None = None
-        self._ahead: list[bytes] = []  # what `whole` has read in vain
         self._child: SandboxedReading | None = None
-        self._taken: AsyncIterator[bytes] | None = None  # from the child
-        self._is_over = False
+        self._taken: AsyncIterator[QuadChunk] | None = None  # from the child
+        self._result = NOT_READ
         # reservations of the site, if they were requested while the document was read
         self._of_site: Reservations = NOTHING
 
     def __aiter__(self) -> _Chunks:
         return self
 
-    async def __anext__(self) -> bytes:
-        chunk = await self._next()
+    async def __anext__(self) -> QuadChunk:
+        chunk = self._next_here()
+        if chunk is None and self._source is not None:
+            chunk = await self._next_of_child(self._source)
         document = self._document
-        if document.fetch_site is not None and (chunk is not None or document.links):
+        if document.fetch_site is not None and (
+            chunk is not None or self._result.links
+        ):
             await self._ask_site()
             if document.withheld is Reason.TDM_RESERVED:
                 await self.aclose()
                 chunk = None
         if chunk is None:
+            document.reading = self._result
             raise StopAsyncIteration
         return chunk
 
-    async def _next(self) -> bytes | None:
-        """Return the next chunk; None at the end."""
-        if self._ahead:
-            return self._ahead.pop(0)
-        if (chunk := self._next_here()) is not None:
-            return chunk
-        if self._is_over or self._source is None:
+    def _begin(self) -> None:
+        self._has_begun = True
+        begun = self._pipeline.begin(self._document)
+        if begun is None:
+            self._result = _http_links(self._document)
+            return
+        self._source, self._job, self._reading = begun
+        if self._reading is not None:
+            self._inline = iter(self._reading)
+
+    def _next_here(self) -> QuadChunk | None:
+        """Return the next chunk; None if there are no more, or not here."""
+        if not self._has_begun:
+            self._begin()
+        if self._inline is None or (reading := self._reading) is None:
             return None
+        try:
+            for lines in self._inline:
+                self._obey(reading.outcome)
+                return QuadChunk(lines)
+        except NeedsSandbox:
+            self._inline = None
+            return None
+        self._inline = None
+        self._note(reading.outcome)
+        if reading.outcome.left:
+            self._job = self._job.rest(reading.outcome)
+        else:
+            self._source = None
+        return None
+
+    async def _next_of_child(self, source: bytes | Path) -> QuadChunk | None:
+        """Return the next chunk; None at the end."""
         if self._taken is None:
-            await self._ask_before_reading()
-            self._child = await self._pipeline.read_in_child(self._source, self._job)
+            if self._document.fetch_site is not None:
+                # The few children must not wait for a site.
+                await self._ask_site()
+                reservations = self._document.reservations
+                self._job = replace(self._job, reservations=reservations)
+            bulk = self._pipeline.bulk(self._document)
+            job = replace(self._job, bulk=bulk)
+            self._child = await self._pipeline.read_in_child(source, job)
             self._taken = aiter(self._child)
         async for chunk in self._taken:
             if self._child is not None:
                 self._obey(self._child.outcome)
             return chunk
-        child, self._child = self._child, None
+        child = self._child
         await self.aclose()
         if child is not None:
-            await child.close()
             self._note(child.outcome)
         return None
-
-    def whole(self) -> bytes | None:
-        """Return all statements, if one chunk that is read here."""
-        first = self._next_here()
-        if first is None:
-            return None
-        second = self._next_here()
-        if second is None and self._is_over and self._document.fetch_site is None:
-            return first
-        self._ahead = [first] if second is None else [first, second]
-        return None
-
-    async def parts(self, bulk: BulkOutput) -> AsyncGenerator[BulkPart]:
-        """Yield the parts of a document that is read in a child."""
-        self._begin()
-        if self._source is None:
-            return
-        await self._ask_before_reading()
-        job = replace(self._job, bulk=bulk)
-        self._child = child = await self._pipeline.read_in_child(self._source, job)
-        async with aclosing(child.parts()) as parts:
-            async for part in parts:
-                self._obey(child.outcome)
-                yield part
-        await self.aclose()
-        self._note(child.outcome)
-
-    async def _ask_before_reading(self) -> None:
-        """Apply the reservations of the site before a child reads the document.
-
-        The few children must not wait for a site.
-        """
-        if self._document.fetch_site is not None:
-            await self._ask_site()
-            self._job = replace(self._job, reservations=self._document.reservations)
 
     async def _ask_site(self) -> None:
         """Apply the reservations of the site, before anything is taken.
@@ -313,54 +316,29 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         if found:
             self._of_site = found
             reservations = self._pipeline.with_site(found, document.reservations)
-            self._pipeline.obey(document, reservations)
+            self._pipeline.spider.obey(document, reservations)
 
     def _obey(self, outcome: ExtractOutcome) -> None:
         reservations = outcome.reservations
         if self._of_site is not NOTHING:
             reservations = self._pipeline.with_site(self._of_site, reservations)
-        self._pipeline.obey(self._document, reservations)
+        # of the publisher, known before the statements of a page
+        if reservations is not self._document.reservations:
+            self._pipeline.spider.obey(self._document, reservations)
 
     def _note(self, outcome: ExtractOutcome) -> None:
-        """Add an outcome to the document, which may be read in two parts."""
+        """Add an outcome: the document may be read in two parts."""
         self._obey(outcome)
-        note_outcome(self._document, outcome)
-
-    def _begin(self) -> None:
-        begun = self._pipeline.begin(self._document)
-        if begun is None:
-            self._is_over = True
-            return
-        self._source, self._job, self._reading = begun
-        if self._reading is not None:
-            self._inline = iter(self._reading)
-
-    def _next_here(self) -> bytes | None:
-        """Return the next chunk; None if there are no more, or not here."""
-        if self._source is None and not self._is_over:
-            self._begin()
-        inline = self._inline
-        if inline is None or (reading := self._reading) is None:
-            return None
-        try:
-            for chunk in inline:
-                self._obey(reading.outcome)
-                return chunk
-        except NeedsSandbox:
-            self._inline = None
-            return None
-        self._inline = None
-        self._note(reading.outcome)
-        if reading.outcome.left:
-            self._job = self._job.rest(reading.outcome)
-        else:
-            self._is_over = True
-        return None
+        document = self._document
+        self._result = result_of(outcome, self._result)
+        document.faults += outcome.faults
+        # A second reader, of what the first has left, knows the header alone.
+        if outcome.facts.text_hash or document.facts is NO_FACTS:
+            document.facts = outcome.facts
 
     async def aclose(self) -> None:
         """Discard the rest; a child that reads the document ends."""
-        self._is_over, self._inline = True, None
-        self._ahead.clear()
+        self._has_begun, self._source, self._inline = True, None, None
         child, self._child = self._child, None
         if child is not None:
             await child.close()
@@ -381,38 +359,30 @@ class _NearContexts:
         return context
 
 
-def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
-    """Add an outcome to a document."""
-    document.reading = _added(document.reading, outcome)
-    document.links |= outcome.links
-    document.n_quads += outcome.n_quads
-    document.is_partial |= outcome.is_partial
-    document.faults += outcome.faults
-    # A second reader, of what the first has left, knows the header alone.
-    facts = outcome.facts
-    if facts.text_hash or document.facts is NO_FACTS:
-        document.facts = facts
-    document.outlinks += outcome.outlinks
-    document.targets = outcome.targets
-
-
-def _added(reading: BodyReading, outcome: ExtractOutcome) -> BodyReading:
-    """Return a reading combined with that of the rest by another reader."""
-    later = BodyReading(
+def result_of(outcome: ExtractOutcome, first: ReadResult = NOT_READ) -> ReadResult:
+    """Return the outcome of a reader, behind the result of a first one."""
+    found = ReadResult(
         outcome.format,
         outcome.decided_by,
         outcome.packings,
         tuple(outcome.members),
         outcome.n_members,
         outcome.extracted,
+        outcome.links,
+        outcome.outlinks,
+        outcome.targets,
+        outcome.is_partial,
     )
-    if reading is NOT_READ:
-        return later
-    if reading.format is not None:
-        later = later._replace(format=reading.format, decided_by=reading.decided_by)
-    return later._replace(
-        packings=reading.packings or outcome.packings,
-        members=(*reading.members, *outcome.members),
-        n_members=reading.n_members + outcome.n_members,
-        extracted={**reading.extracted, **outcome.extracted},
+    if first is NOT_READ:
+        return found
+    if first.format is not None:
+        found = found._replace(format=first.format, decided_by=first.decided_by)
+    return found._replace(
+        packings=first.packings or found.packings,
+        members=(*first.members, *found.members),
+        n_members=first.n_members + found.n_members,
+        extracted={**first.extracted, **found.extracted},
+        links=first.links | found.links,
+        outlinks=first.outlinks + found.outlinks,
+        is_partial=first.is_partial or found.is_partial,
     )

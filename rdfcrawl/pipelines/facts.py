@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.records import Document
-from rdfcrawl.pipelines.items import pass_through
-from rdfcrawl.pipelines.spider_options import spider_options
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.fingerprints import content_hash, content_hash_of
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class FactsPipeline:
             ConfigError: the setting is no truth value.
             NotConfigured: no facts are wanted.
         """
-        if not spider_options(crawler).extract.wants_facts:
+        if not harvesting_spider(crawler).options.extract.wants_facts:
             raise NotConfigured
         return cls()
 

@@ -12,7 +12,7 @@ from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.pipelines.items import harvesting_spider
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -30,7 +30,7 @@ class DurableFeeds:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the extension of a crawler that has feeds and makes visits."""
-        visiting_spider(crawler)
+        harvesting_spider(crawler)
         if not crawler.settings.getdict("FEEDS"):
             raise NotConfigured
         extension = cls(crawler)

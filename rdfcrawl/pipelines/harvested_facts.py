@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from rdfcrawl.core.quad_chunks import QuadChunk
     from rdfcrawl.core.records import Document
     from rdfcrawl.rdf.extraction.messages import ReadingJob
 
@@ -35,7 +36,7 @@ class ObservedChunks:
     def __init__(
         self,
         document: Document,
-        chunks: AsyncIterator[bytes],
+        chunks: AsyncIterator[QuadChunk],
         job: ReadingJob,
         crawler: Crawler,
     ) -> None:
@@ -48,7 +49,7 @@ class ObservedChunks:
         """Return the iterator itself."""
         return self
 
-    async def __anext__(self) -> bytes:
+    async def __anext__(self) -> QuadChunk:
         """Return the next chunk; at the end, set facts and links of the document."""
         try:
             chunk = await anext(self._chunks)
@@ -56,7 +57,7 @@ class ObservedChunks:
             self._end()
             raise
         self._has_any = True
-        self._reading.add(chunk)
+        self._reading.add(chunk.lines)
         return chunk
 
     async def aclose(self) -> None:
@@ -69,7 +70,7 @@ class ObservedChunks:
         self._has_any = False
         outcome, document = ExtractOutcome(), self._document
         self._reading.end(outcome)
-        document.outlinks += outcome.outlinks
+        document.reading = document.reading._replace(outlinks=outcome.outlinks)
         found = outcome.facts
         if found.text_hash:
             document.facts = document.facts._replace(

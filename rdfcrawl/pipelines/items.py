@@ -19,7 +19,7 @@ from rdfcrawl.pipelines.provenance import status_of
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.downloader.options import HasFetchOptions
+    from rdfcrawl.pipelines.spider_options import SpiderOptions
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
 
@@ -125,7 +125,7 @@ class HarvestingSpider(VisitingSpider, Protocol):
     harvesters: HarvesterRegistry
 
     @property
-    def options(self) -> HasFetchOptions:
+    def options(self) -> SpiderOptions:
         """Its options."""
 
     def harvesters_of(self, record: Record) -> HarvesterRegistry:

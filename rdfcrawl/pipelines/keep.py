@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from rdfcrawl.core.quad_chunks import QuadChunk
+
 _EXPORTERS: Final = "rdfcrawl.pipelines.quad_feeds."  # imported for feeds alone
 
 
@@ -60,7 +62,7 @@ class KeptQuads:
     __slots__ = ("_chunks", "_file", "is_whole", "n_bytes")
 
     def __init__(
-        self, chunks: AsyncIterator[bytes], folder: Path, spool_bytes: int
+        self, chunks: AsyncIterator[QuadChunk], folder: Path, spool_bytes: int
     ) -> None:
         self._chunks = chunks
         self._file = SpooledTemporaryFile(  # noqa: SIM115  (`close` does so)
@@ -72,16 +74,16 @@ class KeptQuads:
     def __aiter__(self) -> KeptQuads:
         return self
 
-    async def __anext__(self) -> bytes:
+    async def __anext__(self) -> QuadChunk:
         async for chunk in self._chunks:
-            self.take(chunk)
+            self.take(chunk.lines)
             return chunk
         self.is_whole = True
         raise StopAsyncIteration
 
-    def take(self, chunk: bytes) -> None:
-        """Copy a chunk."""
-        self.n_bytes += self._file.write(chunk)
+    def take(self, lines: bytes) -> None:
+        """Copy statements."""
+        self.n_bytes += self._file.write(lines)
 
     def open(self) -> BinaryIO:
         """Return the copy, from its beginning."""

@@ -8,9 +8,8 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.records import NOT_READ, Document
 from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
-from rdfcrawl.pipelines.spider_options import spider_options
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
 from rdfcrawl.stores.nquads import document_mark
@@ -46,7 +45,7 @@ class LinkLogPipeline:
         Raises:
             NotConfigured: no log of links is wanted.
         """
-        options = spider_options(crawler)
+        options = harvesting_spider(crawler).options
         most = options.extract.most_outlinks
         if not most:
             raise NotConfigured
@@ -82,14 +81,15 @@ class LinkLogPipeline:
             return pass_through(item)
         if not item.is_followed or item.is_unchanged or item.is_nofollow:
             return item
-        if item.reading is not NOT_READ or item.outlinks or item.links:
+        if item.reading is not NOT_READ or item.listed_links:
             self._log(item)
         return item
 
     def _log(self, document: Document) -> None:
-        lines, n_lines = document.outlinks, document.outlinks.count(b"\n")
-        if document.links:
-            lines += lines_of_links(document.links)
+        lines = document.reading.outlinks
+        n_lines = lines.count(b"\n")
+        if links := document.links:
+            lines += lines_of_links(links)
             n_lines = lines.count(b"\n")
         if n_lines >= self._most:
             self._n_cut += 1

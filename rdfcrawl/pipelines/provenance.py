@@ -19,11 +19,11 @@ from rdfcrawl.core.errors import LOSSES, TRAPS, Fault
 from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
 from rdfcrawl.core.records import (
     NO_FACTS,
-    BodyReading,
     Document,
     DocumentFacts,
     Kind,
     Member,
+    ReadResult,
     Record,
 )
 from rdfcrawl.core.reservations import NOTHING, Reservations
@@ -301,7 +301,7 @@ def _parts(
     )
 
 
-def _members(reading: BodyReading, activity: str) -> str:
+def _members(reading: ReadResult, activity: str) -> str:
     count = f'<{activity}> <{RC}members> "{reading.n_members}{_INTEGER_END}'
     return _parts(activity, "member", reading.members, _member) + count
 

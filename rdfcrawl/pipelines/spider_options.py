@@ -18,7 +18,6 @@ from rdfcrawl.downloader.open_files import held_to_open_files
 from rdfcrawl.downloader.options import FetchOptions, ftp_logins
 from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.sources.harvest.options import HarvestOptions
 from rdfcrawl.uri.schemes import NO_SCHEMES
@@ -165,11 +164,6 @@ def names_contact(user_agent: str) -> bool:
     for page in SOFTWARE:
         user_agent = user_agent.replace(page, "")
     return bool(_has_address(user_agent) or _has_page(user_agent))
-
-
-def spider_options(crawler: Crawler) -> SpiderOptions:
-    """Return the options of a crawler's spider; raise `NotConfigured` for others."""
-    return cast("SpiderOptions", visiting_spider(crawler).options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

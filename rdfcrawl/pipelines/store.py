@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import (
     ConfigError,
@@ -17,26 +15,25 @@ from rdfcrawl.core.errors import (
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.core.tasks.pages import RefreshedPage
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
     StoredDigests,
     may_come_again,
 )
-from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, close_chunks
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.chunks import close_chunks
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.refreshed import lost_copy, moved_from
-from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import build_store, check_writer
-from rdfcrawl.stores.protocol import DocumentWriter, PackingStore, PieceWriter, Store
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.rdf.deflate import PieceOrder
-    from rdfcrawl.rdf.links.policy import LinkPolicy
+    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.stores.protocol import DocumentWriter, Store
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +48,6 @@ class StorePipeline:
     ) -> None:
         self._store = store
         self._kept_store = kept_store
-        # the store, if it accepts packed pieces
-        self.packing = store if isinstance(store, PackingStore) else None
         self._digests = digests
         self._writer_class: type | None = None  # that was checked
         self._is_open = False
@@ -65,7 +60,7 @@ class StorePipeline:
         Raises:
             ConfigError: the settings of the store are wrong.
         """
-        spider = visiting_spider(crawler)
+        spider = harvesting_spider(crawler)
         stores = spider.options.crawl.stores
         store, kept_store = build_store(crawler, stores), KeptStore(spider, stores.uri)
         pipeline = cls(store, StoredDigests(spider), kept_store)
@@ -149,13 +144,6 @@ class StorePipeline:
             self._writer_class = type(writer)
         return writer
 
-    def order_of(self, document: Document) -> PieceOrder | None:
-        """Return how to pack the statements of a document elsewhere."""
-        store = self.packing
-        if store is None:
-            return None
-        return store.order(graph_iri(document.url), document.response.started_ms)
-
     def may_have(self, document: Document) -> bool:
         """Return whether an earlier run may have stored a page or dump."""
         return self._digests.may_have(document)
@@ -208,35 +196,37 @@ class StoreTee:
     The document is in the store once the quads are read to their end.
     """
 
-    __slots__ = ("_chunks", "_digest", "_document", "_is_counted", "_n_quads",
-                 "_pipeline", "_writer")  # fmt: skip
+    __slots__ = "_chunks", "_digest", "_document", "_n_quads", "_pipeline", "_writer"
 
     def __init__(
-        self, pipeline: StorePipeline, document: Document, chunks: AsyncIterator[bytes]
+        self,
+        pipeline: StorePipeline,
+        document: Document,
+        chunks: AsyncIterator[QuadChunk],
     ) -> None:
         self._pipeline, self._document, self._chunks = pipeline, document, chunks
         self._writer: DocumentWriter | None = None
         self._digest = DocumentDigest() if may_come_again(document) else None
-        self._is_counted = isinstance(chunks, CountedChunks)
         self._n_quads = 0
 
     def __aiter__(self) -> StoreTee:
         return self
 
-    async def __anext__(self) -> bytes:
+    async def __anext__(self) -> QuadChunk:
         try:
             async for chunk in self._chunks:
-                if not chunk:  # of a pipeline or harvester of the user's
+                if not (
+                    chunk.n_quads or chunk.lines
+                ):  # of a pipeline or harvester of the user's
                     continue
+                self._n_quads += chunk.n_quads
                 if self._document.withheld is Reason.NOINDEX:
                     return chunk  # it is read for its links
                 if self._writer is None:
                     self._writer = await self._pipeline.open_document(self._document)
                 await self._writer.write(chunk)
-                if not self._is_counted:
-                    self._n_quads += chunk.count(b"\n")
                 if self._digest is not None:
-                    self._digest.add(chunk)
+                    self._digest.add(chunk.lines)
                 return chunk
             await self._end()
         except BaseException:
@@ -244,69 +234,9 @@ class StoreTee:
             raise
         raise StopAsyncIteration
 
-    def whole(self) -> bytes | None:
-        """Return all statements and store them, if one chunk at hand.
-
-        Else return None; nothing is stored yet, and the chunks are to be iterated over.
-        This holds for documents to compare with an earlier run, which waits for Redis,
-        and for chunks of a user's pipeline.
-        """
-        document, chunks, store = self._document, self._chunks, self._pipeline.packing
-        if store is None or self._digest is not None or not isinstance(chunks, AtHand):
-            return None
-        statements = chunks.whole()
-        if statements is not None and not document.withheld:
-            graph = graph_iri(document.url)
-            store.put(graph, document.response.started_ms, statements)
-        return statements
-
-    def parts(
-        self, follow: LinkPolicy, *, wants_describing: bool
-    ) -> AsyncGenerator[BulkPart] | None:
-        """Return the parts of a document, to be read instead of its quads.
-
-        None: the quads themselves are needed before they are stored.
-        """
-        document, chunks = self._document, self._chunks
-        is_needed = self._digest is not None or document.withheld is not None
-        if is_needed or not isinstance(chunks, InBulk):
-            return None
-        order = self._pipeline.order_of(document)
-        if order is None:
-            return None
-        bulk = BulkOutput(
-            order=order,
-            follow=follow,
-            wants_links=document.is_followed,
-            wants_describing=wants_describing,
-        )
-        return self._parts(chunks.parts(bulk))
-
-    async def _parts(self, parts: AsyncGenerator[BulkPart]) -> AsyncGenerator[BulkPart]:
-        try:
-            async with aclosing(parts):
-                async for part in parts:
-                    if self._document.withheld is not Reason.NOINDEX:
-                        await self._write_part(part)
-                    yield part
-            await self._end()
-        except BaseException:
-            await self.aclose()
-            raise
-
-    async def _write_part(self, part: BulkPart) -> None:
-        writer = self._writer
-        if writer is None:
-            writer = self._writer = await self._pipeline.open_document(self._document)
-        if part.piece is None:
-            await writer.write(part.lines)
-        else:
-            await cast("PieceWriter", writer).write_piece(part.piece)
-
     async def _end(self) -> None:
         document = self._document
-        if not self._is_counted:
-            document.n_quads = self._n_quads
+        document.n_quads = self._n_quads
         lost = lost_copy(document) or await self._pipeline.moved(document)
         writer = self._writer
         if document.withheld:  # of a page, this is known at its end

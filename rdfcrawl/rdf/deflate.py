@@ -1,63 +1,42 @@
 """Statements that one process deflates and another one writes, in pieces.
 
-Each piece ends on a byte boundary, and has the checksum of all content so far: a stream
-may end after any piece.
+Each piece ends on a byte and refers to no other: a stream may have any pieces, in any
+order, and end after any of them.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from isal import isal_zlib
 
+from rdfcrawl.core.quad_chunks import DeflatePiece
+
+_LEVEL = 1  # of compression, as isal has them: 0 is the fastest, 3 the smallest
 _RAW_DEFLATE = -15  # window bits; negative: neither zlib nor gzip header
 _MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
-
-
-class DeflatePiece(NamedTuple):
-    """A part of a deflate stream, with CRC-32 and length of all content so far."""
-
-    packed: bytes
-    crc: int
-    n_content: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PieceOrder:
-    """Format of the pieces of one document, for a store."""
-
-    head: str  # first bytes of the content
-    level: int  # of compression, on the scale of isal
-    # content to pass uncompressed; the first compressed piece, if any, repeats it
-    n_plain_bytes: int
 
 
 class PiecePacker:
     """A compressor of one stream into `DeflatePiece`s."""
 
-    def __init__(self, level: int) -> None:
+    def __init__(self) -> None:
         self._deflate = isal_zlib.compressobj(
-            level, isal_zlib.DEFLATED, _RAW_DEFLATE, isal_zlib.DEF_MEM_LEVEL
+            _LEVEL, isal_zlib.DEFLATED, _RAW_DEFLATE, isal_zlib.DEF_MEM_LEVEL
         )
-        self._crc = 0
-        self._n_content = 0
 
     def pack(self, content: bytes) -> DeflatePiece:
         """Return the piece of this content."""
-        self._crc = isal_zlib.crc32(content, self._crc)
-        self._n_content += len(content)
         packed = self._deflate.compress(content)
-        packed += self._deflate.flush(isal_zlib.Z_SYNC_FLUSH)
-        return DeflatePiece(packed, self._crc, self._n_content)
+        packed += self._deflate.flush(isal_zlib.Z_FULL_FLUSH)
+        return DeflatePiece(packed, isal_zlib.crc32(content), len(content))
 
 
-def check_statements(chunk: bytes) -> None:
-    """Raise `ValueError` if a chunk cannot be stored after others.
+def check_statements(lines: bytes) -> None:
+    """Raise `ValueError` if lines cannot be stored behind others.
 
-    Its last line has no end, or a line looks like a mark between documents.
+    The last one has no end, or one begins as a document's mark does.
     """
-    # Searching for a tab, which is rare, is much faster than searching for a comment.
-    if chunk[-1:] != b"\n" or (b"\t" in chunk and _MARK_BEGIN.search(chunk)):
-        raise ValueError("chunks must be complete lines of N-Quads without marks")
+    # A tab is rare and found at the speed of memory, a comment is not.
+    if lines[-1:] != b"\n" or (b"\t" in lines and _MARK_BEGIN.search(lines)):
+        raise ValueError("want complete lines of N-Quads without marks")

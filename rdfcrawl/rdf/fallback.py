@@ -26,7 +26,7 @@ from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, LexicalScreen, OpenT
 from rdfcrawl.rdf.statements import StatementReader
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadChunk
+    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.n3 import FormulaMarker
     from rdfcrawl.rdf.output import QuadOutput
@@ -141,7 +141,7 @@ class ParserFallback:
         self._before = self._log.snapshot()
         self._begin = self._output.mark()
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Yield the chunks of the output.
 
         Raises:
@@ -162,7 +162,7 @@ class ParserFallback:
 
         return self._text.gather(MAX_BYTES)
 
-    def _read(self) -> Iterator[QuadChunk]:
+    def _read(self) -> Iterator[QuadLines]:
         """Yield the output of the current attempt."""
         attempt = self._attempt
         lexical, marker = LexicalScreen(), self._formula_marker()
@@ -209,7 +209,7 @@ class ParserFallback:
             screens.insert(0, RepairScreen(FaultLog(), lambda: None).feed)
         return self._text.open_stream(FaultLog(), *screens)
 
-    def _read_twice(self) -> Iterator[QuadChunk]:
+    def _read_twice(self) -> Iterator[QuadLines]:
         """Yield the output of the strict parser, after an error of the lenient one."""
         strict = self._attempt = self._statements(ends_at_error=True)
         yield from self._read()
@@ -231,8 +231,8 @@ class ParserFallback:
         if not is_turtle and (gained or self._log.count(Reason.BAD_TERM)):
             self._log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
 
-    def _read_by_rdflib_at_last(self) -> Iterator[QuadChunk]:
-        held: list[QuadChunk] = []
+    def _read_by_rdflib_at_last(self) -> Iterator[QuadLines]:
+        held: list[QuadLines] = []
         n_bytes = 0
         chunks = self._read_twice()
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.checking import check
-from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
+from rdfcrawl.rdf.chunks import QuadLines, quad_chunks
 from rdfcrawl.rdf.encoding import MARK_BYTES
 from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
@@ -91,7 +91,7 @@ class QuadOutput:
 
     def chunks(
         self, blocks: Iterable[bytes], *, has_graphs: bool = False
-    ) -> Iterator[QuadChunk]:
+    ) -> Iterator[QuadLines]:
         """Yield the lines as chunks.
 
         Args:

@@ -32,7 +32,7 @@ from rdfcrawl.rdf.parser import GATHER_BYTES
 from rdfcrawl.rdf.text import DocumentText
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadChunk
+    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.graphs import Trust
 
 # Longer JSON-LD is read as a stream, without remote contexts.
@@ -144,7 +144,7 @@ class DocumentParser:
         """All faults so far, one per reason."""
         return self._log.all()
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Read the document; faults of the document are logged, not raised.
 
         Raises:
@@ -165,7 +165,7 @@ class DocumentParser:
             self._log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True
 
-    def _read(self, document_format: formats.Format) -> Iterator[QuadChunk]:
+    def _read(self, document_format: formats.Format) -> Iterator[QuadLines]:
         if document_format is formats.HDT:
             yield from self._read_hdt()
         elif document_format in _READERS:
@@ -187,7 +187,7 @@ class DocumentParser:
             yield from self._read_by_parser(document_format)
         self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
 
-    def _read_hdt(self) -> Iterator[QuadChunk]:
+    def _read_hdt(self) -> Iterator[QuadLines]:
         # Blocks of many long strings are decoded repeatedly.
         self._environment.demand_bounds("HDT")
         with needed_by_document("hdt"):
@@ -200,7 +200,7 @@ class DocumentParser:
             blocks = read_hdt(buffer, limits=self._limits, log=self._log)
             yield from self._output.chunks(blocks)
 
-    def _read_by_other(self, document_format: formats.Format) -> Iterator[QuadChunk]:
+    def _read_by_other(self, document_format: formats.Format) -> Iterator[QuadLines]:
         room, name = _READERS[document_format]
         read = getattr(import_module(room), name)
         with self._text.open_stream(self._log) as text:
@@ -210,7 +210,7 @@ class DocumentParser:
                 has_graphs=document_format.has_graphs,
             )
 
-    def _read_json_ld(self) -> Iterator[QuadChunk]:
+    def _read_json_ld(self) -> Iterator[QuadLines]:
         from rdfcrawl.rdf.jsonld.reading import read_json_ld  # noqa: PLC0415 (slow)
 
         n_breaks = self._n_breaks()
@@ -229,7 +229,7 @@ class DocumentParser:
         breaks = (Reason.SYNTAX, Reason.REMOTE_CONTEXT)
         return sum(fault.count for fault in self.faults if fault.reason in breaks)
 
-    def _read_by_parser(self, document_format: formats.Format) -> Iterator[QuadChunk]:
+    def _read_by_parser(self, document_format: formats.Format) -> Iterator[QuadLines]:
         fallback = ParserFallback(
             self._text,
             document_format,

@@ -15,27 +15,21 @@ from rdfcrawl.spiders.base import RdfSpider
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from rdfcrawl.frontier.session import CrawlSession
-
 _SEEDS_AT_ONCE = 500
 
 
 class FrontierSpider(RdfSpider):
     """Base of spiders with callbacks, whose requests are in the frontier.
 
-    All workers of the crawl share the requests, politely to each host, and these
-    survive the end of any worker. `seeds` and `start_urls` are requested first, for
-    `parse`.
+    All workers of the crawl share the requests, and these survive the end of any
+    worker. Requests to one host are spaced by its delay. `seeds` and `start_urls` are
+    requested first, for `parse`.
     """
 
     makes_documents = False
 
-    def join(self, session: CrawlSession) -> None:
-        """Join a crawl; URLs pushed to it become requests."""
-        super().join(session)
-        session.request_of = self._request_of
-
-    def _request_of(self, url: str) -> Record:
+    def request_of(self, url: str) -> Record:
+        """Return the record of a seed."""
         from rdfcrawl.frontier.queue.queued_requests import record_of
 
         return record_of(Request(url), self)
@@ -50,8 +44,8 @@ class FrontierSpider(RdfSpider):
         given = iter_seeds(self.arguments.seeds, schemes)
         urls = seeds.allowed(chain(given, iter_start_urls(self.start_urls, schemes)))
         for group in in_batches(urls, _SEEDS_AT_ONCE):
-            requests = [(self._request_of(url), Urgency.SOON) for url in group]
-            await self.joined().add_requests(requests)
+            requests = [(self.request_of(url), Urgency.SOON) for url in group]
+            await self.joined().seeds.add_requests(requests)
         for document in seeds.refused():
             yield document
 

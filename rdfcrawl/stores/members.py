@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isal import isal_zlib
@@ -23,7 +24,7 @@ from isal import isal_zlib
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.rdf.deflate import DeflatePiece
+    from rdfcrawl.core.quad_chunks import DeflatePiece
 
 PREFIX = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0RC\x08\0"
 LENGTH_AT = len(PREFIX)
@@ -80,19 +81,26 @@ class MemberPacker:
         )
         self._crc = 0
         self._n_content = 0
+        self._has_open_block = False
         self.n_packed = 0
 
     def pack(self, chunk: bytes) -> bytes:
         """Return the packed bytes of `chunk`; may be empty."""
         self._crc = isal_zlib.crc32(chunk, self._crc)
         self._n_content += len(chunk)
+        self._has_open_block = True
         packed: bytes = self._deflate.compress(chunk)
         self.n_packed += len(packed)
         return packed
 
     def take(self, piece: DeflatePiece) -> bytes:
-        """Return the bytes of a piece, for a member made of pieces alone."""
-        packed, self._crc, self._n_content = piece
+        """Return the packed bytes of content that another process has packed."""
+        packed, crc, n_content = piece
+        if self._has_open_block:  # what follows must not refer to what came before
+            packed = self._deflate.flush(isal_zlib.Z_FULL_FLUSH) + packed
+            self._has_open_block = False
+        self._crc = _combined(self._crc, crc, n_content)
+        self._n_content += n_content
         self.n_packed += len(packed)
         return packed
 
@@ -101,6 +109,40 @@ class MemberPacker:
         packed = self._deflate.flush() + _trailer(self._crc, self._n_content)
         self.n_packed += len(packed)
         return packed
+
+
+_POLYNOMIAL = 0xEDB88320  # of CRC-32, reflected
+
+
+def _combined(crc: int, other_crc: int, n_bytes: int) -> int:
+    """Return the CRC-32 of content behind other content, as `crc32_combine` of zlib.
+
+    >>> import zlib
+    >>> _combined(zlib.crc32(b"ab"), zlib.crc32(b"cde"), 3) == zlib.crc32(b"abcde")
+    True
+    """
+    return _product(_shift(n_bytes), crc) ^ other_crc
+
+
+def _product(a: int, b: int) -> int:
+    """Return the product of two polynomials, modulo that of CRC-32."""
+    product = 0
+    for bit in range(31, -1, -1):
+        if a >> bit & 1:
+            product ^= b
+        b = b >> 1 ^ (_POLYNOMIAL if b & 1 else 0)
+    return product
+
+
+@lru_cache(maxsize=1024)
+def _shift(n_bytes: int) -> int:
+    """Return the polynomial that shifts a checksum by so many zero bytes."""
+    shift, square, n = 1 << 31, 1 << 23, n_bytes  # x^0, x^8
+    while n:
+        if n & 1:
+            shift = _product(square, shift)
+        square, n = _product(square, square), n >> 1
+    return shift
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.rdf.deflate import DeflatePiece, PieceOrder
+    from rdfcrawl.core.quad_chunks import QuadChunk
 
 _NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
 
@@ -52,23 +52,18 @@ class NQuadsDocument:
         self._segments = segments
         self._document = document
 
-    async def write(self, chunk: bytes) -> None:
+    async def write(self, chunk: QuadChunk) -> None:
         """Write the next statements.
 
         Raises:
             StoreFault: the disk is full or broken; `abandon` the document.
             ValueError: the last line has no line end, or a line begins like a mark.
         """
-        check_statements(chunk)
-        self._segments.write(self._document, chunk)
-
-    async def write_piece(self, piece: DeflatePiece) -> None:
-        """Write statements that were packed according to `NQuadsStore.order`.
-
-        Raises:
-            StoreFault: the disk is full or broken; `abandon` the document.
-        """
-        self._segments.write_piece(self._document, piece)
+        if chunk.packed is not None:
+            self._segments.write_piece(self._document, chunk.packed)
+            return
+        check_statements(chunk.lines)
+        self._segments.write(self._document, chunk.lines)
 
     async def end(self) -> None:
         """Commit the document to the segments; the next `flush` covers it."""
@@ -149,25 +144,6 @@ class NQuadsStore:
         segments = self._opened
         head = document_mark(graph, version_ms)
         return NQuadsDocument(segments, segments.begin(head))
-
-    def put(self, graph: str, version_ms: int, statements: bytes) -> None:
-        """Write a document of one chunk.
-
-        Raises:
-            StoreFault: the disk is full or broken; the document was not written.
-            ValueError: as `begin` and `NQuadsDocument.write`.
-        """
-        check_statements(statements)
-        mark = document_mark(graph, version_ms)
-        self._opened.write_document(mark + statements)
-
-    def order(self, graph: str, version_ms: int) -> PieceOrder:
-        """Return how to pack the statements of a document in another process.
-
-        Raises:
-            ValueError: `graph` is not an IRI.
-        """
-        return self._opened.order(document_mark(graph, version_ms))
 
     async def flush(self) -> None:
         """Make all ended documents durable on disk.

@@ -12,21 +12,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.deflate import DeflatePiece, PieceOrder
+    from rdfcrawl.core.quad_chunks import QuadChunk
 
 
 class DocumentWriter(Protocol):
     """Writer of one document into one store."""
 
-    async def write(self, chunk: bytes) -> None:
+    async def write(self, chunk: QuadChunk) -> None:
         """Write the next statements.
 
         Args:
-            chunk: N-Quads, at most about 256 KiB, with a final line end; only
-                statements, no comments.
+            chunk: its `lines` are N-Quads, at most about 256 KiB, the last line
+                ended; statements only, no comments.
 
         Raises:
             StoreFault: not written; `abandon` the document.
@@ -79,32 +79,3 @@ class Store(Protocol):
         Raises:
             StoreFault: as `flush`; the store is closed anyway.
         """
-
-
-class PieceWriter(DocumentWriter, Protocol):
-    """Writer of one document into a store that accepts packed pieces."""
-
-    async def write_piece(self, piece: DeflatePiece) -> None:
-        """Write the next statements, packed by `order`; only pieces may follow.
-
-        Raises:
-            StoreFault: not written; `abandon` the document.
-        """
-
-
-@runtime_checkable
-class PackingStore(Store, Protocol):
-    """A store that offers cheaper methods beyond `Store`.
-
-    Its `begin` returns a `PieceWriter`.
-    """
-
-    def put(self, graph: str, version_ms: int, statements: bytes) -> None:
-        """Write a complete document, like `begin`, `write` and `end`.
-
-        Raises:
-            StoreFault: the store accepts no data now; nothing was written.
-        """
-
-    def order(self, graph: str, version_ms: int) -> PieceOrder:
-        """Return how to pack the statements of a document in another process."""

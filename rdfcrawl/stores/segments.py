@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import NO_FILES, PASSING, ConfigError, StoreFault
 from rdfcrawl.core.options.table import OptionsTable, integer
-from rdfcrawl.rdf.deflate import PieceOrder
 from rdfcrawl.stores.members import (
     HEADER_BYTES,
     PREFIX,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.rdf.deflate import DeflatePiece
+    from rdfcrawl.core.quad_chunks import DeflatePiece
 
 _WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _GATHER_BYTES = 256 * 1024  # longest document that shares a member with others
@@ -136,34 +135,29 @@ class QuadSegments:
         Raises:
             StoreFault: the disk refused them; `abandon` the document.
         """
-        if document.packer is None:
-            document.gathered.append(chunk)
-            document.n_gathered += len(chunk)
-            if document.n_gathered <= _GATHER_BYTES:
-                return
-            document.packer = MemberPacker(self._limits.level)
-            chunk = b"".join(document.gathered)
-            document.gathered.clear()
-        self._write_packed(document, document.packer, document.packer.pack(chunk))
+        if document.packer is not None:
+            self._write_packed(document, document.packer, document.packer.pack(chunk))
+            return
+        document.gathered.append(chunk)
+        document.n_gathered += len(chunk)
+        if document.n_gathered > _GATHER_BYTES:
+            self._pack_gathered(document)
 
-    def order(self, head: bytes) -> PieceOrder:
-        """Return how to pack a document with this head."""
-        return PieceOrder(
-            head=head.decode(),
-            level=self._limits.level,
-            n_plain_bytes=_GATHER_BYTES,
-        )
+    def _pack_gathered(self, document: OpenDocument) -> MemberPacker:
+        packer = document.packer = MemberPacker(self._limits.level)
+        gathered = b"".join(document.gathered)
+        document.gathered.clear()
+        self._write_packed(document, packer, packer.pack(gathered))
+        return packer
 
     def write_piece(self, document: OpenDocument, piece: DeflatePiece) -> None:
-        """Append a piece packed according to `order`; only pieces may follow.
+        """Append N-Quads that are packed.
 
         Raises:
-            StoreFault: the disk refused it; `abandon` the document.
+            StoreFault: the disk refused them; `abandon` the document.
         """
-        if document.packer is None:
-            document.packer = MemberPacker(self._limits.level)
-            document.gathered.clear()  # the first piece contains the head
-        self._write_packed(document, document.packer, document.packer.take(piece))
+        packer = document.packer or self._pack_gathered(document)
+        self._write_packed(document, packer, packer.take(piece))
 
     def _write_packed(
         self, document: OpenDocument, packer: MemberPacker, packed: bytes

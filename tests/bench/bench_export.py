@@ -15,12 +15,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.export.exporting import export
 from rdfcrawl.stores.export.plan import ExportPlan
 from rdfcrawl.stores.export.selection import DocumentSelection
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.nquads import NQuadsStore
 from tests.bench.figures import Figure, judge
+from tests.support.written_logs import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,11 +67,11 @@ async def _write(root: Path, n_things: int, n_of_document: int, label: str) -> N
             "".join(_lines(graph, n, n_things, dice, label)).encode() for n in things
         )
         if n_of_document == 1:
-            store.put(graph, version_ms, next(chunks))
+            await put(store, graph, version_ms, next(chunks))
         else:
             writer = await store.begin(graph, version_ms)
             for chunk in chunks:
-                await writer.write(chunk)
+                await writer.write(QuadChunk(chunk))
             await writer.end()
         if first % _FLUSHED_THINGS == 0:
             await store.flush()

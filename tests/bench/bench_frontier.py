@@ -23,7 +23,7 @@ from rdfcrawl.frontier.redis.program import find_server, program_version
 from rdfcrawl.frontier.redis.retry import RedisRetry
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.worker.worker import FrontierWorker
-from rdfcrawl.frontier.worker.worker_state import WorkerHooks
+from rdfcrawl.frontier.worker.worker_state import IntakeHooks, WorkerHooks
 from rdfcrawl.uri import NormalForm, PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlScope, LinkFilter
 from tests.bench.figures import Figure, judge
@@ -256,7 +256,7 @@ def new_worker(frontier: Frontier) -> FrontierWorker:
             flush_stores=nothing, wake=lambda: None, figures=dict, account_for=ignore
         ),
         outage=RedisRetry(),
-        take_seeds=no_seeds,
+        intake=IntakeHooks(take_seeds=no_seeds),
     )
     worker.has_started = True
     return worker

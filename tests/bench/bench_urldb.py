@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.core.namespaces import DCTERMS, RC, XSD
-from rdfcrawl.core.records import BodyReading, Document, FetchedResponse, Record
+from rdfcrawl.core.records import Document, FetchedResponse, ReadResult, Record
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
 from rdfcrawl.stores.identity import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
@@ -67,7 +67,7 @@ def activity(url: str, ms: int) -> bytes:
         started_ms=ms,
         ended_ms=ms + 9,
     )
-    reading = BodyReading(format=TURTLE, decided_by="content-type")
+    reading = ReadResult(format=TURTLE, decided_by="content-type")
     document = Document(
         record=record, url=url, response=response, reading=reading, n_quads=20
     )

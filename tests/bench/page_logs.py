@@ -16,6 +16,7 @@ from rdfcrawl.stores.segments import QuadSegments
 from tests.support.described_documents import WORKER, document
 from tests.support.frontier_state import candidates
 from tests.support.redis_fixtures import frontier_on
+from tests.support.written_logs import put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +74,9 @@ async def write_logs(root: Path, n_documents: int, n_hosts: int) -> None:
             each = crawled(number, n_hosts)
             logs["provenance"].write_document(describe(each, WORKER))
             target = uri_of(number * 7 % n_documents, n_hosts)
-            store.put(each.url, each.response.started_ms, _quads(each.url, target))
+            await put(
+                store, each.url, each.response.started_ms, _quads(each.url, target)
+            )
             mark = document_mark(each.url, each.response.started_ms)
             logs["links"].write_document(mark + f"<urn:p> <{target}>\n".encode())
             if position % _A_MEMBER == 0:
@@ -121,7 +124,7 @@ async def write_datasets(root: Path, n_datasets: int) -> None:
     logs = {kind: QuadSegments(root / kind, "w4") for kind in ("links", "decisions")}
     for number in range(n_datasets):
         url, ms = f"http://{host_of(number)}/void", _FIRST_MS + number
-        store.put(url, ms, _description(dataset_of(number), url, number))
+        await put(store, url, ms, _description(dataset_of(number), url, number))
         mark = document_mark(url, ms)
         logs["links"].write_document(mark + f"<urn:p> <{HUB}>\n".encode())
         refused = REFUSED if number % 100 == 0 else f"{REFUSED}/{number}"

@@ -118,10 +118,9 @@ class TestEnd:
         self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """If seeds are handed in, then they are visited at once, and all is over."""
-        claimer = "rdfcrawl.frontier.worker.claimer"
-        monkeypatch.setattr(f"{claimer}._BACK_OFF_SECS", (1e3, 1e3))
-        for module in (claimer, "rdfcrawl.frontier.worker.committer"):
-            monkeypatch.setattr(f"{module}.LOOK_AGAIN_SECS", 1e3)
+        tasks = "rdfcrawl.frontier.worker.visit_tasks"
+        monkeypatch.setattr(f"{tasks}._BACK_OFF_SECS", (1e3, 1e3))
+        monkeypatch.setattr(f"{tasks}._LOOK_AGAIN_SECS", 1e3)
         frontier = await make_frontier()
         worker = new_worker(frontier, has_started=False)
         await worker.open()

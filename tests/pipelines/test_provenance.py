@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.records import (
-    BodyReading,
     Document,
     DocumentFacts,
     FetchedResponse,
     Kind,
+    ReadResult,
     Record,
 )
 from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
@@ -299,12 +299,12 @@ def documents(draw: st.DrawFn) -> Document:
             n_bytes=draw(COUNTS),
             started_ms=draw(TIMES),
             ended_ms=draw(TIMES),
+            is_partial=draw(st.booleans()),
         ),
-        reading=BodyReading(
+        reading=ReadResult(
             format=draw(st.sampled_from([None, TURTLE])), decided_by=draw(TEXTS)
         ),
         n_quads=draw(COUNTS),
-        is_partial=draw(st.booleans()),
         n_links=draw(COUNTS),
         faults=draw(
             st.lists(

@@ -12,11 +12,11 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.formats import HTML, TURTLE
 from rdfcrawl.core.namespaces import PROV, RC, SQUIRREL, XSD
 from rdfcrawl.core.records import (
-    BodyReading,
     Document,
     DocumentFacts,
     FetchedResponse,
     Kind,
+    ReadResult,
     Record,
 )
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, activity_iri, describe
@@ -38,7 +38,7 @@ def document(
 ) -> Document:
     """Return a document that was read."""
     record = Record("http://a.example/", kind)
-    reading = BodyReading(format=HTML if is_page else TURTLE)
+    reading = ReadResult(format=HTML if is_page else TURTLE)
     return Document(record=record, url=record.url, facts=facts, reading=reading)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.frontier.queue.state_store import StateStore
 from rdfcrawl.frontier.redis.retry import RedisRetry
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 URL = "http://a.example/sitemap.xml"
 
 
-async def chunks() -> AsyncIterator[bytes]:
+async def chunks() -> AsyncIterator[QuadChunk]:
     """Yield the statements of a document."""
-    yield b"<urn:x:s> <urn:x:p> <urn:x:o> <http://a.example/> .\n"
+    yield QuadChunk(b"<urn:x:s> <urn:x:p> <urn:x:o> <http://a.example/> .\n")
 
 
 async def read(pipeline: StorePipeline, url: str) -> Document:

@@ -236,7 +236,7 @@ def test_examples_of_the_page_are_short() -> None:
         (".html", "json.JSONDecoder", "other than those of HTML"),
         ("lab", "nowhere.to.be.Found", "No module named 'nowhere'"),
         ("lab", "json.JSONDecoder", "no method `extract`"),
-        ("lab", f"{__name__}.Async", "`extract` is async"),
+        ("lab", f"{__name__}.Async", "`extract` must not be async"),
         ("lab", f"{__name__}.Short", "called with 1 argument: too many"),
         ("lab", f"{__name__}.Made", "called with 0 arguments: missing"),
         (".lab", f"{__name__}.Magic", "`magic` is neither bytes nor"),

@@ -117,7 +117,7 @@ def test_formats_come_with_the_way() -> None:
         (":d void:subset :p , [] .", [], [":p"], 0),
     ],
 )
-def test_what_is_behind_a_url_is_told_by_what_is_said_of_it(
+def test_metadata_determine_the_kind_of_a_url(
     turtle: str, dumps: list[str], pages: list[str], n_left_out: int
 ) -> None:
     """If a URL is said to be RDF, it is a dump; of other data, nothing; else a page."""

@@ -127,7 +127,7 @@ def test_page_says_that_it_never_changes(turtle: str, *, expected: bool) -> None
     ],
 )
 def test_header_says_that_it_never_changes(header: str, *, expected: bool) -> None:
-    """If `Cache-Control` has the word, then the answer never changes."""
+    """If `Cache-Control` has the word, then the page is immutable."""
     assert is_immutable(header) is expected
 
 

@@ -12,6 +12,7 @@ import pyoxigraph
 import pytest
 
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log.latest import iter_latest
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.reading import iter_quads
@@ -37,7 +38,7 @@ async def write(
     """Write one document, each chunk with all values."""
     document = await store.begin(graph, version_ms)
     for _ in range(n_chunks if values else 0):
-        await document.write(quads_of(graph, *values))
+        await document.write(QuadChunk(quads_of(graph, *values)))
     await document.end()
 
 
@@ -146,7 +147,7 @@ async def test_abandoned_document_is_not_there(tmp_path: Path) -> None:
     store = NQuadsStore(tmp_path / "quads", "w")
     await store.open()
     document = await store.begin("urn:d", 1)
-    await document.write(quads_of("urn:d", "x"))
+    await document.write(QuadChunk(quads_of("urn:d", "x")))
     await document.abandon()
     await write(store, "urn:e", 1, "y")
     await store.flush()
@@ -182,7 +183,7 @@ async def test_chunk_that_could_harm_other_documents_is_refused(
     await store.open()
     document = await store.begin("urn:d", 1)
     with pytest.raises(ValueError, match="complete lines"):
-        await document.write(chunk)
+        await document.write(QuadChunk(chunk))
     await document.abandon()
     await store.close()
 
@@ -193,7 +194,7 @@ async def test_mark_inside_a_literal_is_no_mark(tmp_path: Path) -> None:
     await store.open()
     document = await store.begin("urn:d", 1)
     quads = b'<urn:a> <urn:p> "x" <urn:d> . #\tdocument <urn:e> 9\n'
-    await document.write(quads)
+    await document.write(QuadChunk(quads))
     await document.end()
     await store.close()
     assert latest_of(tmp_path / "quads") == {"urn:d": quads}

@@ -1,4 +1,4 @@
-"""Documents as a crawl leaves them, and what their provenance says."""
+"""Documents as a crawl leaves them, and their provenance."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 
 from rdfcrawl.core.records import (
-    BodyReading,
     Document,
     FetchedResponse,
+    ReadResult,
     Record,
 )
 from rdfcrawl.pipelines.provenance import (
@@ -54,11 +54,12 @@ def document(**facts: Any) -> Document:
         "members": (),
         "n_members": 0,
         "extracted": {},
+        "is_partial": False,
     }
     result = {"url": facts["record"].url, "n_quads": 9, "n_links": 5, **facts}
     return Document(
         response=FetchedResponse(**{k: result.pop(k, v) for k, v in response.items()}),
-        reading=BodyReading(**{k: result.pop(k, v) for k, v in reading.items()}),
+        reading=ReadResult(**{k: result.pop(k, v) for k, v in reading.items()}),
         **result,
     )
 

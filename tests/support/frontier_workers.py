@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.frontier.queue.options import WorkerOptions
 from rdfcrawl.frontier.redis.retry import RedisRetry
 from rdfcrawl.frontier.worker.worker import FrontierWorker
-from rdfcrawl.frontier.worker.worker_state import WorkerHooks
+from rdfcrawl.frontier.worker.worker_state import IntakeHooks, WorkerHooks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -55,7 +55,7 @@ def new_worker(
             account_for=account_for,
         ),
         outage=RedisRetry(),
-        take_seeds=no_seeds,
+        intake=IntakeHooks(take_seeds=no_seeds),
     )
     worker.has_started = has_started
     return worker

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyoxigraph as ox
 
 from rdfcrawl.core.namespaces import TRIX
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.dataweb.config import DumpProfile
 from rdfcrawl.dataweb.nodes.packings import PACKINGS
 from rdfcrawl.rdf.chunks import CHUNK_BYTES
@@ -137,14 +138,16 @@ class EmptyChunks:
     """Pipeline of a user that passes the statements on, with nothing between them."""
 
     def process_item(self, item: Document) -> Document:
-        """Wrap the statements of a small document; others are packed by a child."""
-        if item.chunks is not None and item.response.path is None:
+        """Wrap the statements of a document."""
+        if item.chunks is not None:
             item.chunks = _with_nothing(item.chunks)
         return item
 
 
-async def _with_nothing(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _with_nothing(
+    chunks: AsyncIterator[QuadChunk],
+) -> AsyncIterator[QuadChunk]:
     async for chunk in chunks:
-        yield b""
+        yield QuadChunk(b"")
         yield chunk
-    yield b""
+    yield QuadChunk(b"")

@@ -19,14 +19,17 @@ from rdfcrawl import (
     DocumentWriter,
     ExtractedRdf,
     Fault,
+    Follower,
     FollowUp,
     FrontierSpider,
     LinkedDataSpider,
     ParsedDocument,
     ParsedPage,
+    QuadChunk,
     RdfSpider,
     Reason,
     ResourceSyncSpider,
+    RobotsMiddleware,
     SchemeFetcher,
     SchemeRequest,
     SchemeResponse,
@@ -35,6 +38,8 @@ from rdfcrawl import (
     SparqlSpider,
     Store,
     StoreFault,
+    UriFingerprinter,
+    UriNormalizationMiddleware,
     __version__,
     extract,
     iri,
@@ -43,12 +48,21 @@ from rdfcrawl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
 
-SETTINGS: Mapping[str, object] = {"ADDONS": {Addon: 500}, "BOT_VERSION": __version__}
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+SETTINGS: Mapping[str, object] = {
+    "ADDONS": {Addon: 500},
+    "BOT_VERSION": __version__,
+    "DOWNLOADER_MIDDLEWARES": {RobotsMiddleware: 100},
+    "REQUEST_FINGERPRINTER_CLASS": UriFingerprinter,
+    "SPIDER_MIDDLEWARES": {UriNormalizationMiddleware: 100},
+}
 NAME = iri("http://schema.org/name")
 
 
@@ -95,7 +109,7 @@ class BooksSpider(FrontierSpider):
     name = "books"
 
     async def parse(self, response: Response) -> AsyncIterator[dict[str, object]]:
-        """Yield what a page says."""
+        """Yield the statements of a page."""
         with await extract(response, settings=self.settings) as rdf:
             yield {"n": count(rdf), "withheld": rdf.withheld}
 
@@ -109,7 +123,7 @@ class Report:
     """An item pipeline."""
 
     def process_item(self, item: object) -> object:
-        """Tell of faults."""
+        """Report faults."""
         if isinstance(item, Document):
             self.tell(*item.faults)
         return item
@@ -156,9 +170,9 @@ class MemoryWriter:
     def __init__(self, documents: dict[str, bytes], graph: str) -> None:
         self.documents, self.graph, self.chunks = documents, graph, b""
 
-    async def write(self, chunk: bytes) -> None:
+    async def write(self, chunk: QuadChunk) -> None:
         """Take statements."""
-        self.chunks += chunk
+        self.chunks += chunk.lines
 
     async def end(self) -> None:
         """Store the document."""
@@ -190,6 +204,25 @@ class MemoryStore:
             raise StoreFault("full", may_pass=True)
 
     async def close(self) -> None:
+        """Do nothing."""
+
+
+class CountingFollower(Follower):
+    """A store that follows."""
+
+    def __init__(self) -> None:
+        self.n_documents = 0
+
+    def open(self, log: LogIdentity) -> Checkpoint | None:
+        """Read the log from its beginning."""
+        del log
+        return None
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Count documents."""
+        self.n_documents += len(documents)
+
+    def commit(self, checkpoint: Checkpoint) -> None:
         """Do nothing."""
 
 

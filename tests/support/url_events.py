@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.core.namespaces import RC
-from rdfcrawl.core.records import BodyReading, Document, FetchedResponse, Record
+from rdfcrawl.core.records import Document, FetchedResponse, ReadResult, Record
 from rdfcrawl.core.w3c_dates import parse_point
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
 from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
@@ -95,7 +95,7 @@ class UrlFetched:
                 started_ms=self.ms,
                 ended_ms=self.ms + 5,
             ),
-            reading=BodyReading(format=TURTLE if self.status == 200 else None),
+            reading=ReadResult(format=TURTLE if self.status == 200 else None),
             n_quads=3 if self.status == 200 else 0,
             faults=[Fault(self.fault, "why")] if self.fault else [],
         )
@@ -148,7 +148,7 @@ class CrawlLogs:
         ensure_identity(root / "quads")
 
     async def flush(self) -> None:
-        """Bring all to the files: what comes next is in other members."""
+        """Flush all to the files: later lines go to other members."""
         for each in (self.quads, self.provenance, self.links):
             await each.flush(sync=False)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.nquads import NQuadsStore
 
@@ -60,6 +61,15 @@ def write_log(root: Path, documents: Iterable[Version], worker: str = "w") -> No
     asyncio.run(_write(root, documents, worker))
 
 
+async def put(
+    store: NQuadsStore, graph: str, version_ms: int, statements: bytes
+) -> None:
+    """Write a document of one chunk."""
+    writer = await store.begin(graph, version_ms)
+    await writer.write(QuadChunk(statements))
+    await writer.end()
+
+
 async def _write(root: Path, documents: Iterable[Version], worker: str) -> None:
     store = NQuadsStore(root / "quads", worker)
     await store.open()
@@ -67,7 +77,7 @@ async def _write(root: Path, documents: Iterable[Version], worker: str) -> None:
         writer = await store.begin(each.graph, each.version_ms)
         lines = each.quads.splitlines(keepends=True)
         for first in range(0, len(lines), _LINES):
-            await writer.write(b"".join(lines[first : first + _LINES]))
+            await writer.write(QuadChunk(b"".join(lines[first : first + _LINES])))
         await writer.end()
         await store.flush()
     await store.close()
@@ -98,7 +108,7 @@ def versions_in(root: Path) -> list[LogDocument]:
 
 
 def truth(written: Iterable[Written]) -> set[tuple[str, str]]:
-    """Return graph and value of what the latest versions say."""
+    """Return graph and value of the statements of the latest versions."""
 
     def version(each: Written) -> tuple[int, bytes]:
         return each.version_ms, blake2b(each.quads, digest_size=16).digest()

@@ -162,7 +162,7 @@ def test_normal_form(url: str, normal: str) -> None:
 
 @pytest.mark.parametrize("url", ["", "a/b", "mailto:a@b", "http://a b/", "data:,a"])
 def test_no_normal_form(url: str) -> None:
-    """If it is no hierarchical URL, then it is refused."""
+    """If it is not a hierarchical URL, then it is refused."""
     with pytest.raises(BadUri):
         NORMAL_FORM.normalize(url)
 

@@ -144,7 +144,7 @@ def test_partition_of_url_is_that_of_its_key(
     assert partition_of(PolitenessKey(grouping).of(url), n_partitions) == partition
 
 
-def test_partitions_hold_whole_domains_evenly() -> None:
+def test_partitions_hold_complete_domains_evenly() -> None:
     """If there are many domains, then each lies in one partition, and all are used."""
     domains = [f"example{number}.org" for number in range(4096)]
     for domain in domains[:50]:

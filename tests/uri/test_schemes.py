@@ -99,7 +99,7 @@ def test_schemes_of_a_document() -> None:
 
 @pytest.mark.parametrize("grouping", list(HostGrouping))
 def test_keys(grouping: HostGrouping) -> None:
-    """If a scheme is no one of the Web, then its hosts have keys of their own."""
+    """If a scheme is not one of the Web, then its hosts have keys of their own."""
     keys = PolitenessKey(grouping, {"b": "192.0.2.1"}.get)
     assert keys.of("s3://B:90/x") == "s3!b"
     assert keys.of("file:///x") == "file!"

@@ -34,7 +34,7 @@ OFF = TrapLimits(repeats=0, segments=0, of_form=0)
     ],
 )
 def test_urls_that_grow(rest: str) -> None:
-    """If runs of a path or parameters come too often, then a URL is endless."""
+    """If runs of a path or parameters occur too often, then a URL is endless."""
     assert is_endless(f"https://a.example{rest}", LIMITS)
     assert not is_endless(f"https://a.example{rest}", OFF)
 
@@ -95,7 +95,7 @@ def test_long_word_is_looked_at_once() -> None:
     assert forms == {f"https://a.example/#/#/#/#/#/{word}"}
 
 
-def test_large_forms_are_told_from_small_ones() -> None:
+def test_large_forms_differ_from_small_ones() -> None:
     """If a host has very many URLs of one form, then others of it are not of it."""
     forms = UrlForms(TrapLimits(of_form=10))
     found = [forms.is_large(f"https://a.example/r/{n}") for n in range(40)]
@@ -126,6 +126,6 @@ def test_hosts_without_number_are_not_all_remembered() -> None:
 
 @pytest.mark.parametrize("rest", ["/a/b/c", "/?a=1&b=2&c=3"])
 def test_few_segments_may_be_allowed(rest: str) -> None:
-    """If fewer segments are allowed than repeats, then that holds all the same."""
+    """If fewer segments are allowed than repeats, then that still holds."""
     assert is_endless(f"https://a.example{rest}", TrapLimits(segments=2))
     assert not is_endless(f"https://a.example{rest}", TrapLimits(segments=3))

@@ -10,10 +10,8 @@ members is in Seen_S, and is indexed if its representative is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import attrgetter
 from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio
@@ -177,14 +175,3 @@ def _count(counts: list[int], ways: int) -> None:
     counts[0] += 1
     counts[1] += bool(ways & _LISTED)
     counts[2] += bool(ways & _LINKED)
-
-
-def iter_coverage(
-    facts: Iterable[UriFacts], is_indexed: IndexRule = has_statements
-) -> Iterator[DomainCoverage]:
-    """Yield the measures of each domain; facts must be grouped by domain."""
-    for domain, uris in groupby(facts, key=attrgetter("domain")):
-        count = CoverageCount(domain, is_indexed)
-        for each in uris:
-            count.add(each)
-        yield count.result()

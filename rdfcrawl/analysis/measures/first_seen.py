@@ -2,22 +2,18 @@
 
 Times are whole seconds: if both ways see a URL within one second, it is a tie. All
 measures concern a period T; URLs with a time outside of it are omitted. URLs that exist
-when the crawl begins are first seen then: `first_pass_end` finds a start of T that
-excludes them.
+when the crawl begins are first seen then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 from math import inf
-from operator import attrgetter
 from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
-from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, SitemapOrigin, UriFacts
+from rdfcrawl.analysis.measures.uri_facts import SitemapOrigin, UriFacts
 
 DAY_SECS: Final = 86_400
 
@@ -124,42 +120,3 @@ class FirstSeenCount:
 def came_by_ping(facts: UriFacts) -> bool:
     """Return whether a sitemap that lists the URL came by ping."""
     return any(each.found_by is SitemapOrigin.PING for each in facts.listings)
-
-
-def first_pass_end(
-    sitemaps: Iterable[SitemapFacts], facts: Iterable[UriFacts]
-) -> int | None:
-    """Return the end of the first pass over a domain; None before its end.
-
-    The pass ends when both the sitemap that was read first and the page that was
-    fetched first have been read a second time.
-    """
-    reread = _second((each.started_ms for each in x.readings) for x in sitemaps)
-    refetched = _second((each.started_ms for each in x.fetches) for x in facts)
-    return None if reread is None or refetched is None else max(reread, refetched)
-
-
-def _second(things: Iterable[Iterable[int]]) -> int | None:
-    """Return the second time of the item with the earliest first time."""
-    first: list[int] = []
-    for times in things:
-        begin = sorted(times)[:2]
-        if begin and (not first or begin < first):
-            first = begin
-    return first[1] if len(first) > 1 else None
-
-
-def iter_first_seen(
-    facts: Iterable[UriFacts], periods: dict[str, SamplingPeriod] | None = None
-) -> Iterator[tuple[str, FirstSeenCount]]:
-    """Yield each domain with its measures; facts must be grouped by domain.
-
-    Args:
-        facts: grouped by domain.
-        periods: T of each domain; all times for the others.
-    """
-    for domain, uris in groupby(facts, key=attrgetter("domain")):
-        count = FirstSeenCount((periods or {}).get(domain, ALL_TIMES))
-        for each in uris:
-            count.add(each)
-        yield domain, count

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from heapq import nlargest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
@@ -121,19 +120,6 @@ class LastmodAccuracy:
         return MeasuredRatio(self.n_both, self.n_changed)
 
 
-def judge_lastmod(
-    facts: Iterable[UriFacts], n_latest: int = N_LATEST
-) -> LastmodAccuracy:
-    """Return the accuracy of a site's lastmod values over its latest intervals.
-
-    Memory: `n_latest` intervals. URLs that never had a lastmod count, too: their
-    changes are not claimed.
-    """
-    intervals = (each for uri in facts for each in iter_intervals(uri))
-    latest = nlargest(n_latest, intervals, key=lambda each: each.end_ms)
-    return LastmodAccuracy.of(latest)
-
-
 @dataclass(slots=True)
 class CopyFreshness:
     """Freshness of the stored copies, as refetches show it.
@@ -180,12 +166,3 @@ class CopyFreshness:
     def time_fresh(self) -> MeasuredRatio:
         """The share of time for which copies were fresh."""
         return MeasuredRatio(self.fresh_ms, self.total_ms)
-
-
-def measure_copies(facts: Iterable[UriFacts]) -> CopyFreshness:
-    """Return the freshness of the copies of a site, or of all sites."""
-    found = CopyFreshness()
-    for uri in facts:
-        for interval in iter_intervals(uri):
-            found.add(interval)
-    return found

@@ -74,7 +74,8 @@ FEED_EXPORTERS = {
     "ttl": "rdfcrawl.pipelines.quad_feeds.TurtleExporter",
     "jsonld": "rdfcrawl.pipelines.quad_feeds.JsonLdExporter",
 }
-"""formats of [feeds](commands.md#feeds) besides those of Scrapy; yours are added"""
+"""formats of [feeds](commands.md#feeds) in addition to those of Scrapy; yours are
+added"""
 STATS_DUMP = False
 """the summary says it in fewer lines; `-s STATS_DUMP=True` prints all
 [statistics](statistics.md)"""

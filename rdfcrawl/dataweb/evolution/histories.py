@@ -62,7 +62,7 @@ class PagePath:
 
 @dataclass(frozen=True, kw_only=True)
 class PageHistory:
-    """What becomes of one page.
+    """History of one page.
 
     Attributes:
         parameters: of its site.

@@ -1,4 +1,4 @@
-"""The sitemaps of a site at any time: entries, files, what they claim of changes."""
+"""The sitemaps of a site at any time: entries, files, and claims of changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ListingEntry:
     Attributes:
         path: the URL of a page.
         lastmod: time that is stated; None if none is.
-        since: when the entry came to be as it is.
+        since: time of the latest change of the entry.
     """
 
     path: PagePath
@@ -53,7 +53,7 @@ class SitemapFile:
     Attributes:
         number: of the file.
         entries: in their order.
-        modified: when it became what it is.
+        modified: time of the latest change.
         first: when it was first there.
     """
 
@@ -86,7 +86,7 @@ class SitemapListings:
         return self._files(at)
 
     def index_lastmod(self, sitemap: SitemapFile) -> float | None:
-        """Return what the index states of a sitemap; None for nothing."""
+        """Return the lastmod that the index states for a sitemap, if any."""
         match self._parameters.index_lastmod:
             case IndexLastmod.TRUTHFUL:
                 return sitemap.modified

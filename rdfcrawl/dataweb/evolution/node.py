@@ -50,7 +50,7 @@ _SITEMAP: Final = re.compile(r"/sitemap-(0|[1-9][0-9]{0,8})\.xml\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvolvingOptions(EvolutionParameters, SiteOptions["EvolvingNode"]):
-    """What a site that changes is made of; see `EvolutionParameters`, too.
+    """Options of a site that changes; see also `EvolutionParameters`.
 
     Attributes:
         clock: of the web.
@@ -67,13 +67,13 @@ class EvolvingOptions(EvolutionParameters, SiteOptions["EvolvingNode"]):
 
 
 class EvolvingNode(ChangingSite):
-    """A site whose answers depend on nothing but its options and the clock.
+    """A site whose responses depend only on its options and the clock.
 
     The front page has the links to other nodes, and to lists of links, `/list/N`. Page
     N is at `/page/N` in HTML, or at `/data/N` in Turtle. robots.txt names the sitemaps.
 
     Attributes:
-        options: what it is made of.
+        options: of the site.
         history: of its pages.
         listings: its sitemaps.
         documents: writer of its pages.
@@ -96,7 +96,7 @@ class EvolvingNode(ChangingSite):
         return self.options.clock.now()
 
     def date(self, at: float) -> datetime:
-        """Return the date of a time, in whole seconds."""
+        """Return the date of a time, rounded down to seconds."""
         return self.options.begin + timedelta(seconds=int(at))
 
     def sitemap_urls(self, at: float) -> list[str]:
@@ -114,7 +114,7 @@ class EvolvingNode(ChangingSite):
         return "".join(("User-agent: *\nDisallow:\n", *lines))
 
     def iter_truth(self) -> Iterator[Statement]:
-        """Yield what can be found now: of pages that a sitemap or a list names."""
+        """Yield the quads that can be found now: of listed or linked pages."""
         now = self.now
         for link in self.plan.links:
             yield self._front_subject, SEE_ALSO, f"<{link}>"
@@ -126,11 +126,11 @@ class EvolvingNode(ChangingSite):
                 yield from self.documents.statements(page, revision, related)
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer pages, lists of links and sitemaps, as they are now."""
+        """Serve pages, lists of links and sitemaps in their present state."""
         return self.answer_at(request, self.now)
 
     def answer_at(self, request: NodeRequest, at: float) -> NodeResponse:
-        """Answer a request at a time of the web."""
+        """Respond to a request at a time of the web."""
         target = request.target
         if target == FRONT_PATH:
             return self._answer_front(request, at)
@@ -247,7 +247,7 @@ class EvolvingNode(ChangingSite):
         *,
         headers: Mapping[str, str] | None = None,
     ) -> NodeResponse:
-        """Answer with a document that has changed at a time, as this host does."""
+        """Serve a document that changed at a time, with the validators of this host."""
         fields = dict(headers or {})
         etag: str | None = ""
         modified: datetime | None = self.date(changed)

@@ -1,4 +1,4 @@
-"""What is known beforehand of a site that changes: rates, shares, behaviours."""
+"""Parameters of a site that changes: rates, shares, behaviours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_RATE = 1440.0  # changes of a page, or new pages, in a day
 
 
 class LastmodBehaviour(StrEnum):
-    """What the sitemaps of a site say of the changes of pages."""
+    """Claims of sitemaps about the changes of pages."""
 
     TRUTHFUL = "truthful"
     LATE = "late"  # truthful, but only `delay_days` after the change
@@ -27,11 +27,11 @@ class SitemapLayout(StrEnum):
 
     FIXED = "fixed"  # a page stays in its file
     LOG = "log"  # appended at each change; a full file never changes again
-    REWRITTEN = "rewritten"  # the latest change first, all files anew
+    REWRITTEN = "rewritten"  # the latest change first, all files rewritten
 
 
 class IndexLastmod(StrEnum):
-    """What the index says of the changes of sitemaps."""
+    """Claims of the index about the changes of sitemaps."""
 
     TRUTHFUL = "truthful"
     STALE = "stale"  # when the sitemap was first there
@@ -46,7 +46,7 @@ class ValidatorBehaviour(StrEnum):
     MODIFIED = "modified"  # `Last-Modified` alone
     NONE = "none"
     EVER_NEW = "ever-new"  # a new ETag at each moment: never 304
-    STUCK = "stuck"  # always the first: 304 whatever has changed
+    STUCK = "stuck"  # always the first: 304 after any change
 
 
 class DiscoveryWay(StrEnum):
@@ -86,20 +86,21 @@ class EvolutionParameters:
         vanishing: probability, for each day, that a page vanishes (a rate).
         vanished_as: how vanished pages are answered; each has one of them.
         dropped: share of vanished pages that leave sitemaps and lists of links.
-        failing: share of hours in which a page answers 503, whatever it has.
+        failing: share of hours in which a page answers 503.
         html: share of pages in HTML with RDFa; the others are in Turtle.
         discovery: how pages become known; each has one of them.
         lag_days: mean time from the first way to the second.
         duplicates: share of pages that have a second URL, with a parameter.
         near: share of the second URLs whose document differs, by a number or more.
-        added: what these documents say more, as a share of a page; one number at least.
+        added: additional numbers of these documents, as a share of a page; at least
+            one.
         has_canonical: documents declare their canonical URL.
-        lastmods: what sitemaps say of changes.
+        lastmods: claims of sitemaps about changes.
         delay_days: how late the late ones are.
         is_day_precise: times in sitemaps are dates.
         layouts: how entries are split among sitemaps.
         per_sitemap: most entries of one sitemap.
-        index_lastmods: what the index says of the changes of sitemaps.
+        index_lastmods: claims of the index about the changes of sitemaps.
         has_index: robots.txt names the index; else each of the sitemaps.
         has_changefreq: entries say how often pages change, as the rates are.
         has_priority: entries have a priority.
@@ -163,7 +164,7 @@ class EvolutionParameters:
 
     @property
     def lastmod(self) -> LastmodBehaviour:
-        """What the sitemaps of this site say of changes."""
+        """Claims of the sitemaps of this site about changes."""
         return self._choice(self.lastmods)
 
     @property
@@ -173,7 +174,7 @@ class EvolutionParameters:
 
     @property
     def index_lastmod(self) -> IndexLastmod:
-        """What the index of this site says."""
+        """Claims of the index of this site."""
         return self._choice(self.index_lastmods)
 
     @property

@@ -1,4 +1,4 @@
-"""What happens to evolving sites, told to the second: lines of JSON, and their reader.
+"""History of evolving sites, exact to the second: lines of JSON, and their reader.
 
 Times are seconds since the web began; where there is none, it is null. Lines have a
 `type`: `web` comes first; `site`, `url`, `listing` and `link` follow, site by site.
@@ -30,18 +30,18 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlTruth:
-    """What becomes of one URL before the horizon.
+    """History of one URL up to the horizon.
 
     Attributes:
         url: of it.
         role: `front`, `list`, `page` or `duplicate`.
         born, gone: when it comes and vanishes; `NEVER` if it does not.
-        gone_status: of the answer after it has vanished.
+        gone_status: of responses after it has vanished.
         rate: mean number of changes in a day; None if it has no rate.
         changes: times at which its document becomes another.
         cluster: URL that stands for all whose documents are equal or nearly so.
         is_near: the document differs from that one by a number.
-        failing: begin of each hour in which the answer is 503.
+        failing: start of each hour with status 503.
     """
 
     url: str
@@ -62,7 +62,7 @@ class UrlTruth:
         return bisect_right(self.changes, at)
 
     def next_change(self, at: float) -> float:
-        """Return when the document of a time ceases to be what it is, or `NEVER`."""
+        """Return the time at which the document of a time next changes, or `NEVER`."""
         place = bisect_right(self.changes, at)
         change = self.changes[place] if place < len(self.changes) else NEVER
         return min(change, self.gone)
@@ -105,7 +105,7 @@ class WebTruth:
     Attributes:
         begin: date at time 0, in ISO 8601.
         horizon: time up to which all is known.
-        sites: what is known beforehand of each, by its origin.
+        sites: parameters of each, by its origin.
         urls: by URL.
         listings: while a sitemap of the URL's site lists it, by URL.
         links: by target.
@@ -119,7 +119,7 @@ class WebTruth:
     links: dict[str, list[LinkTruth]] = field(default_factory=lambda: defaultdict(list))
 
     def clusters(self, at: float) -> dict[str, set[str]]:
-        """Return the URLs that are there at a time, by what stands for them."""
+        """Return the URLs that exist at a time, with their representatives."""
         found: dict[str, set[str]] = defaultdict(set)
         for url, truth in self.urls.items():
             if truth.revision(at) is not None:
@@ -138,7 +138,7 @@ class WebTruth:
 def write_history(
     path: Path, nodes: Iterable[EvolvingNode], *, begin: str, horizon: float
 ) -> None:
-    """Write what happens to nodes up to a time; nothing if there are none."""
+    """Write the history of nodes up to a time; nothing if there are none."""
     kept = list(nodes)
     if not kept:
         return
@@ -150,7 +150,7 @@ def write_history(
 def iter_history(
     nodes: Iterable[EvolvingNode], *, begin: str, horizon: float
 ) -> Iterator[Line]:
-    """Yield the lines of what happens to nodes up to a time."""
+    """Yield the lines of the history of nodes up to a time."""
     yield {"type": "web", "begin": begin, "horizon": horizon}
     for node in nodes:
         yield _site_line(node)
@@ -173,7 +173,7 @@ def iter_history(
 
 
 def read_history(path: Path) -> WebTruth:
-    """Read what `write_history` wrote.
+    """Read the output of `write_history`.
 
     Raises:
         ValueError: not lines of its form.
@@ -183,7 +183,7 @@ def read_history(path: Path) -> WebTruth:
 
 
 def gather_history(lines: Iterable[Line]) -> WebTruth:
-    """Return the truth that lines tell.
+    """Return the truth in lines.
 
     Raises:
         ValueError: not lines of its form.
@@ -229,7 +229,7 @@ def _site_line(node: EvolvingNode) -> Line:
 
 
 def _urls(node: EvolvingNode, horizon: float) -> Iterator[UrlTruth]:
-    """Yield what becomes of the URLs of a site that are there before the horizon."""
+    """Yield the histories of the URLs of a site that exist before the horizon."""
     history = node.history
     front = node.origin + FRONT_PATH
     yield _of_links(front, "front", history.front_changes(horizon))

@@ -1,4 +1,4 @@
-"""What crawlers did to each host: requests, repeats, manners."""
+"""Log of the requests to each host: counts, repeats, manners."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
 
-MAX_TARGETS = 200_000  # per host; what is beyond is not looked up for repeats
+MAX_TARGETS = 200_000  # per host; further ones are not checked for repeats
 MAX_USER_AGENTS = 20  # per host
-MAX_KEPT = 200_000  # requests of one host that are kept one by one
+MAX_KEPT = 200_000  # individually stored requests of one host
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class LoggedRequest:
     """One request with its response.
 
     Attributes:
-        at: Unix time in seconds of the answer.
-        method, target: as they were sent.
-        status: of the answer.
-        n_bytes: of the answer, head and body.
+        at: Unix time in seconds of the response.
+        method, target: as sent.
+        status: of the response.
+        n_bytes: of the response, head and body.
         user_agent, accept: fields of the request; empty if absent.
         is_conditional: it had `If-None-Match` or `If-Modified-Since`.
         body: of a POST.
@@ -50,7 +50,7 @@ class LoggedRequest:
 
 @dataclass(slots=True, kw_only=True)
 class HostLog:
-    """What was asked of one node; data requests are all but those for rules.
+    """Requests to one node; data requests are all except those for rules.
 
     Attributes:
         index, kind, origin: which node.
@@ -64,8 +64,8 @@ class HostLog:
         delay_secs: `Crawl-delay` of robots.txt; 0 if it states none.
         min_gap_secs, mean_gap_secs: between the starts of two data requests in a
             row; None before the second.
-        max_connections: most connections that were open at once.
-        max_in_progress: most requests that were unanswered at once.
+        max_connections: maximum number of open connections.
+        max_in_progress: maximum number of concurrent requests.
         n_connections: connections opened.
         n_refused: requests that were no valid HTTP or beyond the limits.
         bytes_sent: bodies and heads.
@@ -152,7 +152,7 @@ class AccessLog:
         self._n_open -= 1
 
     def request_refused(self) -> None:
-        """Count what was not understood as a request."""
+        """Count data that is not a valid request."""
         self._figures.n_refused += 1
 
     def request_started(
@@ -192,7 +192,7 @@ class AccessLog:
         Args:
             status: of the response.
             n_bytes: sent.
-            is_first: what `request_started` returned.
+            is_first: return value of `request_started`.
         """
         self._n_in_progress -= 1
         self._statuses[status] += 1

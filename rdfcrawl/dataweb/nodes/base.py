@@ -1,4 +1,4 @@
-"""What all kinds of node have in common."""
+"""Base of all kinds of node."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Statement = tuple[str, str, str]  # subject, predicate, object as in N-Triples
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlan:
-    """What is known of a node before its data are made.
+    """Properties of a node before its data exist.
 
     Attributes:
         index: node id.
         kind: how it publishes.
         address: its IPv4 address on loopback.
         port: TCP port.
-        access_uri: what other nodes link to.
+        access_uri: target of links from other nodes.
         links: `access_uri` of the nodes it links to.
     """
 
@@ -72,7 +72,7 @@ class WebNode(ABC):
 
     @abstractmethod
     def iter_truth(self) -> Iterator[Statement]:
-        """Yield what a crawler should find; a blank node stands for any term."""
+        """Yield the quads that a crawler should find; a blank node matches any term."""
 
 
 def origin_of(address: str, port: int) -> str:

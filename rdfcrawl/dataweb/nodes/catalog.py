@@ -58,7 +58,7 @@ _BY_LINKS = (DatasetOffer.VOID_ROOT, DatasetOffer.VOID_SPACE, DatasetOffer.ALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogOptions(SiteOptions["CatalogNode"]):
-    """What a site with described datasets is made of.
+    """Options of a site with described datasets.
 
     Attributes:
         n_resources: of each dataset.
@@ -81,7 +81,7 @@ class CatalogOptions(SiteOptions["CatalogNode"]):
 class CatalogNode(ChangingSite):
     """Dataset NAME has resources `/data/NAME/K` and a dump `/data/NAME.nt.gz`.
 
-    Only where its offer says so they are there: a way that nobody states is 404.
+    Only the ways stated in its offer exist: all others answer 404.
     """
 
     def __init__(self, plan: NodePlan, options: CatalogOptions) -> None:
@@ -124,7 +124,7 @@ class CatalogNode(ChangingSite):
     # -- what clients see ------------------------------------------------------------
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer descriptions, dumps, resources and endpoints."""
+        """Respond to requests for descriptions, dumps, resources and endpoints."""
         path = request.path
         if path == self.void_url.removeprefix(self.origin):
             return self._respond_rdf(request, self._void())

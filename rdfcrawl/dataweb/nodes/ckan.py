@@ -31,7 +31,7 @@ _FRONT_PAGE = """<!DOCTYPE html>
 
 
 class _ActionError(Exception):
-    """What CKAN reports as `success: false`."""
+    """An error that CKAN reports as `success: false`."""
 
     def __init__(self, status: int, kind: str, details: dict[str, Any]) -> None:
         super().__init__(kind)
@@ -62,7 +62,7 @@ class CkanNode(WebNode):
         }
 
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer the front page and the actions of the API, else 404."""
+        """Respond to the front page and the actions of the API, else 404."""
         if request.path == "/":
             return self._front
         if request.path in ("/api/3", "/api/3/", "/api"):

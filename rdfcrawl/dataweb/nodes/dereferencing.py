@@ -1,4 +1,4 @@
-"""A node whose resource URIs answer with the triples of the resource."""
+"""A node whose resource URIs return the triples of the resource."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DereferencingNode(WebNode):
     """Linked Data by content negotiation; some resources may be disallowed.
 
     Args:
-        plan: what was decided before.
+        plan: the decisions made before.
         objects: by resource, the resources and IRIs it links to; the last
             `n_disallowed` resources are disallowed and empty.
         n_disallowed: how many.
@@ -75,12 +75,12 @@ class DereferencingNode(WebNode):
         return self._delay_secs
 
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer 200 for a resource, 410 if it is gone, 406 if no format suits."""
+        """Respond 200 for a resource, 410 if it is gone, 406 if no format suits."""
         target = request.target
         if target == ROBOTS_PATH:
             return self._robots
         rdf_format = RDF_NEGOTIATOR.choose(request.accept)
-        # At most (resources x formats) responses: only what exists is kept.
+        # At most (resources x formats) responses: only existing ones are stored.
         if rdf_format and (known := self._cache.get((target, rdf_format))):
             return known
         match = _RESOURCE.match(target)

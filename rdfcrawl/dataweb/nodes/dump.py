@@ -80,7 +80,7 @@ class DumpNode(WebNode):
         self._format = dump_format
 
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer 200 for the file, else 404."""
+        """Respond 200 for the file, else 404."""
         return self._file if request.target == self._format.path else NOT_FOUND
 
     def iter_truth(self) -> Iterator[Statement]:

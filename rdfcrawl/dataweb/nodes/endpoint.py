@@ -64,16 +64,16 @@ Graph = ox.NamedNode | ox.DefaultGraph
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointOptions(SiteOptions["EndpointNode"]):
-    """What an endpoint is made of.
+    """Options of an endpoint.
 
     Attributes:
         n_triples: of all graphs, about: blank nodes come with several.
         n_named: named graphs; their triples are not in the default graph, unless it is
             the union.
-        has_default: the default graph has triples of its own.
+        has_default: the default graph has separate triples.
         is_union: the default graph is the union of all.
-        row_cap: rows and triples of one answer; the rest is left out and not said.
-        states_cap: answers that were cut say so (`X-SPARQL-MaxRows`).
+        row_cap: maximum rows and triples of one response; the rest is silently cut.
+        states_cap: truncated responses say so (`X-SPARQL-MaxRows`).
         max_sorted: rows that a query with ORDER BY may match before LIMIT; beyond, it
             is refused as too big. 0 is no limit.
         max_counted: rows that COUNT, GROUP BY or DISTINCT may match. 0 is no limit.
@@ -84,7 +84,7 @@ class EndpointOptions(SiteOptions["EndpointNode"]):
         unavailable_every: each so-many-th query answers 503; 0 for none.
         retry_after_secs: of these 503.
         blank_share: share of subjects that are blank nodes.
-        fresh_labels: blank nodes have other labels in each answer.
+        fresh_labels: blank nodes have other labels in each response.
         has_system_graph: there is a graph of Virtuoso's own, which is not in the truth.
         n_hub: triples of one subject with one predicate, in one graph; 0 for none.
         describes: service description and `/.well-known/void` name graphs and counts;
@@ -119,11 +119,11 @@ class EndpointOptions(SiteOptions["EndpointNode"]):
 
 
 class _TooBig(Exception):
-    """A query that the endpoint does not bear."""
+    """A query that is too expensive for the endpoint."""
 
 
 class EndpointNode(ChangingSite):
-    """The store behind `/sparql`; the IRIs of its resources answer 404."""
+    """The store behind `/sparql`; the IRIs of its resources return 404."""
 
     def __init__(self, plan: NodePlan, options: EndpointOptions) -> None:
         super().__init__(plan)
@@ -158,7 +158,7 @@ class EndpointNode(ChangingSite):
         ]
 
     def n_quads(self) -> int:
-        """Count what is to be found."""
+        """Count the expected statements."""
         return len(self.quads())
 
     def revise(self, changed: int = 5, *, seed: int = 1) -> int:
@@ -187,7 +187,7 @@ class EndpointNode(ChangingSite):
     # -- what clients see ------------------------------------------------------------
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer queries, the service description and VoID."""
+        """Respond to queries, and serve the service description and VoID."""
         if request.path == "/":
             return respond(request, FRONT_PAGE, content_type=HTML)
         if request.path == WELL_KNOWN_VOID and self.options.describes:
@@ -200,7 +200,7 @@ class EndpointNode(ChangingSite):
             if query is None:
                 return self._describe(request)
             return self._answer_query(query, request.accept)
-        # A function that the store lacks is a RuntimeError of its own.
+        # A function that the store lacks raises RuntimeError.
         except (SyntaxError, ValueError, RuntimeError) as error:
             return text_response(400, f"{type(error).__name__}: {error}")
 

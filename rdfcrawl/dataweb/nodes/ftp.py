@@ -29,7 +29,7 @@ _POLL_SECS = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FtpOptions(SiteOptions["FtpNode"]):
-    """What an FTP server has.
+    """Content of an FTP server.
 
     Attributes:
         n_files: dumps in N-Triples, every second packed, spread over directories.
@@ -123,12 +123,12 @@ class FtpNode(ChangingSite):
     # -- the server ------------------------------------------------------------------
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer nothing: HTTP is not spoken here."""
+        """Do not respond: this node does not speak HTTP."""
         del request
         return NOT_FOUND
 
     def listen(self, listener: socket.socket, log: AccessLog) -> None:
-        """Serve in a thread of its own."""
+        """Serve in a separate thread."""
         self._folder = Path(tempfile.mkdtemp(prefix="dataweb-ftp-"))
         for number in range(self.options.n_files):
             self._write(number)
@@ -145,7 +145,7 @@ class FtpNode(ChangingSite):
         self._thread.start()
 
     def close(self) -> None:
-        """Serve no more, and drop the folder."""
+        """Stop serving, and remove the folder."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(10)
@@ -153,7 +153,7 @@ class FtpNode(ChangingSite):
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _serve(self, server: Any, loop: Any) -> None:
-        # Not `serve_forever`, which sets up logging for the whole process.
+        # Not `serve_forever`, which sets up logging for the process.
         while not self._stopped.is_set():
             loop.loop(timeout=_POLL_SECS, blocking=False)
         server.close_all()
@@ -189,7 +189,7 @@ class FtpNode(ChangingSite):
 
 
 def _make_handler(options: FtpOptions, folder: Path, log: AccessLog) -> Any:
-    """Make the class that serves one connection, and notes what is asked."""
+    """Create the class that serves one connection, and logs its requests."""
     handlers = import_module("pyftpdlib.handlers")
     authorizers = import_module("pyftpdlib.authorizers")
     authorizer = authorizers.DummyAuthorizer()

@@ -15,7 +15,7 @@ class OwnProtocol(Protocol):
     """A node that does not speak HTTP, and serves itself."""
 
     def listen(self, listener: socket.socket, log: AccessLog) -> None:
-        """Serve at a socket that is bound, in a thread of its own."""
+        """Serve at a bound socket, in a separate thread."""
 
     def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""

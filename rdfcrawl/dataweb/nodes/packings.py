@@ -1,4 +1,4 @@
-"""What a dump is compressed with or archived in."""
+"""Compressions and archives of dumps."""
 
 from __future__ import annotations
 
@@ -98,4 +98,4 @@ PACKINGS = {
         DumpPacking(".zip.gz", "application/gzip", lambda x: _gzip(_zip(x))),
     ),
 }
-"""What each profile compresses with."""
+"""Packings of each profile."""

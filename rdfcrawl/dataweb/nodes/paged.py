@@ -33,7 +33,7 @@ _PAGE = re.compile(r"/(hydra|hydra-old|link|tree|ldes)(?:\?page=([1-9][0-9]{0,6}
 
 
 class PagingStyle(StrEnum):
-    """How pages say what comes next."""
+    """How pages link to the next one."""
 
     HYDRA = "hydra"  # hydra:view, hydra:next
     HYDRA_OLD = "hydra-old"  # hydra:nextPage of a PagedCollection
@@ -44,7 +44,7 @@ class PagingStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagedOptions(SiteOptions["PagedNode"]):
-    """What paged collections are made of.
+    """Options of paged collections.
 
     Attributes:
         n_members: of each collection.
@@ -109,7 +109,7 @@ class PagedNode(ChangingSite):
     # -- what clients see ------------------------------------------------------------
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer the front page and the pages of collections."""
+        """Serve the front page and the pages of collections."""
         if request.target == "/":
             return self._respond(request, list(self._front()), {})
         match = _PAGE.match(request.target)

@@ -27,7 +27,7 @@ _PREFIXES = """@prefix v: <$origin/vocab#> .
 @prefix rdfa: <http://www.w3.org/ns/rdfa#> .
 """
 
-# Name, what is in the body, the triples in Turtle.
+# Name, body, and the triples in Turtle.
 _CASES: tuple[tuple[str, str, str], ...] = (
     (
         "property-content",
@@ -167,7 +167,7 @@ _CASES: tuple[tuple[str, str, str], ...] = (
         '<#caf\u00e9> v:name "caf\u00e9 \U0001f600 <3" .',
     ),
 )
-# HTML+RDFa 1.1, 3.1: what only HTML5 knows.
+# HTML+RDFa 1.1, 3.1: only in HTML5.
 _HTML_ONLY: tuple[tuple[str, str, str], ...] = (
     (
         "time",

@@ -56,7 +56,7 @@ class PortalOptions(SiteOptions["PortalNode"]):
 
     Attributes:
         n_datasets: at the beginning.
-        rows_cap: most rows of one search, whatever is asked for (`rows_max`).
+        rows_cap: upper limit of the rows of one search (`rows_max`).
         search: `refused` answers 403 to `package_search`.
         lists: `package_list` is there; otherwise 403.
         forbids_api: robots.txt has `Disallow: /api/`, as CKAN's own.
@@ -92,7 +92,7 @@ class PortalOptions(SiteOptions["PortalNode"]):
 
 
 class _Refusal(Exception):
-    """What CKAN reports as `success: false`."""
+    """An error that CKAN reports as `success: false`."""
 
     def __init__(self, status: int, kind: str, message: object) -> None:
         super().__init__(kind)
@@ -191,7 +191,7 @@ class PortalNode(ChangingSite):
         return self.options.delay_secs
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer the API, pages, files and catalogues."""
+        """Serve the API, pages, files and catalogues."""
         path = request.path
         if path == "/":
             page = _page("Welcome - CKAN", f"{self.n_datasets} datasets.")

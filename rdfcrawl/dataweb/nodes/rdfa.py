@@ -26,7 +26,7 @@ class RdfaPage:
 
     Attributes:
         path: path of its URL.
-        content_type: what the server declares.
+        content_type: declared by the server.
         body: the page.
         turtle: the triples in it; relative IRIs are relative to the page.
     """
@@ -52,7 +52,7 @@ class RdfaNode(WebNode):
         )
 
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer 200 for the entrance and the pages, else 404."""
+        """Respond 200 for the entrance and the pages, else 404."""
         return self._responses.get(request.target, NOT_FOUND)
 
     def iter_truth(self) -> Iterator[Statement]:

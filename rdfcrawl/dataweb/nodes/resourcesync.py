@@ -51,7 +51,7 @@ WAYS: tuple[Way, ...] = ("well-known", "robots", "html", "http")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSyncOptions(SiteOptions["ResourceSyncNode"]):
-    """What a Source is made of.
+    """Options of a Source.
 
     Attributes:
         n_resources: at the beginning; half of them are RDF.
@@ -87,7 +87,7 @@ class ResourceSyncOptions(SiteOptions["ResourceSyncNode"]):
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """One change: what happened to which URL, and when."""
+    """One change: URL, kind, and time."""
 
     url: str
     kind: ChangeKind
@@ -179,7 +179,7 @@ class ResourceSyncNode(ChangingSite):
         return text
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer resources and documents."""
+        """Serve resources and documents."""
         path = request.target
         known = self._all.versions.get(path)
         if known is not None:

@@ -61,7 +61,7 @@ class DatasetWay(StrEnum):
 
 
 class DumpKind(StrEnum):
-    """How the whole dump is written."""
+    """Format of the complete dump."""
 
     NTRIPLES = "nt"
     NTRIPLES_GZ = "nt.gz"
@@ -71,16 +71,16 @@ class DumpKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticOptions(SiteOptions["SemanticNode"]):
-    """What a site with a Semantic Sitemap is made of.
+    """Options of a site with a Semantic Sitemap.
 
     Attributes:
         n_uris: resources, `/id/0` and so on.
         ways: that the sitemap declares; the others are not there.
-        broken: declared ways that answer 500 (`SemanticNode.broken` may be set later).
+        broken: declared ways with status 500 (`SemanticNode.broken` may be set later).
         names: of which revision elements are.
-        slicing: what the description of a URI has: `subject`, `subject-object`,
-            `cbd`, `scbd` or `msg`; empty is `cbd` and not declared.
-        dump: how the whole dump is written.
+        slicing: extent of the description of a URI: `subject`, `subject-object`, `cbd`,
+            `scbd` or `msg`; empty is `cbd` and not declared.
+        dump: format of the complete dump.
         dump_priority: of the own dump; None states none.
         mirrors: origins of other hosts that have the dump too, with priorities.
         endpoint_mirrors: the same for `/sparql`.
@@ -91,7 +91,7 @@ class SemanticOptions(SiteOptions["SemanticNode"]):
             is written as it is.
         claims: more datasets, declared only here: their dumps are on other hosts.
         claimed_prefix: prefix of another host that the first claim has.
-        pages: `url` entries beside the datasets.
+        pages: `url` entries in addition to the datasets.
         mirrors_of: another site whose dump and endpoint this one has, as the first of
             its `mirrors`; its data are served, no own ones.
         confirms: a mirror's own sitemap says the same as that of `mirrors_of`.
@@ -147,12 +147,12 @@ class SemanticNode(ChangingSite):
 
     @property
     def dump_path(self) -> str:
-        """Path of the whole dump, here and at its mirrors."""
+        """Path of the complete dump, here and at its mirrors."""
         return f"/dump.{self.options.dump}"
 
     @property
     def dump_url(self) -> str:
-        """URL of the own whole dump."""
+        """URL of the node's complete dump."""
         return self.origin + self.dump_path
 
     @property
@@ -220,14 +220,14 @@ class SemanticNode(ChangingSite):
 
     @property
     def robots(self) -> str:
-        """The line of the sitemap, if one is to be named."""
+        """The line of the sitemap in robots.txt, if any."""
         text = "User-agent: *\nDisallow:\n"
         if self.options.in_robots:
             text += f"Sitemap: {self.sitemap_url}\n"
         return text
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer the sitemap, dumps, endpoint and resources."""
+        """Serve the sitemap, dumps, endpoint and resources."""
         path = request.target
         if path == "/":
             return respond(request, FRONT_PAGE, content_type=HTML)
@@ -263,7 +263,7 @@ class SemanticNode(ChangingSite):
     def answer_dump(
         self, request: NodeRequest, *, is_broken: bool = False
     ) -> NodeResponse:
-        """Answer with the whole dump."""
+        """Serve the complete dump."""
         if is_broken:
             return text_response(500)
         with self._lock:
@@ -305,7 +305,7 @@ class SemanticNode(ChangingSite):
         return main.query(request)
 
     def query(self, request: NodeRequest) -> NodeResponse:
-        """Answer a request for the endpoint."""
+        """Respond to a request for the endpoint."""
         with self._lock:
             if self._endpoint is None:
                 self._endpoint = _Endpoint(self)

@@ -35,7 +35,7 @@ class DatasetPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetElement:
-    """One `sc:dataset`; what is empty is left out."""
+    """One `sc:dataset`; empty values are omitted."""
 
     label: str = ""
     uri: str = ""
@@ -74,7 +74,7 @@ def _write_dataset(one: DatasetElement, names: DatasetNames) -> str:
         endpoint, fragment = "sparqlEndPoint", "dataFragmentDumpLocation"
     parts = [_element("datasetLabel", one.label), _element("datasetURI", one.uri)]
     parts += [_element("linkedDataPrefix", url, slicing) for url in one.prefixes]
-    # In the second revision all dumps are merged: the parts stand for the whole.
+    # In the second revision all dumps are merged: the parts replace the complete dump.
     dumps = () if is_second and one.fragments else one.dumps
     for place in dumps:
         parts.append(_element("dataDumpLocation", place.url, _priority(place, names)))

@@ -101,4 +101,4 @@ SERIALIZATIONS = {
         DumpSerialization("hdt", "application/vnd.hdt", _hdt),
     ),
 }
-"""What each profile writes."""
+"""Formats of each profile."""

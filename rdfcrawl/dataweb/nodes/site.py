@@ -1,4 +1,4 @@
-"""What the nodes of the extended profile share: options, validators, changes."""
+"""Shared base of the nodes of the extended profile: options, validators, changes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ChangingSite(WebNode):
         return ""
 
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer robots.txt and the front page; what else there is is the node's."""
+        """Serve robots.txt and the front page; subclasses serve the rest."""
         with self._lock:
             if request.target == ROBOTS_PATH and self.robots:
                 return NodeResponse(200, self.robots.encode(), content_type=TEXT)
@@ -65,7 +65,7 @@ class ChangingSite(WebNode):
         """Return the response unless for robots.txt; the lock is held."""
 
     def change(self, **arguments: Any) -> object:
-        """Change the content by the rules of the kind; return what was changed.
+        """Change the content by the rules of the kind; return the changes.
 
         Raises:
             NotImplementedError: nodes of this kind do not change.
@@ -100,7 +100,7 @@ def respond(
     etag: str | None = "",
     headers: Mapping[str, str] | None = None,
 ) -> NodeResponse:
-    """Answer with a document: 200, 304 if the client has it, 206 for a part.
+    """Respond with a document: 200, 304 if it is unchanged, 206 for a part.
 
     Args:
         request: its conditions and its range are obeyed (RFC 9110, 13.2.2 and 14.2).

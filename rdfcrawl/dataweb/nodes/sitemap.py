@@ -60,7 +60,7 @@ _MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapOptions(SiteOptions["SitemapNode"]):
-    """What a site with sitemaps is made of.
+    """Options of a site with sitemaps.
 
     Attributes:
         n_pages: split among the sitemaps in turn, so that each page is in one only.
@@ -162,7 +162,7 @@ class SitemapNode(ChangingSite):
         """Let a day pass, on which some pages change; give their URLs.
 
         Their ETag, `Last-Modified` and `lastmod` change, and the `lastmod` of each
-        index above them; all else answers 304 to whoever has it.
+        index above them; all other files answer 304 to conditional requests.
         """
         with self._lock:
             self.now += DAY
@@ -209,7 +209,7 @@ class SitemapNode(ChangingSite):
         return self.options.delay_secs
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer pages and sitemaps."""
+        """Serve pages and sitemaps."""
         match = _PAGE.match(request.target)
         if match and int(match[1]) < self.options.n_pages:
             page = int(match[1])

@@ -23,7 +23,7 @@ _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 class SitemapSyntax(StrEnum):
-    """What a sitemap is written as."""
+    """Format of a sitemap."""
 
     URLSET = "urlset"
     INDEX = "index"  # of two urlsets
@@ -35,7 +35,7 @@ class SitemapSyntax(StrEnum):
 
 
 class UrlsetDamage(StrEnum):
-    """What is wrong with a urlset."""
+    """Defect of a urlset."""
 
     BOM = "bom"
     BLANKS = "blanks"  # before the declaration
@@ -117,7 +117,7 @@ def write_damaged(entries: Iterable[ListedUrl], damage: UrlsetDamage) -> bytes:
                 body,
             )
         case UrlsetDamage.TRUNCATED:
-            # Before the number of the last page: what is left of the URL is one too.
+            # Before the number of the last page: the rest of the URL is one too.
             body = body[: body.rindex("/page/") + 6]
     return body.encode()
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.nodes.base import Statement
 
 ENDPOINT_PATH = "/sparql"
-MAX_ROWS = 10_000  # `ResultSetMaxRows` of a stock Virtuoso; what is beyond is cut off
+MAX_ROWS = 10_000  # `ResultSetMaxRows` of a stock Virtuoso; further rows are cut off
 
 RESULTS = MediaTypeChooser(
     {
@@ -71,7 +71,7 @@ class SparqlQuery:
 
 
 class SparqlNode(WebNode):
-    """The graph behind `/sparql`; its resource IRIs answer 404.
+    """The graph behind `/sparql`; its resource IRIs return 404.
 
     The data are in one named graph, and the default graph is the union of all.
     """
@@ -82,7 +82,7 @@ class SparqlNode(WebNode):
         self.graph = f"{plan.origin}/graph"
 
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer queries by GET, form and direct POST; elsewhere 404."""
+        """Respond to queries by GET, form and direct POST; elsewhere 404."""
         if request.path != ENDPOINT_PATH:
             return NOT_FOUND
         try:
@@ -90,7 +90,7 @@ class SparqlNode(WebNode):
             if query is None:
                 return self._describe(request)
             return self._evaluate(query, request.accept)
-        # A function that the store lacks is a RuntimeError of its own.
+        # A function that the store lacks raises RuntimeError.
         except (SyntaxError, ValueError, RuntimeError) as error:
             return text_response(400, f"{type(error).__name__}: {error}")
 
@@ -197,7 +197,7 @@ def _respond_triples(triples: ox.QueryTriples, accept: str) -> NodeResponse:
 def respond_boolean(
     answer: ox.QueryBoolean, table_format: ox.QueryResultsFormat
 ) -> NodeResponse:
-    """Answer an ASK query."""
+    """Evaluate an ASK query."""
     # CSV and TSV define no boolean result.
     if table_format not in (ox.QueryResultsFormat.JSON, ox.QueryResultsFormat.XML):
         table_format = ox.QueryResultsFormat.JSON

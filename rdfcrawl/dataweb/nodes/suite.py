@@ -27,7 +27,7 @@ _FOLDERS = (
 _SUITE_HOST = b"rdfa.info"
 _SUITE_PATH = "/test-suite/test-cases"
 _HOST = re.compile(rb"https?://([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::\d+)?(?![\w.-])")
-# Terms of RDF itself and of the vocabularies of W3C must stay what they are.
+# Terms of RDF itself and of the vocabularies of W3C must not change.
 _KEPT_HOSTS = frozenset({b"www.w3.org"})
 # Prefixes of RDFa's initial context: a page that uses one without declaring it
 # means the true host (https://www.w3.org/2011/rdfa-context/rdfa-1.1).
@@ -60,10 +60,10 @@ class _Case:
 def read_suite_pages(directory: str, origin: str) -> list[RdfaPage]:
     """Return the suite's pages of one node.
 
-    The suite's host becomes the node's. So does every other host that a page names,
-    in the page and in its triples, so that no link leads out of the node;
-    `www.w3.org` and what the page takes from the initial context of RDFa is kept.
-    All pages are served as text/html, as ORCA does.
+    The suite's host becomes the node's. So does every other host that a page names, in
+    the page and in its triples, so that no link leads out of the node; `www.w3.org` and
+    the initial context of RDFa are kept. All pages are served as text/html, as ORCA
+    does.
 
     Args:
         directory: the unpacked suite, or a folder above it.

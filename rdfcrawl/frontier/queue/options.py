@@ -186,7 +186,7 @@ class WorkerOptions(OptionsTable):
         "FRONTIER_ACK_LAG_SECS", None, _ack_lag, allowed="0 to 3600"
     )
     """pause between flush and commit; unset, 3 with Redis Cluster, else 0; see
-    [frontier](../explanation/frontier.md#what-survives)"""
+    [frontier](../explanation/frontier.md#failures)"""
     # pause between the flush of the stores and the acknowledgement; needed only where
     # children and parent lie on different Redis masters
     ack_lag_secs: float = 0.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from rdfcrawl.core.options.table import OptionsTable, integer
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks.sitemap import SitemapTask
 from rdfcrawl.core.tasks.source import SourceTask
@@ -26,12 +27,16 @@ _NAMED: Final = "named by"  # table of a sitemap; see `SitemapHosts`
 
 
 @dataclass(frozen=True, slots=True)
-class PingLimits:
+class PingLimits(OptionsTable):
     """The most pings accepted in an hour; 0 is no limit."""
 
-    of_host: int = 0
-    of_domain: int = 0
-    of_all: int = 0
+    of_host: int = integer("PING_PER_HOST", 10, 0, unread=0)
+    """[pings](../explanation/sources.md#pings) of sitemaps of one host that
+    `scrapy ping serve` accepts in an hour; 0 is no limit, here and in the next two"""
+    of_domain: int = integer("PING_PER_DOMAIN", 100, 0, unread=0)
+    """the same of one registered domain"""
+    of_all: int = integer("PING_PER_HOUR", 1000, 0, unread=0)
+    """the same of all hosts"""
 
 
 @dataclass(frozen=True, slots=True)

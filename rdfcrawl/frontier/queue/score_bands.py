@@ -38,7 +38,7 @@ class ScoreChoice(OptionsTable):
     of_sitemaps: SitemapScore = one_of("SITEMAP_SCORE", "priority", SitemapScore)
     """what orders the pages of sitemaps within a host: the priority that is stated, or
     a [score](urldb.md#scores) of the last `scrapy urldb rank`; see
-    [frontier](../explanation/frontier.md#which-uri-of-a-host-comes-first)"""
+    [frontier](../explanation/frontier.md#the-order-of-uris)"""
     of_links: DiscoveryScore = one_of("DISCOVERY_SCORE", "first-seen", DiscoveryScore)
     """what orders links within a host: which was found first, or a score"""
 

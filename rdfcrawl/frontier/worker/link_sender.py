@@ -67,14 +67,15 @@ class RecentLinks:
 class LinkSender:
     """Hands links to the frontier, many at a time."""
 
-    def __init__(self, state: WorkerState) -> None:
+    def __init__(
+        self, state: WorkerState, restore: Callable[[], Awaitable[None]] | None
+    ) -> None:
         self._state = state
+        self._restore_others = restore
         self._buffer: list[Candidate] = []
         # links on their way to Redis, or tried in vain
         self.unsent: list[Candidate] = []
         self.sent_at = 0.0  # monotonic time when links were last sent
-        # called when Redis may have lost what it took last
-        self.restore_shared: Callable[[], Awaitable[None]] | None = None
         self._full_pause_secs = 0.0  # while Redis is full: between attempts to add
         self._add_at = 0.0
         self._n_restores = state.frontier.state.n_restores
@@ -200,8 +201,8 @@ class LinkSender:
         state = self._state
         while self.must_restore:
             n_restores = state.frontier.state.n_restores
-            if self.restore_shared is not None:
-                await state.persistent("restore", self.restore_shared)
+            if self._restore_others is not None:
+                await state.persistent("restore", self._restore_others)
             for _, candidates in list(self._remembered):
                 queued = [x for x in candidates if x.item != SEEN_ONLY]
                 await state.persistent("add", state.frontier.add, queued)

@@ -101,8 +101,18 @@ class ProfileIngests:
         for ingest in self.by_profile.values():
             ingest.forget_recent()
 
-    async def learn(self, records: Sequence[Record]) -> None:
-        """Read the profiles of claimed records, and scopes that have grown."""
+    async def learn_claimed(
+        self, records: Sequence[Record], are_of_others: bool
+    ) -> None:
+        """Read the profiles of claimed records, and scopes that have grown.
+
+        Args:
+            records: of visits that this worker makes next.
+            are_of_others: other workers may have queued them; they are noted as known.
+        """
+        if are_of_others:
+            for record in records:  # before anything is awaited
+                self.of(record).note(record)
         is_new = await self._profiles.learn(records)
         if is_new or any(map(self._is_strange_seed, records)):
             for number in self._profiles.arguments:

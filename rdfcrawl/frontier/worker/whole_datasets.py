@@ -29,7 +29,7 @@ class WholeDatasets:
         store: StateStore,
         ingests: ProfileIngests,
         links: LinkSender,
-        prime: Callable[[Iterable[str]], Awaitable[None]],
+        prime: Callable[..., Awaitable[None]],
     ) -> None:
         self._store = store
         self._deferred = DeferredLinks(store)
@@ -95,7 +95,7 @@ class WholeDatasets:
         """Queue links deferred below a prefix that no other prefix covers."""
         ingest = self._ingests.own
         async for group in self._deferred.groups(prefix):
-            await self._prime([each.record.url for each in group])
+            await self._prime(*(each.record.url for each in group))
             ingest.full = self._deferred.full()
             self._links.offer(ingest.again(group))
             for other, waiting in ingest.take_deferred().items():

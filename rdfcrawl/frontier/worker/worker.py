@@ -1,9 +1,9 @@
 """One process's share of a crawl: visits ahead, links to add, what waits for commit.
 
 Everything that a scheduler calls is local and immediate; tasks talk to Redis. A
-visit's way: claimed (`claimer.py`) -> `next_visit` -> `finish` -> its children are
+visit's way: claimed (`visit_tasks.py`) -> `next_visit` -> `finish` -> its children are
 queued (`link_sender.py`) -> released (others may visit the host) -> stores flushed ->
-acknowledged (`committer.py`). A `kill -9` anywhere leaves it leased; when the lease
+acknowledged (`visit_tasks.py`). A `kill -9` anywhere leaves it leased; when the lease
 runs out (`leases.py`) its URIs are claimed again.
 """
 
@@ -12,24 +12,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.frontier.queue.worker_reports import STARTED
 from rdfcrawl.frontier.redis.refusals import one_line
-from rdfcrawl.frontier.worker.claimer import VisitClaimer
-from rdfcrawl.frontier.worker.committer import VisitCommitter
-from rdfcrawl.frontier.worker.epoch_keeper import EpochKeeper
 from rdfcrawl.frontier.worker.leases import BEAT_SECS, LeaseKeeper
 from rdfcrawl.frontier.worker.link_sender import ADD_SECS, LinkSender
-from rdfcrawl.frontier.worker.worker_state import WorkerHooks, WorkerState, sleep_until
+from rdfcrawl.frontier.worker.visit_tasks import (
+    EpochKeeper,
+    VisitClaimer,
+    VisitCommitter,
+)
+from rdfcrawl.frontier.worker.worker_state import (
+    IntakeHooks,
+    WorkerHooks,
+    WorkerState,
+    sleep_until,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.frontier_client import Frontier
     from rdfcrawl.frontier.queue.options import WorkerOptions
@@ -41,7 +51,14 @@ logger = logging.getLogger(__name__)
 class FrontierWorker(WorkerState):
     """One worker: visits from the frontier for one scheduler, and links back.
 
-    `take_seeds` adds seeds that wait outside of the frontier, and returns their number.
+    Args:
+        frontier: shared by all workers.
+        options: of this worker.
+        hooks: functions of the scheduler.
+        outage: repeats commands while Redis is away.
+        intake: functions of the intake of links and seeds.
+        epoch_log: file to which a line in JSON is added for each epoch that has ended.
+        run_began_ms: when the run began, for all workers (Unix time in ms).
 
     Attributes:
         claimer, links, committer, leases, epochs: parts that share its state.
@@ -56,20 +73,26 @@ class FrontierWorker(WorkerState):
         hooks: WorkerHooks,
         *,
         outage: RedisRetry,
-        take_seeds: Callable[[], Awaitable[int]],
+        intake: IntakeHooks,
+        epoch_log: Path | None = None,
+        run_began_ms: int | None = None,
     ) -> None:
-        super().__init__(frontier, options, outage)
+        super().__init__(frontier, options, outage, run_began_ms or now_ms())
         self.n_failed = self.n_owed = 0
         self._failed_before = 0
-        self._take_seeds = take_seeds
+        self._take_seeds = intake.take_seeds
         self._wake = hooks.wake
-        self.links = LinkSender(self)
+        self.links = LinkSender(self, intake.restore)
         self.claimer = VisitClaimer(
-            self, self.links, wake=hooks.wake, see_whether_over=self._see_whether_over
+            self,
+            self.links,
+            wake=hooks.wake,
+            see_whether_over=self._see_whether_over,
+            prepare=intake.prepare,
         )
         self.committer = VisitCommitter(self, self.links, hooks.flush_stores)
         self.leases = LeaseKeeper(self, hooks)
-        self.epochs = EpochKeeper(self)
+        self.epochs = EpochKeeper(self, epoch_log)
         self._tasks: list[asyncio.Task[None]] = []
 
     def next_visit(self) -> Visit | None:

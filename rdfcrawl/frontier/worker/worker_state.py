@@ -7,16 +7,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.frontier.own_faults import OWN_FAULT
 from rdfcrawl.frontier.queue.candidate import AddedCounts
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 from rdfcrawl.frontier.request_turns import steady_time
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import CrawlGone, StoreFault
+    from rdfcrawl.core.errors import CrawlGone
     from rdfcrawl.core.records import Record
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.options import WorkerOptions
@@ -82,30 +81,27 @@ class WorkerHooks:
     account_for: Callable[[Sequence[Record]], Awaitable[None]]
 
 
-class WorkerTrouble(Protocol):
-    """Troubles of a worker that are no host's fault, such as a full disk."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeHooks:
+    """Functions of the intake of links and seeds that a worker calls."""
 
-    @property
-    def is_pausing(self) -> bool:
-        """Whether no request is made for now."""
-
-    @property
-    def keeps_from_writing(self) -> bool:
-        """Whether stores would be tried in vain."""
-
-    @property
-    def put_off_secs(self) -> float:
-        """Pause of a host whose document was too much for the disk."""
-
-    def bear(self, fault: StoreFault) -> None:
-        """Pause until what could not be written may be tried again."""
+    # adds seeds that wait outside of the frontier; returns their number
+    take_seeds: Callable[[], Awaitable[int]]
+    # called with the records of claimed visits, and whether others may have queued them
+    prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None = None
+    # called when Redis may have lost what it took last
+    restore: Callable[[], Awaitable[None]] | None = None
 
 
 class WorkerState:
     """The state of one worker."""
 
     def __init__(
-        self, frontier: Frontier, options: WorkerOptions, outage: RedisRetry
+        self,
+        frontier: Frontier,
+        options: WorkerOptions,
+        outage: RedisRetry,
+        run_began_ms: int,
     ) -> None:
         self.frontier = frontier
         self.options = options
@@ -128,7 +124,7 @@ class WorkerState:
         self.counts = StateCounts()  # of the crawl, as they were seen last
         self.live: list[str] = [options.name]  # names of the workers of the crawl
         self.is_over = False  # the crawl is over, as far as it is known here
-        self.run_began_ms = now_ms()  # for all workers
+        self.run_began_ms = run_began_ms  # for all workers
         self.is_drained = False  # an operator has asked this worker to end
         # what only workers of one spider can do is at home with none of them
         self.has_other_spiders = False

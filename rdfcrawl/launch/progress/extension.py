@@ -19,7 +19,6 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.core.options.table import options_of
 from rdfcrawl.core.signals import before_leaving
 from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.launch.progress.options import (
     LaunchOptions,
     ProgressDisplay,
@@ -31,6 +30,7 @@ from rdfcrawl.launch.progress.snapshot import (
     take_snapshot,
 )
 from rdfcrawl.launch.progress.table import LiveTable, one_line, print_summary
+from rdfcrawl.pipelines.items import harvesting_spider
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -45,7 +45,7 @@ class ProgressReport:
         self._options = options_of(crawler, LaunchOptions).progress
         if self._options.display is ProgressDisplay.OFF:
             raise NotConfigured
-        self._spider = visiting_spider(crawler)
+        self._spider = harvesting_spider(crawler)
         self._stats = crawler.stats
         crawl = self._spider.options.crawl
         self._store = crawl.stores.uri

@@ -65,12 +65,6 @@ class LaunchOptions(OptionsTable):
     progress: ProgressOptions = part(ProgressOptions)
     codes: ExitCodes = part(ExitCodes)
     describing: CrawlDescribing = part(CrawlDescribing)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerProcesses(OptionsTable):
-    """How `scrapy workers` starts its workers."""
-
     may_fork: bool = switch("WORKERS_FORK", True)
     """`scrapy workers` imports what a crawl needs once and forks its workers, on Linux;
     `False`, or elsewhere: each is a new Python process. It has to be off if a module

@@ -94,9 +94,9 @@ class DocumentParsing:
         await self._add(document, requests)
 
     async def _add(self, document: Document, requests: list[FollowUp]) -> None:
-        judged = await self._session.add_follow_ups(document, requests)
+        judged = await self._session.links.add_follow_ups(document, requests)
         document.faults += judged.faults
-        await self._session.worker.links.room()
+        await self._session.links.room()
         requests.clear()
 
 

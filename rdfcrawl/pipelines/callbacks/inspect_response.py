@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import Document, FetchedResponse, Record
 from rdfcrawl.core.reservations import (
     ROBOTS_TAG,
@@ -22,7 +23,7 @@ from rdfcrawl.pipelines.account import withhold
 from rdfcrawl.pipelines.callbacks.document_callbacks import iterate_output
 from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest, inspect
 from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
-from rdfcrawl.pipelines.extract import note_outcome
+from rdfcrawl.pipelines.extract import result_of
 from rdfcrawl.pipelines.keep import KeptQuads
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ async def look_at(
         document = document_of(response)
         found = await inspect(request, kept.take, document=document)
         if found.outcome is not None:
-            note_outcome(document, found.outcome)
+            document.reading = result_of(found.outcome)
+            document.n_quads = found.outcome.n_quads
+            document.faults += found.outcome.faults
             document.withheld = found.withheld
             withhold(document)
         document.n_links = len(found.followed)
@@ -115,8 +118,8 @@ def document_of(response: Response) -> Document:
 def new_copy(spool_bytes: int) -> KeptQuads:
     """Return an empty copy, which takes statements when they are read."""
 
-    async def no_chunks() -> AsyncIterator[bytes]:
+    async def no_chunks() -> AsyncIterator[QuadChunk]:
         return
-        yield b""
+        yield QuadChunk(b"")
 
     return KeptQuads(no_chunks(), Path(tempfile.gettempdir()), spool_bytes)

@@ -18,7 +18,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.context_sources import ContextDocument
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.bounds import ProcessBounds, used_secs
-from rdfcrawl.rdf.extraction.bulk import BulkPacker, BulkPart
+from rdfcrawl.rdf.extraction.bulk import BulkPacker, encode_chunk
 from rdfcrawl.rdf.extraction.confinement import NONE, WRITING, Confinement, confine
 from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
 from rdfcrawl.rdf.extraction.messages import HEADER, PIPE_BYTES, ReadingJob
@@ -124,16 +124,16 @@ class _Child:
         sent = reading.outcome.reservations
         self._send(b"F", reading.outcome.to_json())
         packer = None if job.bulk is None else BulkPacker(job.bulk)
-        for chunk in reading:
+        for lines in reading:
             if reading.outcome.reservations is not sent:
                 sent = reading.outcome.reservations
                 self._send(b"F", reading.outcome.to_json())
-            part = BulkPart(chunk) if packer is None else packer.part(chunk)
-            if part.piece is None:
-                self._send(b"C", chunk, reading.n_quads)
+            chunk = None if packer is None else packer.chunk(lines)
+            if chunk is None or chunk.packed is None:
+                self._send(b"C", lines, reading.n_quads)
             else:
-                self._send(b"Z", part.to_bytes(), reading.n_quads)
-            n_bytes += reading.earned_bytes(chunk)
+                self._send(b"Z", encode_chunk(chunk), reading.n_quads)
+            n_bytes += reading.earned_bytes(lines)
             self._allow_cpu(used, job, n_bytes)
         is_last = self._bounds.end()
         if self._scratch.refusal:

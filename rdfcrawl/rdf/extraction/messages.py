@@ -4,7 +4,7 @@ A frame is `kind` (1 byte), `length` (4 bytes, big endian), a number (8 bytes) a
 `length` bytes. In: `J`, a job, and then `P`, the path of the document, or `B`, its
 bytes. Out: `S`, once, the confinement of the process by the kernel; `F`, the outcome as
 known at the beginning, repeated when the reservations of a page are known; `C`, a chunk
-of N-Quads; `Z`, a part packed in the child, see `bulk`; `E`, the end with the outcome;
+of N-Quads; `Z`, one packed in the child, see `bulk`; `E`, the end with the outcome;
 `D`, the end because a disk refuses data for now: the number of the error; `L`, a
 request for a context, followed by `K`, the context, or `R`, the reason of its absence.
 End of input ends the process. The number is that of the statements so far in `C` and

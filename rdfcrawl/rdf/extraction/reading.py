@@ -16,7 +16,7 @@ from rdfcrawl.core.records import Member
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
+from rdfcrawl.rdf.chunks import QuadLines, quad_chunks
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.extraction.custom_extractors import (
     MAX_CONTENT_BYTES,
@@ -97,7 +97,7 @@ class DocumentReading:
         if job.http_links:
             self.outcome.links |= links_of(job.http_links, base=job.url)
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Read the document; faults of the document are logged, not raised.
 
         Raises:
@@ -124,7 +124,7 @@ class DocumentReading:
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
 
-    def _observed_chunks(self) -> Iterator[QuadChunk]:
+    def _observed_chunks(self) -> Iterator[QuadLines]:
         if not self._job.wants_facts:
             yield from self._chunks()
             return
@@ -140,7 +140,7 @@ class DocumentReading:
         else:
             (self._facts or FactsReading(job, body)).end(self.outcome)
 
-    def _chunks(self) -> Iterator[QuadChunk]:
+    def _chunks(self) -> Iterator[QuadLines]:
         if self._decision.packing is not None:
             yield from self._unpack(self._decision.packing)
         else:
@@ -218,7 +218,7 @@ class DocumentReading:
         decision: formats.FormatDecision,
         chosen: ExtractorClaim | None,
         output: QuadOutput,
-    ) -> Iterator[QuadChunk]:
+    ) -> Iterator[QuadLines]:
         self._writing = output
         try:
             if chosen is not None:
@@ -239,7 +239,7 @@ class DocumentReading:
 
     def _parse(
         self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
-    ) -> Iterator[QuadChunk]:
+    ) -> Iterator[QuadLines]:
         job = self._job
         parse = DocumentParser(
             source,
@@ -257,7 +257,7 @@ class DocumentReading:
 
     def _extract(
         self, chosen: ExtractorClaim, source: ByteSource, output: QuadOutput
-    ) -> Iterator[QuadChunk]:
+    ) -> Iterator[QuadLines]:
         """Read with a custom extractor; its failure is a fault of the document.
 
         Statements before the failure are kept.
@@ -290,7 +290,7 @@ class DocumentReading:
             self._note_partial(Reason.TOO_LARGE, cut)
         self._count_extracted(name, output.n_quads)
 
-    def earned_bytes(self, chunk: QuadChunk) -> int:
+    def earned_bytes(self, chunk: QuadLines) -> int:
         """Return the number of bytes by which a chunk extends the time for reading.
 
         Unpacked statements extend the time like the bytes of a file. A custom
@@ -326,7 +326,7 @@ class DocumentReading:
             return bool(scan(source.head()))
         return decision.found == "JSON" and bool(self._rules())
 
-    def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadChunk]:
+    def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadLines]:
         # Slow to import, and not needed in many crawls.
         from rdfcrawl.rdf.html.page import ParsedPage  # noqa: PLC0415
         from rdfcrawl.rdf.html.page_reservations import PageReservations  # noqa: PLC0415
@@ -407,7 +407,7 @@ class DocumentReading:
 
     # -- archives ------------------------------------------------------------------
 
-    def _unpack(self, packing: formats.PackingKind) -> Iterator[QuadChunk]:
+    def _unpack(self, packing: formats.PackingKind) -> Iterator[QuadLines]:
         self._environment.demand_bounds(f"unpacking {packing}")
         from rdfcrawl.rdf.unpack.documents import INCOMPLETE, iter_documents  # noqa: PLC0415
 
@@ -439,7 +439,7 @@ class DocumentReading:
         found = claim(self._job.custom, source, decision, media_type="", name=name)
         return found is not None or self._is_page(source, decision)
 
-    def _member(self, packed: PackedDocument) -> Iterator[QuadChunk]:
+    def _member(self, packed: PackedDocument) -> Iterator[QuadLines]:
         job, outcome = self._job, self.outcome
         n_before = outcome.n_quads
         key = f"{job.key or job.url}#{packed.name}"

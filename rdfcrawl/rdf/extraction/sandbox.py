@@ -26,7 +26,7 @@ from collections.abc import (
     Hashable,
     Sequence,
 )
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,8 +34,9 @@ from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import OWN, Fault, Reason, SourceFault, safe_text
 from rdfcrawl.core.processes import bare_environment
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.rdf.chunks import quad_chunks
-from rdfcrawl.rdf.extraction.bulk import BulkPart
+from rdfcrawl.rdf.extraction.bulk import decode_chunk
 from rdfcrawl.rdf.extraction.child_errors import ChildErrors, fault_of_death
 from rdfcrawl.rdf.extraction.confinement import Confinement
 from rdfcrawl.rdf.extraction.messages import (
@@ -265,30 +266,20 @@ class SandboxedReading:
         self._load_context = load_context
         self._child: _Child | None = child
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def __aiter__(self) -> AsyncIterator[QuadChunk]:
         """Yield the chunks; the child waits for the consumer.
 
         Raises:
             OSError: the disk of the scratch files refuses data for now.
         """
-        async with aclosing(self.parts()) as parts:
-            async for part in parts:
-                yield part.lines
-
-    async def parts(self) -> AsyncGenerator[BulkPart]:
-        """Yield the parts of the chunks, if the job has `bulk`.
-
-        Raises:
-            OSError: see `__aiter__`.
-        """
         try:
             while self._child is not None:
                 kind, payload = await self._receive(self._child)
                 if kind == b"C":
-                    for chunk in quad_chunks(payload):
-                        yield BulkPart(chunk)
+                    for lines in quad_chunks(payload):
+                        yield QuadChunk(lines)
                 elif kind == b"Z":
-                    yield BulkPart.from_bytes(payload)
+                    yield decode_chunk(payload)
                 elif kind == b"L":
                     await self._send_context(self._child, payload.decode())
                 elif kind == b"S":

@@ -20,7 +20,7 @@ from rdfcrawl.rdf.html.scan import scan
 from rdfcrawl.rdf.html.timebox import OutOfTime, TimeShares
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadChunk
+    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules import PageRule
@@ -78,7 +78,7 @@ class PageReading:
         self.is_partial = False
         self._timebox: TimeShares | None = None
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Read the page; faults of the page are logged, not raised."""
         page = self._page
         needed = self._needed()
@@ -151,7 +151,7 @@ class PageReading:
             is_full_page=is_full_page,
         )
 
-    def _extract(self, extractor: str) -> Iterator[QuadChunk]:
+    def _extract(self, extractor: str) -> Iterator[QuadLines]:
         """Run one extractor; keep its output before a failure."""
         if self._output.is_full:
             return

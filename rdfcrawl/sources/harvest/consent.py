@@ -119,7 +119,7 @@ class SitemapConsents:
             else:
                 n_refused[mark] += 1
                 parent = waiting.record.parent
-                self._session.note_decision(Decision.CROSS_SITE, [url], parent)
+                self._session.links.note_decision(Decision.CROSS_SITE, [url], parent)
         log = FaultLog()
         for number, (mark, n) in enumerate(n_refused.items()):
             is_separate = number < _MAX_SEPARATE_FAULTS
@@ -134,7 +134,7 @@ class SitemapConsents:
         # Otherwise a link to a new page with a change would be followed twice.
         changed = [child.record.url for child in children if child.change]
         if changed:
-            self._session.add_outlinks((), changed)
+            self._session.links.add_outlinks((), changed)
 
     async def note_names(self, document: Document) -> list[str]:
         """Return and remember the URLs under which a sitemap can be listed.

@@ -73,7 +73,7 @@ class DatasetRegistry:
         self, findings: DatasetDescriptions, document: Document
     ) -> Discovery:
         """Return the records for the datasets that a document describes."""
-        trust = self._session.arguments_of(document.record).trust
+        trust = self._session.profiles.of(document.record).trust
         named = ways_by_dataset(findings.named)
         datasets: list[KnownDataset] = []
         services: list[KnownDataset] = []
@@ -389,7 +389,7 @@ class DatasetRegistry:
         except BadUri:
             why = Decision.BAD_URI
         if why is not None:
-            self._session.note_decision(why, [url], record.url)
+            self._session.links.note_decision(why, [url], record.url)
         return why is None
 
     async def _records(

@@ -15,7 +15,7 @@ from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.tasks.pages import RefreshedPage, RevisitedPage
 from rdfcrawl.core.tasks.sitemap import RobotsTask
 from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
 from rdfcrawl.frontier.arguments.parsers import VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
@@ -79,7 +79,8 @@ class DocumentDiscovery:
                 discoveries.append(await self._noted(self._sites.find(document)))
             if scan.has_any or isinstance(document.record.task, RevisitedPage):
                 discoveries.append(await self._described(document, scan))
-            may_be_page = scan.has_any or document.links or document.record.task
+            links = document.reading.links or document.listed_links
+            may_be_page = scan.has_any or links or document.record.task
             if may_be_page and self.follow.wants_datasets:
                 discoveries.append(await self._collections.find(document, scan))
         if kind is Kind.DUMP and (lack := shortfall_of(document)):

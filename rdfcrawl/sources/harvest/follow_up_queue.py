@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Fault
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import Document, FollowUp, HarvestedPart, LinkedIris
 
 if TYPE_CHECKING:
@@ -29,21 +30,21 @@ class FollowUpQueue:
         self._waiting.append(follow_up)
         if len(self._waiting) >= self._batch_size:
             await self.flush(document)
-            await self._session.worker.links.room()
+            await self._session.links.room()
 
     async def put_links(self, links: LinkedIris, document: Document) -> None:
         """Queue links of a document; wait while the worker has too many links."""
-        judged = await self._session.add_links(document, links.iris)
+        judged = await self._session.links.add_links(document, links.iris)
         document.n_links += len(judged.candidates)
         document.faults += judged.faults
-        await self._session.worker.links.room()
+        await self._session.links.room()
 
     async def flush(self, document: Document) -> None:
         """Queue the waiting follow-ups."""
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             document.n_follow_ups += len(waiting)
-            judged = await self._session.add_follow_ups(document, waiting)
+            judged = await self._session.links.add_follow_ups(document, waiting)
             document.n_links += len(judged.candidates)
             document.faults += judged.faults
 
@@ -66,13 +67,12 @@ class HarvestedChunks:
         """Return the iterator itself."""
         return self
 
-    async def __anext__(self) -> bytes:
+    async def __anext__(self) -> QuadChunk:
         """Return the next chunk; queue all follow-ups at the end."""
         document, queue = self._document, self._queue
         async for part in self._parts:
             if isinstance(part, bytes):
-                document.n_quads += part.count(b"\n")
-                return part
+                return QuadChunk(part)
             if isinstance(part, FollowUp):
                 await queue.put(part, document)
             elif isinstance(part, Fault):

@@ -14,7 +14,7 @@ from rdfcrawl.rdf.output import QuadOutput
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.core.records import HarvestedPart
-    from rdfcrawl.rdf.chunks import QuadChunk
+    from rdfcrawl.rdf.chunks import QuadLines
 
 _MAX_CHARS: Final = 256 * 1024
 
@@ -40,7 +40,7 @@ class QuadBuffer:
             self._n_chars += len(line)
         return self._n_chars >= _MAX_CHARS
 
-    def take(self) -> list[QuadChunk]:
+    def take(self) -> list[QuadLines]:
         """Return the statements so far, and clear the buffer."""
         checked = iter_checked(self._lines, self._log)
         chunks = list(self._output.chunks(checked))

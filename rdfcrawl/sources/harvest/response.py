@@ -64,7 +64,7 @@ class HarvestedResponse:
 def note_refused(response: HarvestedResponse, session: CrawlSession) -> None:
     """Log the refused URLs of a response."""
     for why, url in response.log.take_refused():
-        session.note_decision(why, [url], response.document.url)
+        session.links.note_decision(why, [url], response.document.url)
 
 
 def read_robots(document: Document) -> RobotsRules:

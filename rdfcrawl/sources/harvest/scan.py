@@ -60,7 +60,9 @@ class DocumentScan:
         """URLs of distributions, which are not ordinary links."""
         return self.accesses.urls if self.has_any else _NO_URLS
 
-    def links(self, chunk: bytes, found: set[bytes] | None = None) -> set[bytes]:
+    def links(
+        self, chunk: bytes, found: AbstractSet[bytes] | None = None
+    ) -> AbstractSet[bytes]:
         """Return the links in complete lines of canonical N-Quads; collect statements.
 
         Args:

@@ -24,7 +24,7 @@ from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.core.tasks.source import SourceTask
 from rdfcrawl.core.tasks.warc import WarcTask
 from rdfcrawl.core.warc_files import LOCAL_SCHEME, file_of_url
-from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.http.exchange import parse_content_type
 from rdfcrawl.downloader.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.downloader.retry_policy import fault_of_status
@@ -270,11 +270,11 @@ def _document_of(capture: WarcCapture, document: Document) -> Document:
             body=body if isinstance(body, bytes) else None,
             path=None if isinstance(body, bytes) else body,
             n_bytes=capture.n_bytes,
+            is_partial=bool(faults) and not is_gone,
             started_ms=capture.at_ms,
             ended_ms=capture.at_ms,
         ),
         is_followed=False,
-        is_partial=bool(faults) and not is_gone,
         is_deleted=is_gone,
         is_read=is_gone,
         faults=faults,

@@ -12,7 +12,7 @@ from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
+from rdfcrawl.rdf.chunks import QuadLines, quad_chunks
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.labels import without_labels
 from rdfcrawl.rdf.parse import parse
@@ -67,7 +67,7 @@ class ResponseReader:
         """All faults so far."""
         return [*self._faults, *self._log.all()]
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Read the response; faults are collected, not raised."""
         if self._response is None:
             return
@@ -173,7 +173,7 @@ class ResponseReader:
 
     # -- graphs --------------------------------------------------------------------
 
-    def _parse(self, response: SparqlResponse) -> Iterator[QuadChunk]:
+    def _parse(self, response: SparqlResponse) -> Iterator[QuadLines]:
         """Yield the graph of a CONSTRUCT, with blank nodes of its own."""
         settings = self._harvest.settings
         reading = parse(
@@ -212,9 +212,9 @@ class ResponseReader:
 
     # -- description ---------------------------------------------------------------
 
-    def _describe(self, response: SparqlResponse) -> Iterator[QuadChunk]:
+    def _describe(self, response: SparqlResponse) -> Iterator[QuadLines]:
         settings, endpoint = self._harvest.settings, self._harvest.endpoint
-        chunks: list[QuadChunk] = []
+        chunks: list[QuadLines] = []
         if judge(response) is None and "html" not in response.media_type:
             limits = ParseLimits(doc_bytes=settings.limits.description_bytes)
             reading = parse(

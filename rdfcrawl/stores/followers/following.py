@@ -12,10 +12,6 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.followers.attempts import StoreAttempts, as_fault, log_fault
 from rdfcrawl.stores.followers.protocol import (
     DocumentRefused,
-    GenerationFollower,
-    ProvenanceFollower,
-    RenewedFollower,
-    SharedFollower,
     StoreForgot,
 )
 from rdfcrawl.stores.followers.stored_once import is_marked
@@ -160,8 +156,6 @@ class LogFollowing:
             ConfigError: other crawls fill the store, too.
         """
         follower, log = self._follower, self._log.identity.log
-        if not isinstance(follower, SharedFollower):
-            return
         others = [x for x in follower.checkpoints() if x.log != log]
         if any(self._once is not None or is_marked(x) for x in others):
             raise ConfigError(
@@ -242,7 +236,7 @@ class LogFollowing:
             ConfigError: the log now has the format of a later version of rdfcrawl.
             StoreFault: the log could not be read for too long.
         """
-        has_provenance = isinstance(self._follower, ProvenanceFollower)
+        has_provenance = self._follower.takes_provenance
         attempts: StoreAttempts | None = None
         while True:
             try:
@@ -280,9 +274,7 @@ class LogFollowing:
         Raises:
             StoreFault: the store has failed for too long.
         """
-        follower = self._follower
-        if isinstance(follower, RenewedFollower):
-            self._until_done(lambda: follower.renew(at_once=at_once))
+        self._until_done(lambda: self._follower.renew(at_once=at_once))
 
     def end_generation(self) -> int:
         """Drop documents of earlier generations; return their number.
@@ -294,21 +286,21 @@ class LogFollowing:
             StoreFault: the store has failed for too long.
         """
         follower, log = self._follower, self._log.identity
-        if not isinstance(follower, GenerationFollower):
-            return 0
         try:
-            return self._drop_earlier(follower, log)
+            return self._drop_earlier(log)
         except StoreForgot as fault:
             logger.warning("%s; filling it again", fault)
             follower.close()
             self.open()
             self.catch_up()
-            return self._drop_earlier(follower, log)
+            return self._drop_earlier(log)
 
-    def _drop_earlier(self, follower: GenerationFollower, log: LogIdentity) -> int:
+    def _drop_earlier(self, log: LogIdentity) -> int:
         n_dropped = 0
-        found = follower.earlier_documents(log)
-        if self._once is not None:  # also documents that replaced a representative
+        found = self._follower.earlier_documents(log)
+        if found is None:
+            return 0
+        if self._once is not None:  # with those that came into the place of others
             found = chain(found, self._once.earlier())
         earlier = _with_faults(found)
         while some := list(islice(earlier, _DROPPED_BATCH)):
@@ -335,7 +327,7 @@ class LogFollowing:
                 ):
                     self._apply(some)
             checkpoint = self._once.marked(checkpoint)
-        if batch.provenance and isinstance(self._follower, ProvenanceFollower):
+        if batch.provenance:
             self._follower.add_provenance(batch.provenance)
         self._follower.commit(checkpoint)
         if self._once is not None:

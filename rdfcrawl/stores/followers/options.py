@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.values import check_method, load_setting
+from rdfcrawl.stores.followers.protocol import Follower
 from rdfcrawl.stores.options import StoreOptions, shown_uri
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy.settings import BaseSettings
-
-    from rdfcrawl.stores.followers.protocol import Follower
 
 _SECRETS: Final = ("password", "token")
 _password_in: Final = re.compile(r"[^:/?#]+://[^/?#:]*:[^/?#]+@").match
@@ -49,8 +48,9 @@ class FollowerPlan:
         """
         options = stores.followers.get(uri) or {}
         found, where = stores.class_of("STORES", uri)
-        if hasattr(found, "begin") and not hasattr(found, "apply"):
-            raise ConfigError(f"{where} does not follow a crawl: it is for STORE")
+        if not issubclass(found, Follower):
+            hint = "it is for STORE" if hasattr(found, "begin") else "see own-followers"
+            raise ConfigError(f"{where} does not follow a crawl: {hint}")
         for method, n_arguments in _METHODS.items():
             check_method(where, found, method, n_arguments)
         if not isinstance(options, dict):
@@ -64,7 +64,7 @@ class FollowerPlan:
             uri=uri,
             class_path=path,
             options=options,
-            is_once=stores.is_once and getattr(found, "is_store", True),
+            is_once=stores.is_once and found.is_store,
         )
         plan.build()
         return plan

@@ -23,7 +23,7 @@ from rdfcrawl.stores.followers.local_disk import (
     lock_store,
     opening_fault,
 )
-from rdfcrawl.stores.followers.protocol import DocumentRefused
+from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ LOCK_NAME: Final = "rdfcrawl.lock"
 _QUADS: Final = ox.RdfFormat.N_QUADS
 
 
-class OxigraphFollower:
+class OxigraphFollower(Follower):
     """Store of Oxigraph in a folder; see `protocol.Follower`.
 
     Args:

@@ -23,7 +23,6 @@ from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.core.json_logs import log_to
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.options import FollowerPlan
-from rdfcrawl.stores.followers.protocol import CountingFollower, SummarizingFollower
 from rdfcrawl.stores.followers.status import (
     FollowerStatus,
     once_path,
@@ -88,10 +87,10 @@ class ReportedFollowing:
 
     def report(self, state: str = "following", detail: str = "") -> None:
         """Write the status; notify the operator of a wrong setup, once."""
-        if state == "following" and isinstance(self.follower, SummarizingFollower):
+        if state == "following":
             with suppress(StoreFault):  # the store is not open
                 detail = detail or self.follower.summary()
-                self._count()
+                self._counts = dict(self.follower.counts())
         if state == "unusable" and detail != self._last_notice:
             self._last_notice = detail
             self._notify(detail)
@@ -99,10 +98,6 @@ class ReportedFollowing:
             write_status(self._root, self.status(state, detail))
         except OSError as error:  # not fatal
             logger.warning("status of %s: %s", self._plan.name, error)
-
-    def _count(self) -> None:
-        if isinstance(self.follower, CountingFollower):
-            self._counts = dict(self.follower.counts())
 
     def status(self, state: str = "following", detail: str = "") -> FollowerStatus:
         """Return the status of the follower."""
@@ -176,9 +171,9 @@ class ReportedFollowing:
     def close(self, state: str = "ended", detail: str = "") -> None:
         """Close the store, and write the last status."""
         try:
-            if state == "ended" and isinstance(self.follower, SummarizingFollower):
+            if state == "ended":
                 self.summary = detail = self.follower.summary()
-                self._count()
+                self._counts = dict(self.follower.counts())
             self._once = self.following.once_totals()
             self.following.close()
         except Exception as error:  # a user's class, whose `open` may have failed

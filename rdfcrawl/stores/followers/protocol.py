@@ -1,4 +1,4 @@
-"""Specify what a follower is; see `docs/how-to/own-stores.md`.
+"""The base class of followers; see `docs/how-to/own-stores.md`.
 
 * **Latest wins.** Of all versions of a document passed to `apply`, in any order and
   from any log, the store has the one with the highest `LogDocument.version`. It
@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
 
 from rdfcrawl.core.errors import StoreFault
 
@@ -39,9 +40,19 @@ class StoreForgot(StoreFault):
     """A store is not as the last commit left it; the follower is reopened."""
 
 
-class Follower(Protocol):
-    """Store that follows logs; called by one thread of one process."""
+class Follower(ABC):
+    """A store that follows logs; one thread of one process calls it.
 
+    A subclass defines `open`, `apply` and `commit`; all other methods do nothing.
+
+    Attributes:
+        is_store: the setting `SAME_STATEMENTS_ONCE` applies; without it, each document
+            comes with all of its statements.
+    """
+
+    is_store: ClassVar[bool] = True
+
+    @abstractmethod
     def open(self, log: LogIdentity) -> Checkpoint | None:
         """Prepare the store; return the checkpoint of the last commit for this log.
 
@@ -50,6 +61,7 @@ class Follower(Protocol):
             StoreFault: the store cannot be reached, or is in use.
         """
 
+    @abstractmethod
     def apply(self, documents: Sequence[LogDocument]) -> None:
         """Replace documents by these versions, unless the store has later ones.
 
@@ -60,6 +72,7 @@ class Follower(Protocol):
             StoreFault: the store takes nothing now; the call is made again.
         """
 
+    @abstractmethod
     def commit(self, checkpoint: Checkpoint) -> None:
         """Return when all that was applied, and the checkpoint, survive a crash.
 
@@ -67,36 +80,29 @@ class Follower(Protocol):
             StoreFault: they may not; the documents are applied again.
         """
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Close the store; what was not committed may be lost."""
 
+    @property
+    def takes_provenance(self) -> bool:
+        """Whether the class defines `add_provenance`; else provenance is not read."""
+        return type(self).add_provenance is not Follower.add_provenance
 
-@runtime_checkable
-class ProvenanceFollower(Follower, Protocol):
-    """A follower that takes the provenance, too."""
-
-    def add_provenance(self, quads: Iterable[bytes]) -> None:
-        """Add statements to those that are there.
+    def add_provenance(self, quads: Iterable[bytes]) -> None:  # noqa: B027
+        """Add statements about the crawl to those that are there.
 
         Raises:
             StoreFault: the store takes nothing now; the call is made again.
         """
 
+    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]] | None:
+        """Yield graph and version of documents whose last version is older than `log`.
 
-@runtime_checkable
-class GenerationFollower(Follower, Protocol):
-    """A follower that knows which documents come from an earlier generation."""
-
-    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
-        """Yield graph and version of those whose last version is of one before `log`.
-
-        The caller applies other versions of them meanwhile.
+        That is, of an earlier generation. The caller applies other versions of them
+        meanwhile. None: the store does not know, and keeps them.
         """
-
-
-@runtime_checkable
-class SharedFollower(Follower, Protocol):
-    """A follower whose store may be filled by several crawls, and which tells so."""
+        del log
+        return None
 
     def checkpoints(self) -> Iterable[Checkpoint]:
         """Return the checkpoints of all logs that the store was filled from.
@@ -104,14 +110,10 @@ class SharedFollower(Follower, Protocol):
         Raises:
             StoreFault: the store cannot be read.
         """
+        return ()
 
-
-@runtime_checkable
-class RenewedFollower(Follower, Protocol):
-    """A follower whose readers see what was committed only once it is renewed."""
-
-    def renew(self, *, at_once: bool) -> None:
-        """Show readers all that was committed.
+    def renew(self, *, at_once: bool) -> None:  # noqa: B027
+        """Show readers all that was committed, if they do not see each commit.
 
         Args:
             at_once: also if that is not due yet, as the log has come to its end.
@@ -120,37 +122,28 @@ class RenewedFollower(Follower, Protocol):
             StoreFault: that cannot be done now; the call is made again.
         """
 
+    def graphs(self) -> Iterator[str] | None:
+        """Yield the names of all graphs; no other method is called meanwhile.
 
-@runtime_checkable
-class ListedFollower(Follower, Protocol):
-    """A follower that can be read as a whole only, to be compared with a log."""
-
-    def statements(self) -> Iterator[bytes]:
-        """Yield all statements as N-Quads, in pieces of whole lines."""
-
-
-@runtime_checkable
-class SummarizingFollower(Follower, Protocol):
-    """A follower that tells something of what has passed."""
-
-    def summary(self) -> str:
-        """Return a line; called after each batch, and before `close`."""
-
-
-@runtime_checkable
-class CountingFollower(Follower, Protocol):
-    """A follower with statistics of its own."""
-
-    def counts(self) -> Mapping[str, int]:
-        """Return its statistics by name; called when `summary` is."""
-
-
-@runtime_checkable
-class ReadableFollower(Follower, Protocol):
-    """A follower whose content can be compared with a log."""
-
-    def graphs(self) -> Iterator[str]:
-        """Yield the names of all graphs; no other method is called meanwhile."""
+        None: the store cannot be read by graph.
+        """
+        return None
 
     def read_graph(self, graph: str) -> Iterator[bytes]:
         """Yield the statements of a graph as lines of N-Quads; none if missing."""
+        raise NotImplementedError(graph)
+
+    def statements(self) -> Iterator[bytes] | None:
+        """Yield all statements as N-Quads, in pieces of complete lines.
+
+        For stores that cannot be read by graph. None: it cannot be read at all.
+        """
+        return None
+
+    def summary(self) -> str:
+        """Return a line for the operator; called after each batch, and at the end."""
+        return ""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return statistics by name; called when `summary` is."""
+        return {}

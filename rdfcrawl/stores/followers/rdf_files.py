@@ -66,6 +66,7 @@ class FileFollower(TableFollower):
     ) -> None:
         self._per = per
         self._extension = extension
+        self._has_graphs = StatementSerializer(extension).has_graphs
         self._suffix = ".".join(
             ["", extension, *([compression] if compression else [])]
         )
@@ -93,10 +94,7 @@ class FileFollower(TableFollower):
         }
         found = checked_options(options, choices)
         extension = SCHEMES[uri.partition(":")[0]]
-        has_graphs = StatementSerializer(extension).has_graphs
-        is_listed = has_graphs or found.get("per", "document") == "document"
-        make = ListedFileFollower if is_listed else FileFollower
-        return make(path_of(uri), extension=extension, **found)  # type: ignore[arg-type]
+        return cls(path_of(uri), extension=extension, **found)  # type: ignore[arg-type]
 
     def _prepare(self) -> None:
         path = self._path
@@ -189,16 +187,17 @@ class FileFollower(TableFollower):
         n_names = len(path.relative_to(self._path).parts)
         return list(path.parents)[:n_names]
 
+    def statements(self) -> Iterator[bytes] | None:
+        """Yield all statements that are in files, as N-Quads.
 
-class ListedFileFollower(FileFollower):
-    """Files that show the graph of each statement, so that they can be compared."""
-
-    def statements(self) -> Iterator[bytes]:
-        """Yield all statements of the files as N-Quads.
-
-        In a format without graphs, they are in the graph of their document.
+        Those of a format without graphs are in the graph of their document. None:
+        several documents are in one such file.
         """
-        if StatementSerializer(self._extension).has_graphs:
+        is_listed = self._has_graphs or self._per == "document"
+        return self._statements() if is_listed else None
+
+    def _statements(self) -> Iterator[bytes]:
+        if self._has_graphs:
             for path in self._path.rglob(f"*{self._suffix}"):
                 yield from self._read(path, None)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import StoreFault
@@ -15,6 +15,7 @@ from rdfcrawl.stores.followers.local_disk import (
     lock_store,
     opening_fault,
 )
+from rdfcrawl.stores.followers.protocol import Follower
 from rdfcrawl.stores.followers.renewals import Renewals
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 
-class TableFollower(ABC):
-    """Follower with a table of documents; it is renewed.
+class TableFollower(Follower):
+    """Follower whose documents are in a table; see `protocol.Follower`.
 
     Args:
         path: for readers.

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.isomorphism import is_same
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
-from rdfcrawl.stores.followers.protocol import ReadableFollower
 from rdfcrawl.stores.followers.stored_once import linked_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.stores.followers.protocol import ListedFollower
+    from rdfcrawl.stores.followers.protocol import Follower
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 _PROVENANCE: Final = "urn:rdfcrawl:provenance"
@@ -91,7 +90,7 @@ class StoreComparison:
 
 def compare(
     log: CrawlLog,
-    store: ReadableFollower | ListedFollower,
+    store: Follower,
     scratch: Path,
     *,
     is_once: bool = False,
@@ -110,7 +109,8 @@ def compare(
             replaced by the statements they lead to.
 
     Raises:
-        ConfigError: the log cannot be read, or `fresh=1` has moved it aside.
+        ConfigError: the log cannot be read, `fresh=1` has moved it aside, or
+            the store is of a kind that cannot be read.
         StoreFault: a store cannot be read, or the disk is full.
     """
     with _scratch_folder(scratch) as folder:
@@ -148,18 +148,20 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 def _compared(
     log: CrawlLog,
-    store: ReadableFollower | ListedFollower,
+    store: Follower,
     folder: Path,
     *,
     is_once: bool,
 ) -> StoreComparison:
     """Return the differences; all databases in the folder are closed at the end."""
     found, identity = StoreComparison(), log.identity
-    actual = (
-        store
-        if isinstance(store, ReadableFollower)
-        else _StatementStore(store.statements(), folder / "actual")
-    )
+    actual: Follower | _StatementStore = store
+    if store.graphs() is None:
+        statements = store.statements()
+        if statements is None:
+            name = type(store).__name__
+            raise ConfigError(f"store verify: {name} with these options cannot be read")
+        actual = _StatementStore(statements, folder / "actual")
     expected = OxigraphFollower(folder / "expected")
     following = LogFollowing(log, expected, patience_secs=0, ends_if_unusable=True)
     following.open()
@@ -172,7 +174,7 @@ def _compared(
                 if is_once:
                     lines = _resolved(actual, graph, lines)
                 found.add(graph, _GraphPair(expected, lines, graph, folder))
-        for graph in actual.graphs():
+        for graph in actual.graphs() or ():
             if graph != _PROVENANCE and not expected.has_graph(graph):
                 found.surplus.add(graph)
     finally:
@@ -181,7 +183,7 @@ def _compared(
 
 
 def _resolved(
-    store: ReadableFollower | _StatementStore, graph: str, lines: Iterable[bytes]
+    store: Follower | _StatementStore, graph: str, lines: Iterable[bytes]
 ) -> Iterator[bytes]:
     """Yield the statements of a graph; a link is replaced by those it leads to."""
     tail = b" <%s> .\n" % graph.encode()

@@ -14,7 +14,7 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.local_disk import opening_fault
-from rdfcrawl.stores.followers.protocol import StoreForgot
+from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
 from rdfcrawl.stores.shapes.findings import FindingsTable
 from rdfcrawl.stores.shapes.validator import ShapeFindings, ShapesValidator
 
@@ -34,8 +34,8 @@ _REST: Final = 4  # least pause, as a multiple of the duration of the last repor
 _NOTHING: Final = ShapeFindings()
 
 
-class ShapesFollower:
-    """Validator of the latest version of each document; a follower of the log.
+class ShapesFollower(Follower):
+    """Judge of the latest version of each document; see `stores.followers.protocol`.
 
     Args:
         shapes: file of shapes.

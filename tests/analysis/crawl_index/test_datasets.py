@@ -1,4 +1,4 @@
-"""Datasets, as the index finds them in what documents say."""
+"""Datasets that the index finds in documents."""
 
 from __future__ import annotations
 

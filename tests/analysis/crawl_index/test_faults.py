@@ -20,7 +20,7 @@ BEGAN_MS = 1_790_000_000_000
 
 
 def faulty(number: int, *faults: Fault) -> Document:
-    """Return the document of a number, which was fetched at a time of its own."""
+    """Return the document of a number, each fetched at a different time."""
     return document(
         record=Record(url=f"http://a.example/{number}"),
         started_ms=BEGAN_MS + number,

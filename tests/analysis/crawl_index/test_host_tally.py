@@ -1,4 +1,4 @@
-"""What the index keeps of each host."""
+"""The data of the index about each host."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_schemes_of_users_are_hosts_of_their_own(tmp_path: Path) -> None:
 
 
 def test_latest_fetches_are_kept(tmp_path: Path) -> None:
-    """If a host has many fetches, in whatever order, then the latest are kept."""
+    """If a host has many fetches in any order, then the latest are kept."""
     late = [fetched(f"http://a.example/{n}", n) for n in range(MAX_FETCHES, 300)]
     early = [fetched(f"http://a.example/{n}", n) for n in range(MAX_FETCHES)]
     write(tmp_path, late)
@@ -119,7 +119,7 @@ def test_faults_have_examples(tmp_path: Path) -> None:
 
 
 def test_sitemaps_of_a_host_are_known(tmp_path: Path) -> None:
-    """If a sitemap was read, then its host has it, how it was found, and as what."""
+    """If a sitemap was read, then its host has its URL, origin and format."""
     source = SourceTask(run=0, payload=SitemapTask(is_guess=True))
     record = Record(url="http://a.example/sitemap.xml", kind=Kind.SITEMAP, task=source)
     facts = DocumentFacts(sitemap_format="xml")

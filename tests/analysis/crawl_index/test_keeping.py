@@ -1,4 +1,4 @@
-"""The index of a crawl: equal to its logs, whatever happens to who builds it."""
+"""The index of a crawl equals its logs, even if its writer is killed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def build(root: Path, tally: LengthTally) -> None:
 
 
 def length(root: Path) -> int:
-    """Return what an index has counted."""
+    """Return the counts of an index."""
     readers = IndexReaders(root)
     ((found,),) = readers.rows(LENGTH)
     readers.close()
@@ -88,7 +88,7 @@ def test_broken_off_transaction_leaves_nothing(root: Path) -> None:
 
 
 def test_index_of_other_logs_is_made_anew(root: Path, tmp_path: Path) -> None:
-    """If a crawl is begun anew, then its index has nothing of the time before."""
+    """If a crawl is restarted, then its index has nothing of the earlier one."""
     builder = IndexBuilder(root, [LengthTally()])
     builder.catch_up()
     before = length(root)
@@ -125,7 +125,7 @@ def wait_for_table(readers: IndexReaders) -> None:
 
 @pytest.mark.parametrize("content", [b"no database" * 1000, b""], ids=["junk", "empty"])
 def test_damaged_index_is_made_anew(root: Path, content: bytes) -> None:
-    """If the file of an index is damaged, then it is replaced, and asked as before."""
+    """If the file of an index is damaged, then it is replaced, and queries work."""
     index_path(root).parent.mkdir()
     index_path(root).write_bytes(content)
     with kept(root) as readers:

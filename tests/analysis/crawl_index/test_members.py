@@ -33,7 +33,7 @@ _QUERIES = (
 
 
 def contents(root: Path) -> list[Any]:
-    """Return what a new index of some logs has, and the places of some URIs."""
+    """Return the content of a new index of some logs, and places of some URIs."""
     with closing(IndexBuilder(root, all_tallies(NormalForm()))) as builder:
         builder.catch_up()
     with closing(IndexDatabase.open(root, is_read=True)) as database:
@@ -56,7 +56,7 @@ def contents(root: Path) -> list[Any]:
 def test_pieces_say_what_the_member_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int
 ) -> None:
-    """If members are read in pieces, then an index has the same as of whole members."""
+    """If members are read in pieces, then the index is the same."""
     for name in ("whole", "pieces"):
         asyncio.run(write_logs(tmp_path / name, 200, 9))
         asyncio.run(write_datasets(tmp_path / name, 30))

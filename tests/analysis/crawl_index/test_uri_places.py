@@ -1,4 +1,4 @@
-"""Places of URIs in the index: found again, in bounds, and told when they are stale."""
+"""Places of URIs in the index: found, limited, and reported when stale."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HUB = "http://hub.example/"
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sort what is staged every 500 records."""
+    """Sort the staged records every 500 records."""
     monkeypatch.setattr(uri_places, "_STAGED_RECORDS", 500)
 
 
@@ -116,7 +116,7 @@ def test_index_by_another_form_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_compacted_segments_are_looked_through(tmp_path: Path) -> None:
-    """If a compaction has moved versions, then they are found, and the dropped told."""
+    """If a compaction moved or dropped versions, then lookups find or report them."""
     write_log(tmp_path, [Written(HUB, n, [(HUB, str(n))]) for n in range(3)])
     write_log(tmp_path, [Written(HUB, 3, [(HUB, "3")])], "x")
     with closing(IndexBuilder(tmp_path, all_tallies(FORM))) as builder:

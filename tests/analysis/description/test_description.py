@@ -1,4 +1,4 @@
-"""What a description says is what queries count in the same data."""
+"""The figures of a description equal those of queries over the same data."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_figures_are_what_queries_count(crawl: Path) -> None:
-    """If a crawl is small, each figure of crawl and hosts is what SPARQL counts."""
+    """If a crawl is small, then all figures equal those of SPARQL queries."""
     void, _ = described(crawl)
     counted = CountedData(crawl)
     (everything,) = void.objects(
@@ -209,7 +209,7 @@ def test_descriptions_are_as_their_shapes_have_them(crawl: Path) -> None:
 
 
 def test_shapes_of_void_notice() -> None:
-    """If a description breaks what the note says, then the shapes say so."""
+    """If a description violates the note, then the shapes report it."""
     text = f"""@prefix void: <{VOID}> . <urn:x:d> a void:Dataset ; void:triples "many" ;
     void:uriSpace <http://e/> ; void:classPartition [ void:entities 1 ] .
     <urn:x:l> a void:Linkset ; void:triples 1 ; void:subjectsTarget <urn:x:d> ."""

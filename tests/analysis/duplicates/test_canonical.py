@@ -27,7 +27,7 @@ ORDER = (
 
 @pytest.mark.parametrize("place", range(len(ORDER)))
 def test_each_rule_decides_among_those_that_are_left(place: int) -> None:
-    """If rules before it tell nothing apart, then the next one decides."""
+    """If earlier rules do not distinguish members, then the next one decides."""
     assert choose_canonical(ORDER[place:][::-1]) == ORDER[place].url
 
 

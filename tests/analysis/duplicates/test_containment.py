@@ -1,4 +1,4 @@
-"""Parts of documents are found by sketches and sizes, as far as these tell."""
+"""Parts of documents are found by sketches and sizes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_parts_are_found(n: int) -> None:
 
 
 def test_what_is_not_compared() -> None:
-    """If a text is far longer, as long, a copy, or of unknown size, nothing is told."""
+    """If a text is much longer, as long, a copy, or of unknown size, it is no match."""
     assert n_found(pairs(30, MAX_TIMES + 1, 1), 0) == 0
     assert n_found(pairs(30, 1, 0.5), 0) == 0
     assert n_found(pairs(100, 1.1, 1), 0) == 0

@@ -23,7 +23,7 @@ TEMPLATE = "words of a template that all pages of the site have " * 3
 def verdict(
     judge: CopyJudge, document: ComparedDocument, *links: bytes, leads_on: bool = True
 ) -> CopyVerdict:
-    """Return what becomes of a document, which is counted afterwards."""
+    """Return the verdict on a document, then count it."""
     found = judge.judge(
         document,
         frozenset(links),
@@ -113,7 +113,7 @@ def test_near_copies_are_left_that_lead_to_nothing_else() -> None:
 
 
 def test_distinct_pages_of_one_template_are_no_near_copies() -> None:
-    """If pages have some words of their own each, then none comes last."""
+    """If pages have some unique words each, then none comes last."""
     judge = new_judge()
     for n in range(300):
         own = " ".join(f"w{n * k}x{k}" for k in range(1, 30))

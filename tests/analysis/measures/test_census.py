@@ -1,4 +1,4 @@
-"""The census of a domain, and the classes of what its sitemaps miss."""
+"""The census of a domain, and the classes of pages missing from its sitemaps."""
 
 from __future__ import annotations
 

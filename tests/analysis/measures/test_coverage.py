@@ -12,9 +12,9 @@ from rdfcrawl.analysis.measures.coverage import (
     CoverageCount,
     DomainCoverage,
     has_statements,
-    iter_coverage,
 )
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
+from tests.support.measuring import iter_coverage
 
 LISTED = (UriListing(sitemap="https://d.example/map.xml", first_ms=1),)
 READ = UriFetch(started_ms=2, n_statements=3)
@@ -95,7 +95,7 @@ def test_efficiency_and_utility_by_hand() -> None:
 
 
 def test_domain_without_sitemaps_has_zeros() -> None:
-    """If no sitemap lists anything, then shares are 0 where there is a whole."""
+    """If no sitemap lists anything, then shares are 0 unless they are undefined."""
     found = measure(uri("a", "D", READ, rank=0.5))
     assert found.coverage.value == 0
     assert found.unique_coverage.value == 0
@@ -137,7 +137,7 @@ def test_representative_elsewhere_is_not_indexed_here() -> None:
 
 
 def test_another_index_rule_decides() -> None:
-    """If the operator has another rule, then that says what is indexed."""
+    """If the operator has another rule, then it decides which pages are indexed."""
     facts = [uri("a", "S", READ), uri("b", "S", LOST)]
     (found,) = iter_coverage(facts, lambda each: each.url == "b")
     assert found.both.indexed == 1
@@ -188,7 +188,7 @@ URIS = st.lists(
 def test_formulas_equal_their_definition_by_sets(
     drawn: list[tuple[str, UriFetch | None, int, float | None]],
 ) -> None:
-    """If sets are formed as the paper says, then their sizes are what is counted."""
+    """If sets are formed by the paper's definitions, then their sizes are equal."""
     heads: dict[int, str] = {}
     facts = []
     for place, (ways, fetch, group, rank) in enumerate(drawn):

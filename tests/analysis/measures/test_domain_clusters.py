@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from rdfcrawl.analysis.measures.coverage import iter_coverage
 from rdfcrawl.analysis.measures.domain_clusters import PageContent, with_clusters
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
 from rdfcrawl.rdf.fingerprints import fingerprint_text
+from tests.support.measuring import iter_coverage
 
 MINIMA = tuple(range(64))
 

@@ -7,15 +7,10 @@ import pytest
 from rdfcrawl.analysis.measures.first_seen import (
     FirstSeenCount,
     SamplingPeriod,
-    first_pass_end,
-    iter_first_seen,
 )
 from rdfcrawl.analysis.measures.uri_facts import (
-    ListReading,
-    SitemapFacts,
     SitemapOrigin,
     UriFacts,
-    UriFetch,
     UriListing,
 )
 
@@ -114,50 +109,3 @@ def test_table_of_ping_by_hand() -> None:
     assert cells == [0.2, 0.4, 0.2, 0.2]
     assert found.listed_first_share(is_by_ping=True).value == 1 / 2
     assert found.listed_first_share(is_by_ping=False).value == 2 / 3
-
-
-def test_first_pass_ends_when_both_were_read_again() -> None:
-    """If first sitemap and first page were both read again, then T may begin."""
-    sitemaps = [
-        SitemapFacts(
-            domain="a.example",
-            url=name,
-            readings=tuple(ListReading(started_ms=ms, n_urls=1) for ms in times),
-        )
-        for name, times in (("late", (9, 10)), ("first", (1, 30)), ("unread", ()))
-    ]
-    pages = [
-        UriFacts(
-            domain="a.example",
-            url=name,
-            fetches=tuple(UriFetch(started_ms=ms) for ms in times),
-        )
-        for name, times in (("first", (2, 20, 40)), ("late", (5, 6)), ("never", ()))
-    ]
-    assert first_pass_end(sitemaps, pages) == 30
-    assert first_pass_end(sitemaps[:1], pages) == 20
-    assert first_pass_end(sitemaps, pages[2:]) is None
-    assert first_pass_end([], pages) is None
-
-
-def test_first_pass_is_not_over_before_the_first_is_read_again() -> None:
-    """If only others were read again, then the first pass goes on."""
-    pages = [
-        UriFacts(domain="a", url="x", fetches=(UriFetch(started_ms=1),)),
-        UriFacts(
-            domain="a",
-            url="y",
-            fetches=(UriFetch(started_ms=2), UriFetch(started_ms=3)),
-        ),
-    ]
-    reading = (ListReading(started_ms=1, n_urls=1), ListReading(started_ms=5, n_urls=1))
-    sitemap = SitemapFacts(domain="a", url="m", readings=reading)
-    assert first_pass_end([sitemap], pages) is None
-
-
-def test_domains_have_their_own_periods() -> None:
-    """If domains have periods, then each is measured in its own."""
-    facts = [uri(0, 5_000), uri(0, 5_000, domain="b.example")]
-    periods = {"b.example": SamplingPeriod(1, 9_000)}
-    found = dict(iter_first_seen(facts, periods))
-    assert [found[name].n_both for name in ("a.example", "b.example")] == [1, 0]

@@ -36,7 +36,7 @@ SUBSET, CONTENT = MissedClass.SUBSET, MissedClass.CONTENT
 def facts_of(
     url: str, response: NodeResponse, *, has_phrases: bool
 ) -> tuple[UriFacts, PageContent]:
-    """Return what is known of a document that was read, and of its content."""
+    """Return the facts of a document that was read, and its content."""
     n_words = n_linked = n_statements = 0
     is_error = False
     if b"text/html" in response.head:
@@ -156,7 +156,7 @@ def test_error_pages_are_told_by_what_they_say() -> None:
 
 
 def test_error_pages_are_told_by_their_number() -> None:
-    """If nobody could read what they say, then all are found as well."""
+    """If the pages are unreadable, then all classes are found as well."""
     assert precision_and_recall(counts(has_phrases=False), ERROR) == (1, 1)
 
 

@@ -21,7 +21,7 @@ def test_empty_denominator_is_undefined() -> None:
 
 @given(st.lists(FINITE, max_size=50))
 def test_sum_is_exact(values: list[float]) -> None:
-    """If floats are added one by one, then the sum is that of `math.fsum`."""
+    """If floats are added in any order, then the sum is that of `math.fsum`."""
     total = ExactSum()
     for value in values:
         total.add(value)

@@ -1,4 +1,4 @@
-"""What refetches show of changes, of lastmod and of stored copies."""
+"""Changes, lastmod accuracy and freshness of copies, from refetches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from rdfcrawl.analysis.measures.refetches import (
     CopyFreshness,
     FetchInterval,
     iter_intervals,
-    judge_lastmod,
-    measure_copies,
 )
 from rdfcrawl.analysis.measures.uri_facts import LastmodClaim, UriFacts, UriFetch
+from tests.support.measuring import judge_lastmod, measure_copies
 
 DAY_MS = 86_400_000
 

@@ -1,4 +1,4 @@
-"""What is said of many domains beside figures 3 to 5."""
+"""The summary of many domains that accompanies figures 3 to 5."""
 
 from __future__ import annotations
 

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.analysis.measures.coverage import iter_coverage
-from rdfcrawl.analysis.measures.first_seen import iter_first_seen
-from rdfcrawl.analysis.measures.refetches import judge_lastmod, measure_copies
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
 from rdfcrawl.dataweb.messages import NodeRequest
 from tests.support.evolving_sites import site, truth_of
+from tests.support.measuring import (
+    count_first_seen,
+    iter_coverage,
+    judge_lastmod,
+    measure_copies,
+)
 from tests.support.true_facts import KnownFetch, true_facts
 
 if TYPE_CHECKING:
@@ -149,7 +152,7 @@ def test_first_seen_is_what_bodies_show(seed: int) -> None:
     """If a site is crawled, then formula (6) and its figures equal counts of bodies."""
     reader = crawled_site(seed)
     facts = true_facts([reader.node], truth_of(reader.node), reader.fetches)
-    ((_, found),) = iter_first_seen(facts)
+    found = count_first_seen(facts)
     both = reader.listed.keys() & reader.linked.keys()
     deltas = [reader.linked[url] - reader.listed[url] for url in both]
     assert found.delta_secs == sum(deltas)

@@ -1,4 +1,4 @@
-"""What follows from the facts of a URL."""
+"""Properties derived from the facts of a URL."""
 
 from __future__ import annotations
 

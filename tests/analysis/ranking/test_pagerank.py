@@ -58,7 +58,7 @@ def test_no_nodes_have_no_ranks() -> None:
 
 
 def test_nodes_without_links_are_equal() -> None:
-    """If nobody links, then all ranks are equal after one round."""
+    """If there are no links, then all ranks are equal after one round."""
     found = compute_pagerank(4, lambda: [OutLinks(1, [])])
     assert list(found.ranks) == pytest.approx([0.25] * 4)
     assert found.n_rounds == 1

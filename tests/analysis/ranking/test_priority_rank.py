@@ -90,7 +90,7 @@ def test_url_of_two_sitemaps_gets_from_each() -> None:
 
 
 def test_pagerank_of_the_domain_has_no_virtual_links() -> None:
-    """If ranks are without sitemaps, then listed pages nobody links to have none."""
+    """If ranks ignore sitemaps, then listed pages without links have no rank."""
     ranks = small_site({PAGE: 1.0, LISTED: 1.0}).pagerank()
     assert ranks == pytest.approx({ROOT: 0.5, PAGE: 0.5})
 
@@ -113,6 +113,6 @@ def test_weights(stated: list[float | None], weights: list[float] | None) -> Non
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=20))
 def test_weights_sum_to_one(stated: list[float | None]) -> None:
-    """If links have weights, then the whole rank of the sitemap is handed on."""
+    """If links have weights, then the sitemap passes on its full rank."""
     weights = weights_of(stated)
     assert weights is None or sum(weights) == pytest.approx(1)

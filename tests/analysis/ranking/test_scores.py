@@ -38,7 +38,7 @@ def graph() -> DomainGraph:
 def test_sitemap_score(
     graph: DomainGraph, score: SitemapScore, order: list[str]
 ) -> None:
-    """If a score is chosen, then its definition orders what sitemaps list."""
+    """If a score is chosen, then its definition orders listed URLs."""
     scores = score_listed(score, PRIORITIES, graph)
     assert scores.keys() == PRIORITIES.keys()
     assert best_first(scores) == order
@@ -47,7 +47,7 @@ def test_sitemap_score(
 def test_unstated_priority_is_half_and_unlinked_rank_is_nothing(
     graph: DomainGraph,
 ) -> None:
-    """If a site states no priority, or nobody links, then the score is 0.5, or 0."""
+    """If a site states no priority or has no links, then the score is 0.5 or 0."""
     assert score_listed(SitemapScore.PRIORITY, {"a": None}, graph) == {"a": 0.5}
     assert score_listed(SitemapScore.PAGERANK, {"new": 0.9}, graph) == {"new": 0.0}
 
@@ -63,13 +63,13 @@ def test_unstated_priority_is_half_and_unlinked_rank_is_nothing(
 def test_discovery_score(
     graph: DomainGraph, score: DiscoveryScore, order: list[str]
 ) -> None:
-    """If a score is chosen, then its definition orders what pages link to."""
+    """If a score is chosen, then its definition orders linked URLs."""
     inlinks = {"late": 4, "linked": 2}
     scores = score_linked(score, FIRST_MS, graph=graph, n_inlinks=inlinks)
     assert best_first(scores) == order
 
 
 def test_ties_are_in_order_of_bytes_and_crawled_ones_left_out() -> None:
-    """If scores are equal, then bytes decide; what was crawled does not come."""
+    """If scores are equal, then bytes decide; crawled URLs are omitted."""
     scores = {"é": 1.0, "z": 1.0, "a": 1.0, "done": 2.0}
     assert best_first(scores, crawled=["done", "other"]) == ["a", "z", "é"]

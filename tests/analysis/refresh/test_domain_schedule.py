@@ -44,7 +44,7 @@ class SimulatedDomain:
         )
 
     def crawl(self, plan: EpochPlan) -> dict[str, bool]:
-        """Return what became of each URL of a plan."""
+        """Return the result of each URL of a plan."""
         urls = (*plan.sitemaps, *plan.discovery, *plan.further)
         return {url: self._is_indexed(url) for url in urls}
 
@@ -266,7 +266,7 @@ def test_empty_queues_change_no_utility() -> None:
 
 
 def test_refused_urls_are_not_judged_and_failures_are() -> None:
-    """If a URL was not asked for, then the one before it is judged in its place."""
+    """If a URL was not requested, then the one before it is judged instead."""
     schedule = plan_epoch(new_schedule(8), list("abcdefgh"), [])
     outcome = {"a": True, "b": True, "c": False}  # the rest was refused
     assert close_epoch(schedule, outcome).utility_sitemaps == 0

@@ -11,7 +11,7 @@ RULES = FailureRules(least_tries=3, least_ms=100, first_wait_ms=10, most_wait_ms
 
 
 def page(*statuses: int, step_ms: int = 50) -> UriFacts:
-    """Return a page that gave these answers, one after the other."""
+    """Return a page with a series of responses."""
     return UriFacts(
         domain="a.example",
         url="u",
@@ -81,6 +81,6 @@ def test_page_that_was_deleted_stays_gone() -> None:
 
 
 def test_failures_since_the_last_success_count() -> None:
-    """If a page was read, then what failed before does not count."""
+    """If a page was read, then earlier failures do not count."""
     found = trailing_failures(page(500, 200, 503, 404))
     assert [each.http_status for each in found] == [503, 404]

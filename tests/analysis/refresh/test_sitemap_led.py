@@ -1,4 +1,4 @@
-"""Refresh led by sitemaps that tell the truth, or do not."""
+"""Refresh by sitemaps with reliable and unreliable lastmod values."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_liar_is_never_trusted(honesty: Honesty) -> None:
 
 
 def test_late_truth_is_trusted_again() -> None:
-    """If a silent site begins to tell its changes, then it is trusted in time."""
+    """If a silent site starts to state its changes, then it becomes trusted."""
     site = ChangingSite(RATES, "silent", seed=1)
     site.run(SitemapLed(), n_epochs=10, budget=40)
     assert not trust(site).is_trusted

@@ -59,7 +59,7 @@ def test_epochs_of_all_workers_are_added_up(tmp_path: Path) -> None:
 
 
 def test_site_and_begin_choose_epochs(tmp_path: Path) -> None:
-    """If a site or a time is asked for, then all others are left out."""
+    """If a site or a time is given, then all others are omitted."""
     (tmp_path / "w.jsonl").write_text(entry("a.example", 1, 6, 4))
     assert quota_section(iter_quota_entries(tmp_path), "a.example") is not None
     assert quota_section(iter_quota_entries(tmp_path), "b.example") is None

@@ -1,4 +1,4 @@
-"""What a report says of a dozen URLs and a few activities, counted by hand."""
+"""The report of a dozen URLs and a few activities, counted by hand."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_refetches_by_hand(report: CrawlReport) -> None:
 
 
 def test_missed_and_usage_by_hand(report: CrawlReport) -> None:
-    """If what sitemaps miss is counted by hand, then tables 1 and 2 are the same.
+    """If missed pages are counted by hand, then tables 1 and 2 are the same.
 
     Missed are d, which is a duplicate, e, f, j and k.
     """
@@ -175,7 +175,7 @@ def test_missed_and_usage_by_hand(report: CrawlReport) -> None:
 
 
 def test_period_leaves_out_what_was_seen_before() -> None:
-    """If T begins later, then who was first is told of later URLs only."""
+    """If T begins later, then first sightings cover only later URLs."""
     period = SamplingPeriod(begin_ms=at(0.25))
     found = report_of(gather(both_sites(), period))
     assert table(found, "first-seen").rows[0][1:] == (
@@ -269,7 +269,7 @@ def test_activities_by_hand() -> None:
         ),
     ]
     counts = ActivityCounts()
-    # What is told later of an activity is not another one.
+    # A later statement about an activity is not another activity.
     told_later = [x for x in blocks[0].splitlines(keepends=True) if b"crawled" in x]
     whole = b"".join([*blocks, *told_later])
     cut = whole.index(b"\n", len(whole) // 2) + 1  # in the midst of an activity
@@ -300,7 +300,7 @@ def test_activities_by_hand() -> None:
 def test_refresh_by_hand() -> None:
     """If pages were refreshed, then the report says at what cost, and with what gain.
 
-    What others have asked for does not count.
+    Requests of other sources do not count.
     """
     url, left = "http://a.example/1", "refreshed(is_left=True)"
     blocks = [
@@ -336,7 +336,7 @@ def test_activities_of_one_site_and_time() -> None:
 
 @given(st.lists(st.binary(max_size=80)))
 def test_damaged_provenance_is_passed_over(lines: list[bytes]) -> None:
-    """If lines are no provenance, then the activities beside them are counted."""
+    """If lines are no provenance, then the activities next to them are counted."""
     counts = ActivityCounts()
     noise = b"\n".join(line.replace(b"\n", b"") for line in lines) + b"\n"
     counts.read([activity_lines(1, "http://a.example/1"), noise])

@@ -203,7 +203,7 @@ class SiteReader:
         return [self.linked[u] // 1000 - self.listed[u] // 1000 for u in self.both]
 
     def census(self) -> list[int]:
-        """Return the numbers of the table of what sitemaps miss."""
+        """Return the numbers of the table of missed pages."""
         crawled, listed = set(self.reads), set(self.listed)
         groups: dict[bytes, set[str]] = defaultdict(set)
         for url, reads in self.reads.items():
@@ -243,7 +243,7 @@ def _entry(found: tuple[str, str, str, str]) -> ListedUrl:
 
 
 class DaysReport(NamedTuple):
-    """A report, and what the crawler of it saw."""
+    """A report, and the observations of its crawler."""
 
     tables: dict[str, dict[str, dict[str, Any]]]
     figures: dict[str, list[list[tuple[float, float, float, int]]]]

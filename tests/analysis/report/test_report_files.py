@@ -190,7 +190,7 @@ def test_json_has_the_points_of_figures(
 
 
 def test_csv_has_numerators_and_no_formulas(folder: Path) -> None:
-    """If a table is read by a spreadsheet, then ratios are whole and texts are text."""
+    """If a spreadsheet reads a table, then ratios are numbers and texts are text."""
     with (folder / "coverage.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     first = next(row for row in rows if row["site"] == "a.example")

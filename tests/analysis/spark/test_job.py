@@ -1,4 +1,4 @@
-"""Of the logs of several machines, Spark makes what one machine would of all logs."""
+"""Spark computes from the logs of several machines the same as one machine."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def segments(root: Path) -> dict[str, bytes]:
 
 
 def table(root: Path) -> tuple[dict[str, Any], bytes]:
-    """Return what the table of scores says of itself, and all else in it."""
+    """Return the header of the score table, and its other content."""
     ranks = open_ranks(root)
     assert ranks is not None
     content = (root / RANKS / TABLE_NAME).read_bytes()
@@ -91,7 +91,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class RankedMachines:
-    """The logs of three machines, and what the command has made and said of them."""
+    """The logs of three machines, and the results and output of the command."""
 
     machines: ManyMachines
     root: Path
@@ -118,7 +118,7 @@ def ranked(folder: Path, seed: int) -> RankedMachines:
 
 @pytest.fixture(scope="module")
 def first(spark: None, tmp_path_factory: pytest.TempPathFactory) -> RankedMachines:
-    """Return what the tests share, who leave it as it is."""
+    """Return the data that the tests share without changing it."""
     del spark
     return ranked(tmp_path_factory.mktemp("first"), 1)
 
@@ -175,7 +175,7 @@ def crawled(commands: Commands, loopback: Loopback) -> Path:
 
 
 def told(folder: Path) -> Any:
-    """Return what a report in a folder says."""
+    """Return the report in a folder."""
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 

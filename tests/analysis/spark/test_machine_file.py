@@ -1,4 +1,4 @@
-"""Files of machines are whole, of ours, and of one normal form, or refused."""
+"""Files of machines that are incomplete, foreign or of another form are refused."""
 
 from __future__ import annotations
 

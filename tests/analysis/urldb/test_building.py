@@ -1,4 +1,4 @@
-"""What is known of URIs is what the logs say, whenever and however it is built."""
+"""The URL database equals its logs, for any order and number of builds."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def content(root: Path) -> dict[str, bytes]:
 
 
 def rebuilt(root: Path) -> dict[str, bytes]:
-    """Return the files of a database that is built at once from the same logs."""
+    """Return the files of a database that is built in one step from the same logs."""
     with tempfile.TemporaryDirectory() as name:
         other = Path(name) / "crawl"
         shutil.copytree(root, other, ignore=shutil.ignore_patterns(*NOT_LOGS))
@@ -112,7 +112,7 @@ def records(root: Path) -> dict[str, UrlRecord]:
 def test_any_split_gives_the_bytes_of_one_build(
     events: list[UrlEvent], cuts: list[int], chance: random.Random
 ) -> None:
-    """If logs are read part by part, then the files are those of a build at once."""
+    """If logs are read part by part, then the files equal those of a single build."""
     with (
         tempfile.TemporaryDirectory() as name,
         pytest.MonkeyPatch.context() as patch,
@@ -131,7 +131,7 @@ def test_any_split_gives_the_bytes_of_one_build(
 
 
 class Truth:
-    """What is known of URLs, told from events without any files."""
+    """The facts of URLs, derived from events without any files."""
 
     def __init__(self, events: Sequence[UrlEvent]) -> None:
         self.listed: dict[str, list[tuple[int, str]]] = {}
@@ -190,7 +190,7 @@ def seen(times: list[tuple[int, str]] | None) -> FirstSeen | None:
 
 
 def made_events(chance: random.Random, n_events: int, n_urls: int) -> list[UrlEvent]:
-    """Return events of one crawl after another, each at a time of its own."""
+    """Return events of one crawl after another, each at a different time."""
     urls = [f"http://{chance.choice(HOSTS)}/{n}" for n in range(n_urls)]
     events: list[UrlEvent] = []
     for n in range(n_events):
@@ -209,7 +209,7 @@ def made_events(chance: random.Random, n_events: int, n_urls: int) -> list[UrlEv
 
 
 def test_records_say_what_has_happened(tmp_path: Path) -> None:
-    """If a crawl lists, fetches and links, then each record tells that and no more."""
+    """If a crawl lists, fetches and links, then each record has exactly that."""
     events = made_events(random.Random(1), n_events=1500, n_urls=60)
     write_events(tmp_path, events)
     report = build(tmp_path, NORMAL, memory_bytes=100_000)
@@ -294,7 +294,7 @@ def run_until(step: int, action: Callable[[], object]) -> int:
 
 
 def test_kill_at_each_step_leaves_the_state_before_or_after(tmp_path: Path) -> None:
-    """If a build is killed at any step, then it was done or not, and the next is whole.
+    """If a build is killed at any step, then the next one completes it.
 
     A step is an access to a file by name.
     """
@@ -326,7 +326,7 @@ def test_kill_at_each_step_leaves_the_state_before_or_after(tmp_path: Path) -> N
 
 
 def test_other_log_or_normal_form_begins_anew(tmp_path: Path) -> None:
-    """If a crawl begins anew or compares URLs otherwise, then nothing old is left."""
+    """If a crawl restarts or compares URLs differently, then no old data remain."""
     write_events(tmp_path, [UrlFetched("http://a.example/?v=1", T0)])
     build(tmp_path, NORMAL)
     build(tmp_path, NormalForm(("v",)))
@@ -342,7 +342,7 @@ def test_other_log_or_normal_form_begins_anew(tmp_path: Path) -> None:
 
 
 def test_what_a_log_has_lost_is_forgotten(tmp_path: Path) -> None:
-    """If a log ends before what was read of it, then the database is built anew."""
+    """If a log has lost data that was read, then the database is rebuilt."""
     write_events(tmp_path, [UrlFetched("http://a.example/", T0)])
     write_events(tmp_path, [UrlFetched("http://b.example/", T0)])
     build(tmp_path, NORMAL)
@@ -356,7 +356,7 @@ def test_what_a_log_has_lost_is_forgotten(tmp_path: Path) -> None:
 def test_database_of_an_older_form_is_built_anew(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If a database is of an older form, then one line tells that it is built anew."""
+    """If a database has an older format, then one line says that it is rebuilt."""
     write_events(tmp_path, [UrlFetched("http://a.example/", T0)])
     build(tmp_path, NORMAL)
     path = tmp_path / "urldb" / "urldb.json"
@@ -377,7 +377,7 @@ def test_database_of_an_older_form_is_built_anew(
 
 
 def test_damage_is_reported(tmp_path: Path) -> None:
-    """If a file of log or database is damaged, then that is told, the rest is read."""
+    """If a log or database file is damaged, then it is reported, the rest is read."""
     urls = [f"http://a.example/{n}" for n in range(3)]
     write_events(tmp_path, [UrlFetched(url, T0) for url in urls])
     (path,) = (tmp_path / "provenance").glob("*.nq.gz")

@@ -1,4 +1,4 @@
-"""The memory of URIs of a crawl is what was served to it."""
+"""The URL database of a crawl equals the responses of the servers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check(root: Path, web: LocalWeb, node: SitemapNode) -> None:
 
 
 def linked(root: Path) -> list[set[str]]:
-    """Return what other pages each document links to."""
+    """Return the links of each document to other pages."""
     documents = (each for batch in LinkLog(root).read() for each in batch.documents)
     return [{url for url, _ in x.links} - {x.graph} for x in documents]
 
@@ -58,7 +58,7 @@ def linked(root: Path) -> list[set[str]]:
 def test_database_of_a_crawl_that_comes_again(
     commands: Commands, tmp_path: Path
 ) -> None:
-    """If sites are crawled twice, then what was served and listed is known."""
+    """If sites are crawled twice, then all served and listed URLs are known."""
     with LocalWeb(first_address="127.93.7.1", n_hosts=2) as web:
         node = web.start(SitemapOptions(n_pages=24, found_by="default", packed="no"))
         other = web.start(SitemapOptions(n_pages=24, disallowed=3))

@@ -1,4 +1,4 @@
-"""Measures are given what the URL database knows."""
+"""Measures get their facts from the URL database."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def same_as(url: str, first: str) -> ToldLater:
-    """Return what a worker tells later, when it has compared contents."""
+    """Return the later statement of a worker that has compared contents."""
 
     async def ask(contents: Sequence[FetchedContent], _most: int) -> list[str]:
         return [first] * len(contents)
@@ -147,7 +147,7 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
     )
     assert set(found) == {seed, form, listed}
     assert not found[listed].is_linked
-    assert found[form].is_linked  # else nobody could have come upon it
+    assert found[form].is_linked  # otherwise it could not have been found
     first, last = found[listed].claims
     assert first.lastmod_ms is not None
     assert last == LastmodClaim(read_ms=T0 + 9, lastmod_ms=None)

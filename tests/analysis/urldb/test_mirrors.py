@@ -1,4 +1,4 @@
-"""Content on several domains, found over the whole URL database."""
+"""Content on several domains, found in the complete URL database."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_content_of_many_domains_is_one_cluster(tmp_path: Path) -> None:
 
 
 def check(cluster: MirrorCluster) -> MirrorCluster:
-    """Check what is told of a cluster of 300 domains."""
+    """Check a cluster of 300 domains."""
     assert cluster.url == "http://d000.example/"
     assert (cluster.n_domains, len(cluster.numbers)) == (300, 300)
     assert cluster.domains == tuple(f"d{n:03}.example" for n in range(MAX_DOMAINS))

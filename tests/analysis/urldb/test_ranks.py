@@ -99,7 +99,7 @@ def dense_pagerank(links: Mapping[str, set[str]], urls: Sequence[str]) -> list[f
 @settings(max_examples=examples(60), deadline=None)
 @given(EVENTS)
 def test_ranks_are_those_of_the_whole_graph(events: list[UrlEvent]) -> None:
-    """If logs tell of links and sitemaps, then scores are those of graphs in memory."""
+    """If logs have links and sitemaps, then scores equal those of graphs in memory."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(link_graph, "_CHUNK_BYTES", 64)
         table = ranked(Path(name) / "crawl", events, memory_bytes=2000)
@@ -138,7 +138,7 @@ A, B, C, D = (f"{SITES[0]}/{name}" for name in "abcd")
 
 
 def inlinks(table: RankTable, *urls: str) -> list[float | None]:
-    """Return how many others link to each URL; None for what is not known."""
+    """Return the number of incoming links of each URL; None if unknown."""
     return [table.score(fingerprint(url), RankScore.INLINKS) for url in urls]
 
 
@@ -228,7 +228,7 @@ def test_level_among_the_pages_of_a_host(tmp_path: Path) -> None:
 
 
 def ranks_of(root: Path) -> dict[str, bytes]:
-    """Return what is in the folder of the ranks."""
+    """Return the content of the folder of the ranks."""
     folder = root / FOLDER
     paths = folder.iterdir() if folder.is_dir() else ()
     return {path.name: path.read_bytes() for path in paths}

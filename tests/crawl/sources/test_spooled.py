@@ -1,4 +1,4 @@
-"""Bodies that lie in files: what is found in a small one is found in a large one."""
+"""Bodies in files: the same content is found in a small and in a large one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
-from rdfcrawl.downloader.answer import HttpResponse
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def test_sources_whose_answers_lie_in_files(
     options: Any,
     least: int,
 ) -> None:
-    """If every answer of a source lies in a file, then what it has comes of it."""
+    """If every response of a source lies in a file, then its content is stored."""
     node = web.start(options)
     url = getattr(node, "endpoint_url", node.origin)
     result = commands.crawl(

@@ -1,4 +1,4 @@
-"""What becomes of the description of a crawl, where several processes end one."""
+"""The description of a crawl that several processes end."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def _line(name: str, message: str, *args: object) -> str:
     ["rdfcrawl.downloader", "scrapy.core.scraper", "scrapy.core.engine", "a.user"],
 )
 def test_text_of_the_web_makes_no_line_of_its_own(name: str) -> None:
-    """If an argument has line ends, then they are escaped, whoever logs it."""
+    """If an argument has line ends, then they are escaped for all loggers."""
     line = _line(name, "%s of %s", "a\nFORGED\x1b[2J", {"b": "\r\nFORGED"})
     assert "\n" not in line
     assert "\x1b" not in line
@@ -66,7 +66,7 @@ def test_no_character_steers_a_terminal() -> None:
 
 
 def test_text_that_steers_nothing_stays() -> None:
-    """If text is of any script, then it is shown as it is."""
+    """If text is of any script, then it is shown unchanged."""
     for sign in " ~\xa0\u061b\u061dé字\u200d\u2027\u202f\u2065\u206a\ue000\U0001f600":
         assert safe_text(sign) == sign
 

@@ -1,4 +1,4 @@
-"""Answers to queries on a terminal."""
+"""Responses to queries on a terminal."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.segments import QuadSegments
 from rdfcrawl.uri import NormalForm
 from tests.support.described_documents import WORKER, document
+from tests.support.written_logs import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,7 +71,9 @@ async def write_logs(root: Path) -> None:
     await store.open()
     value = b"x" * 900_000
     for url in (A, *(f"http://other.example/{n}" for n in range(58)), B):
-        store.put(url, 1, b'<urn:s> <urn:p> "%s" <%s> .\n' % (value, url.encode()))
+        await put(
+            store, url, 1, b'<urn:s> <urn:p> "%s" <%s> .\n' % (value, url.encode())
+        )
     await store.flush()
     await store.close()
 

@@ -72,7 +72,7 @@ async def reach_out(folder: Path, confinement: Confinement) -> tuple[set[str], s
         with listening() as (port, came):
             document = json.dumps({"port": port, "path": str(folder / "x")}).encode()
             reading = await sandbox.read(document, job)
-            lines = b"".join([chunk async for chunk in reading]).decode()
+            lines = b"".join([chunk.lines async for chunk in reading]).decode()
         assert not reading.outcome.faults, reading.outcome.faults
     found = {name for name in WAYS if f'"{name}"' in lines}
     assert bool(came) is ("connect" in found)

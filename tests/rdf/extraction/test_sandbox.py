@@ -68,7 +68,7 @@ def crash(path: Path) -> Path:
 
 async def read(document: SandboxedReading) -> bytes:
     """Return all chunks."""
-    return b"".join([chunk async for chunk in document])
+    return b"".join([chunk.lines async for chunk in document])
 
 
 def children() -> list[int]:

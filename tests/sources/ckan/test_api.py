@@ -25,7 +25,7 @@ PORTAL = PortalAddress(url="https://data.example/open")
 
 
 def query_of(url: str) -> dict[str, str]:
-    """Return the parameters of a URL, each of which stands once."""
+    """Return the parameters of a URL, each of which occurs once."""
     found = parse_qs(urlsplit(url).query, strict_parsing=True)
     return {key: value for key, (value,) in found.items()}
 
@@ -152,7 +152,7 @@ def test_what_is_no_url_has_no_portal() -> None:
     ],
 )
 def test_times_of_the_index(text: object, written: str) -> None:
-    """If a portal writes a time in any way, then the index is asked in its own."""
+    """If a portal writes a time in any way, then the index gets its own format."""
     assert solr_time(text) == written
 
 
@@ -227,12 +227,12 @@ def test_a_root_that_is_not_the_pages_own_is_not_believed(root: bytes) -> None:
     ],
 )
 def test_other_pages_are_no_portal(page: bytes) -> None:
-    """If a page only speaks of CKAN, then it is no portal."""
+    """If a page only speaks of CKAN, then it is not a portal."""
     assert recognize("https://h.example/x", page) == ""
 
 
-def test_an_api_url_tells_without_a_page() -> None:
-    """If a URL is one of the action API, then nothing has to be looked at."""
+def test_an_api_url_identifies_a_portal() -> None:
+    """If a URL is one of the action API, then no page is needed."""
     assert (
         recognize("https://h.example/data/api/3/action/package_show?id=a")
         == "https://h.example/data"

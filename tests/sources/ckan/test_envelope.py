@@ -25,7 +25,7 @@ PACKAGES = [{"id": f"i{n}", "name": f"n{n}", "notes": 'a "]}, b'} for n in range
 
 
 def answer(value: object, status: int = 200, url: str = "") -> CkanResponse:
-    """Return an answer with this JSON, or these bytes."""
+    """Return a response with this JSON, or these bytes."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
     return CkanResponse(status=status, body=body, url=url)
 
@@ -70,7 +70,7 @@ def test_rows_that_are_no_datasets_count_as_rows() -> None:
 
 @pytest.mark.parametrize("count", ["12", -1, 1.5, True, None, {}])
 def test_a_count_of_another_type_is_none(count: object) -> None:
-    """If the count is no natural number, then there is none."""
+    """If the count is not a natural number, then there is none."""
     assert read_page(answer(page_of(PACKAGES[0], count=count))).count is None
 
 
@@ -148,7 +148,7 @@ def test_a_redirect_to_a_login_is_named() -> None:
 
 
 @pytest.mark.parametrize("at", range(118, 260, 7))
-def test_what_is_cut_keeps_what_is_whole(at: int) -> None:
+def test_truncated_page_keeps_complete_rows(at: int) -> None:
     """If a page is cut anywhere, then the datasets before the cut are kept."""
     body = json.dumps(page_of(*PACKAGES)).encode()[:at]
     page = read_page(answer(body))
@@ -173,7 +173,7 @@ def test_names_are_texts() -> None:
 
 
 def test_one_dataset() -> None:
-    """If `result` is a dataset, then it is read where it stands."""
+    """If `result` is a dataset, then it is read in place."""
     value = {"result": {**PACKAGES[0], "metadata_modified": "2020"}, "success": True}
     package = read_package(answer(value))
     assert (package.id, package.modified, package.state) == ("i0", "2020", "active")
@@ -185,7 +185,7 @@ def test_one_dataset() -> None:
 
 
 def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an answer is longer than the limit, then it is refused by name."""
+    """If a response is longer than the limit, then it is refused by name."""
     monkeypatch.setattr(envelope, "MAX_RESPONSE_BYTES", 100)
     with pytest.raises(SourceFault) as caught:
         read_page(answer(page_of(*PACKAGES)))
@@ -200,7 +200,7 @@ def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 @settings(max_examples=examples(400), deadline=None)
 def test_any_damage_is_survived(at: int, n: int, new: bytes, status: int) -> None:
-    """If bytes of an answer are changed anywhere, then a page or a fault comes."""
+    """If bytes of a response are changed anywhere, then there is a page or a fault."""
     body = json.dumps(page_of(*PACKAGES)).encode()
     mutated = answer(body[:at] + new + body[at + n :], status)
     for read in (read_page, read_names, read_package):

@@ -21,7 +21,7 @@ from tests.support.ckan_portals import FakePortal, Harvest, Memory, id_of, time_
 
 
 def test_a_second_harvest_reads_what_changed_and_finds_the_deleted() -> None:
-    """If 500 of 20,000 change and 300 go, then only these are asked for and gone."""
+    """If 500 of 20,000 change and 300 go, then only these are requested and deleted."""
     fake = FakePortal(20_000)
     memory = Memory()
     first = harvest(fake, memory).go(rows=1000)
@@ -126,7 +126,7 @@ def test_without_a_list_of_names_the_walk_is_the_listing() -> None:
 
 
 def test_a_renamed_dataset_is_not_deleted() -> None:
-    """If a name is missing but the id answers, then the dataset is written again."""
+    """If a name is missing but the id exists, then the dataset is written again."""
     fake = FakePortal(100)
     memory = Memory()
     first = harvest(fake, memory).go()
@@ -173,7 +173,7 @@ def test_the_index_may_be_empty_while_the_database_is_not() -> None:
     ],
 )
 def test_only_ckan_itself_says_what_is_gone(status: int, body: bytes) -> None:
-    """If a proxy answers for a dataset, then it is no tombstone."""
+    """If a proxy responds for a dataset, then there is no tombstone."""
     task = CkanTask(step=CkanStep.CONFIRM, ids=("a",), is_alone=True)
     answer = CkanResponse(status=status, body=body)
     with pytest.raises(SourceFault):
@@ -181,10 +181,10 @@ def test_only_ckan_itself_says_what_is_gone(status: int, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("quirk", [{"cap": 5}, {"refuses": frozenset({"fq"})}])
-def test_a_search_by_id_that_is_not_whole_is_not_believed(
+def test_incomplete_search_by_id_deletes_nothing(
     quirk: dict[str, object],
 ) -> None:
-    """If the search by ids gives fewer or is refused, then each is asked for."""
+    """If the search by ids gives fewer or is refused, then each is requested."""
     fake = FakePortal(30, **quirk)  # type: ignore[arg-type]
     ids = (*map(id_of, range(12)), "gone")
     task = CkanTask(step=CkanStep.CONFIRM, ids=ids, rows=1)

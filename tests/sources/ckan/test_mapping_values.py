@@ -302,7 +302,7 @@ def test_the_name_of_the_document_is_the_page_by_id() -> None:
 
 
 def test_a_dataset_with_10_000_resources_streams() -> None:
-    """If a dataset has 10,000 resources, then its lines come as they are asked for."""
+    """If a dataset has 10,000 resources, then its lines come as they are requested."""
     one = CKAN_2_8["resources"][0]  # type: ignore[index]
     package = {**CKAN_2_8, "resources": [{**one, "id": f"r{n}"} for n in range(10_000)]}
     lines = iter_statements(package, PORTAL, log := FaultLog())

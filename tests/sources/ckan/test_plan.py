@@ -80,7 +80,7 @@ def test_one_request_is_enough_for_a_small_portal() -> None:
     ids=lambda quirks: "-".join(map(str, quirks)),  # a set has no order
 )
 def test_a_quirk_costs_requests_and_no_dataset(quirks: dict[str, object]) -> None:
-    """If a portal caps, refuses, disorders or misdates, then all datasets come."""
+    """If a portal caps, refuses, disorders or misdates, then all datasets are read."""
     fake = FakePortal(333, **quirks)  # type: ignore[arg-type]
     done = harvest(fake).go()
     assert done.written.keys() == all_ids(fake)
@@ -88,7 +88,7 @@ def test_a_quirk_costs_requests_and_no_dataset(quirks: dict[str, object]) -> Non
 
 
 def test_all_of_one_time_are_counted() -> None:
-    """If thousands have one time, as after a bulk import, then all of them come."""
+    """If thousands have one time, as after a bulk import, then all are read."""
     fake = FakePortal(50)
     for number in range(1000, 1950):
         fake.touch(number, time=70)
@@ -198,7 +198,7 @@ def test_a_page_that_is_cut_off_is_read_in_smaller_ones() -> None:
 
 
 def test_a_portal_that_fails_on_large_pages_gets_smaller_ones() -> None:
-    """If 500 comes for large pages only, then smaller ones bring all."""
+    """If 500 comes for large pages only, then smaller ones have all."""
 
     class Weak(FakePortal):
         def _page(
@@ -217,7 +217,7 @@ def test_a_portal_that_fails_on_large_pages_gets_smaller_ones() -> None:
 def test_one_dataset_that_is_too_large_is_passed_over(
     refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If one dataset cannot be read even alone, then all others come."""
+    """If one dataset cannot be read even alone, then all others are read."""
 
     class Fat(FakePortal):
         def package(self, row: tuple[int, str, int]) -> dict[str, object]:
@@ -273,7 +273,7 @@ def test_too_many_pages_end_the_walk() -> None:
 @given(st.binary(max_size=200), st.sampled_from(list(CkanStep)), st.integers(0, 599))
 @settings(max_examples=examples(300), deadline=None)
 def test_any_answer_is_a_named_fault(body: bytes, step: CkanStep, status: int) -> None:
-    """If an answer is any bytes, then nothing but a `SourceFault` is raised."""
+    """If a response is any bytes, then nothing but a `SourceFault` is raised."""
     task = CkanTask(step=step, ids=("a", "b"), rows=10)
     try:
         outcome = advance(
@@ -306,7 +306,7 @@ JSON = st.recursive(
 )
 @settings(max_examples=examples(300), deadline=None)
 def test_any_json_is_a_named_fault(value: object, step: CkanStep, status: int) -> None:
-    """If an answer is any JSON, then nothing but a `SourceFault` is raised."""
+    """If a response is any JSON, then nothing but a `SourceFault` is raised."""
     body = json.dumps({"success": True, "result": value}).encode()
     task = CkanTask(step=step, ids=("a",), rows=10)
     for text in (body, json.dumps(value).encode()):

@@ -86,7 +86,7 @@ def test_what_it_is(
 
 
 def test_files_that_are_no_rdf_are_not_fetched() -> None:
-    """If it is a file, an archive or an API of others, then it is not asked for."""
+    """If it is a file, an archive or an API of others, then it is not requested."""
     assert {K.FILE, K.ARCHIVE, K.API}.isdisjoint(FETCHED)
     assert {K.DUMP, K.SPARQL, K.PAGE, K.UNKNOWN} <= FETCHED
 
@@ -143,7 +143,7 @@ def test_the_targets_of_a_dataset() -> None:
 )
 @settings(max_examples=examples(300), deadline=None)
 def test_anything_is_classified(path: str, file_format: str, media_type: str) -> None:
-    """If URL and formats are anything, then a kind comes, or the URL is refused."""
+    """If URL and formats are anything, then there is a kind, or the URL is refused."""
     try:
         target = classify(f"{H}/{path}", file_format=file_format, media_type=media_type)
     except BadUri:

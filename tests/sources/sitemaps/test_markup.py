@@ -115,7 +115,7 @@ def test_a_text_that_the_document_cuts_does_not_come_out() -> None:
     ],
 )
 def test_encodings_and_prologs(body: bytes, text: str) -> None:
-    """If a document begins strangely, then it is read all the same."""
+    """If a document begins strangely, then it is still read."""
     assert texts(body) == [text]
 
 
@@ -203,7 +203,7 @@ def test_bounds_leave_out_and_go_on(body: str, reason: Reason) -> None:
 
 
 def test_no_input_takes_quadratic_time() -> None:
-    """If markup never ends, then 128 KiB of it are soon read all the same."""
+    """If markup never ends, then 128 KiB of it are still read soon."""
     n = 2**17  # quadratic passes over it take minutes
     for piece in (
         "<",

@@ -219,7 +219,7 @@ def test_atom() -> None:
     ],
 )
 def test_what_the_web_has(body: str) -> None:
-    """If a sitemap is as broken as many are, then its URL is read all the same."""
+    """If a sitemap is as broken as many are, then its URL is still read."""
     assert urls(body) == ["http://e/a"]
     assert urls(body.encode("utf-16")) == ["http://e/a"]
 
@@ -244,7 +244,7 @@ def test_what_the_web_has(body: str) -> None:
     ],
 )
 def test_no_url_is_invented(loc: str) -> None:
-    """If it is not known which URL a text was, then there is no entry."""
+    """If the URL in a text is unknown, then there is no entry."""
     entries, _, faults = read(
         f"<urlset><url><loc>{loc}</loc></url><url><loc>http://e/2</loc></url></urlset>"
     )
@@ -310,7 +310,7 @@ def test_the_number_of_entries_is_bounded(body: str) -> None:
 
 @pytest.mark.parametrize("blank", ["\xa0", "\u2003", "\u200b", "\ufeff", "\u2028"])
 def test_blanks_of_unicode_around_a_url_are_none_of_it(blank: str) -> None:
-    """If a URL stands between blanks of any kind, then it is that URL."""
+    """If a URL is between blanks of any kind, then it is that URL."""
     url = "http://e/x"
     assert urls(f"<urlset><url><loc>{blank}{url}{blank}</loc></url></urlset>") == [url]
     assert urls(f"{blank}{url}{blank}\n{blank}{url}/2\n") == [url, f"{url}/2"]
@@ -332,7 +332,7 @@ def test_second_loc_is_listed_too() -> None:
     "head", ["# ours\n", "\n  # ours, of http://e/0\n\n#\r\n", "\ufeff# ours\r"]
 )
 def test_comments_may_stand_before_a_list(head: str) -> None:
-    """If a list of URLs begins with comments, then it is one all the same."""
+    """If a list of URLs begins with comments, then it is still one."""
     entries, sitemap, faults = read(f"{head}http://e/1\n# more\nhttp://e/2\n")
     assert [entry.url for entry in entries] == ["http://e/1", "http://e/2"]
     assert sitemap.format is SitemapFormat.TEXT
@@ -464,7 +464,7 @@ def test_task_of_an_index_leads_below() -> None:
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_damaged_sitemaps(data: st.DataObject) -> None:
-    """If bytes of a sitemap are changed, then nothing but faults comes of it."""
+    """If bytes of a sitemap are changed, then there are only faults."""
     body = bytearray(FULL.encode())
     for _ in range(data.draw(st.integers(1, 12))):
         at = data.draw(st.integers(0, len(body) - 1))
@@ -479,7 +479,7 @@ def test_damaged_sitemaps(data: st.DataObject) -> None:
             assert item.url.startswith(("http", "ftp"))
 
 
-def test_the_capability_of_resourcesync_is_told() -> None:
+def test_the_capability_of_resourcesync_is_read() -> None:
     """If a list is one of ResourceSync, then its capability is known."""
     _, sitemap, _ = read(
         "<urlset xmlns:rs='http://www.openarchives.org/rs/terms/'>"

@@ -179,7 +179,7 @@ ELEMENTS = {
 
 @pytest.mark.parametrize("chosen", range(16))
 def test_every_combination_of_ways(chosen: int) -> None:
-    """If a dataset has some of the ways, then these come, in their order."""
+    """If a dataset has some of the ways, then they are returned in order."""
     there = [way for n, way in enumerate(ELEMENTS) if chosen >> n & 1]
     dataset = one(
         f"<sc:dataset>{LABEL}{''.join(ELEMENTS[x] for x in there)}</sc:dataset>"
@@ -389,7 +389,7 @@ def test_a_site_cannot_shield_the_uris_of_another() -> None:
 
 
 @pytest.mark.parametrize("element", ["dataFragmentDump", "dataDumpLocation"])
-def test_a_part_is_not_taken_for_the_whole(element: str) -> None:
+def test_a_part_is_not_a_way_to_a_dataset(element: str) -> None:
     """If one of several parts is not believed, then none is a way, but is fetched."""
     urls = (f"{E}/1.nt", "http://other.example/2.nt")
     places = "".join(f"<sc:{element}>{url}</sc:{element}>" for url in urls)

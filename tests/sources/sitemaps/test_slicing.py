@@ -240,7 +240,7 @@ def test_samples(sample: str, dump: str, expected: tuple[int, int]) -> None:
 
 
 def test_graphs_do_not_matter() -> None:
-    """If a sample has another graph than the dump, then they are equal all the same."""
+    """If a sample has another graph than the dump, then they are still equal."""
     one, two = lines("a p b\n", "http://g/1"), lines("a p b\n", "http://g/2")
     assert not compare_sample("".join(one).encode(), "".join(two).encode())
 
@@ -252,7 +252,7 @@ def test_large_samples_are_bounded() -> None:
 
 
 def test_a_clique_of_blank_nodes_is_soon_compared() -> None:
-    """If blank nodes are all alike, then comparing them is no puzzle."""
+    """If blank nodes are all alike, then the comparison is fast."""
     clique = "".join(
         f"_:n{i} p _:n{j}\n" for i in range(60) for j in range(60) if i != j
     )

@@ -44,7 +44,7 @@ def test_everything_a_service_describes() -> None:
 
 
 def test_service_of_the_endpoint_counts_among_several() -> None:
-    """If several services are described, then the one that was asked counts."""
+    """If several services are described, then the requested one counts."""
     turtle = """
     <http://e/1> a sd:Service ; sd:endpoint <http://example.org/sparql> .
     <http://e/2> a sd:Service ; sd:endpoint <http://e/other> ;
@@ -85,7 +85,7 @@ _TABLE = b'{"head": {"vars": ["s"]}, "results": {"bindings": []}}'
 def test_answers_of_endpoints_are_recognized(
     status: int, media_type: str, head: bytes, endpoint: str
 ) -> None:
-    """If something answers as endpoints do, then it is one."""
+    """If a response is like those of endpoints, then it is one."""
     headers = {"content-type": f"{media_type}; charset=utf-8"}
     found = recognize(URL, status=status, headers=headers, head=head)
     assert found == endpoint
@@ -127,7 +127,7 @@ def test_forms_of_other_sites_are_claims() -> None:
     ("text", "message"),
     [
         ("# only\n\n", "own.rq:3: no SELECT"),
-        ("PREFIX e: <http://e/>\nASK { ?s ?p ?o }", "own.rq:2: ASK gives"),
+        ("PREFIX e: <http://e/>\nASK { ?s ?p ?o }", "own.rq:2: ASK returns"),
         ("\nINSERT DATA { }", "own.rq:2: INSERT"),
         ("SELECT ?s ?o\n{ ?s ?p ?o }", "own.rq:1: the query does not select .p"),
         ("SELECT * {\n ?s ?p ?o\n LIMIT {{page}} }", r"own.rq:3: \{\{page"),

@@ -1,4 +1,4 @@
-"""Errors that endpoints answer as if nothing was wrong: 200, and no table or a part."""
+"""Errors that endpoints send with status 200: no table, or a part of it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TAILS = {
 
 
 def broken(answer: SparqlResponse, name: str) -> SparqlResponse:
-    """Return the answer as it comes when the endpoint gives it up."""
+    """Return the response of an endpoint that gives up."""
     if name in WHOLE:
         body, media_type = WHOLE[name]
         headers = {"content-type": media_type}
@@ -83,7 +83,7 @@ def breaking(
 @pytest.mark.parametrize("table", ["json", "xml", "tsv", "csv"])
 @pytest.mark.parametrize("name", [*WHOLE, *(f"tail {name}" for name in TAILS)])
 def test_errors_that_come_as_200_lose_nothing(table: str, name: str) -> None:
-    """If each third answer is an error that comes as 200, then all triples come."""
+    """If each third response is an error with status 200, then all triples are read."""
     settings = HarvestSettings(page_rows=300)
     ask = breaking(table, name, every=3)
     found = harvest_all(EndpointPlan(URL, settings), ask, max_requests=2_000)
@@ -99,7 +99,7 @@ def test_counts_that_are_errors_are_no_zeros() -> None:
 
 
 def test_first_question_is_put_again() -> None:
-    """If the first question is answered by no table, then it is all that is asked."""
+    """If the first query has no table, then no others are sent."""
     harvest = EndpointPlan(URL)
     headers = {"content-type": "text/html"}
     answer = SparqlResponse(status=200, headers=headers, body=ByteSource(HTML[0]))

@@ -47,7 +47,7 @@ def _harvest(endpoint: Endpoint, **changes: object) -> Harvested:
 
 
 @pytest.mark.parametrize("cap", [10_000, 100])
-def test_datasets_come_with_what_is_told_along(cap: int) -> None:
+def test_datasets_come_with_related_descriptions(cap: int) -> None:
     """If only datasets are wanted, then nothing else is read, at any limit."""
     found = _harvest(Endpoint(store_of(NAMED), max_rows=cap), mode="datasets")
     assert canonical(found.document) == canonical("".join(WANTED).encode())
@@ -66,7 +66,7 @@ def test_dataset_larger_than_an_answer_comes_in_pages() -> None:
 
 
 def test_datasets_that_time_out_come_in_smaller_batches() -> None:
-    """If descriptions of many datasets time out, then fewer are asked for."""
+    """If descriptions of many datasets time out, then fewer are requested."""
 
     def refuse(query: str) -> SparqlFailure | None:
         is_much = query.count("<http://example.org/dataset/2") > 40
@@ -140,7 +140,7 @@ def test_own_queries_keep_graphs_and_page(text: str, n_requests: int) -> None:
     assert found.is_complete
 
 
-def test_own_query_that_times_out_is_asked_for_less() -> None:
+def test_own_query_that_times_out_gets_smaller_pages() -> None:
     """If pages of a query of the user's own time out, then they get shorter."""
 
     def refuse(query: str) -> SparqlFailure | None:
@@ -198,7 +198,7 @@ def test_own_query_that_is_refused_is_reported() -> None:
 
 
 @pytest.mark.parametrize("cap", [10_000, 400])
-def test_components_come_whole_and_once(cap: int) -> None:
+def test_components_are_complete_and_unique(cap: int) -> None:
     """If blank nodes exceed one response, then complete components are read."""
     lines = tuple(
         x
@@ -268,7 +268,7 @@ def test_alike_components_stay_apart() -> None:
 
 
 def test_ring_has_the_same_labels_wherever_it_is_begun() -> None:
-    """If a component has symmetries, then its labels are the same in each answer."""
+    """If a component has symmetries, then its labels are the same in each response."""
 
     def ring(first: int) -> set[tuple[str, str, str]]:
         nodes = [f"_:n{(i * 5 + first) % 7}" for i in range(7)]
@@ -334,7 +334,7 @@ def test_stores_with_blank_nodes_on_poor_endpoints(
 
 
 def test_everything_times_out() -> None:
-    """If nothing is answered, then the harvest ends after a bounded number of tries."""
+    """If no request succeeds, then the harvest ends after a bounded number of tries."""
     found = harvest_all(EndpointPlan(URL), lambda _request: SparqlFailure.TIMEOUT)
     assert found.n_requests < 60
     assert not found.lines

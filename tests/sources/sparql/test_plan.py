@@ -62,14 +62,14 @@ def _assert_all(found: Harvested, lines: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("table", ["json", "xml", "tsv"])
 def test_stable_labels_give_isomorphic_graphs(table: str) -> None:
-    """If labels are the same in each answer, then blank nodes come together."""
+    """If labels are the same in each response, then blank nodes come together."""
     endpoint = Endpoint(store_of(STORE), table=table, max_rows=1_000)
     _assert_all(_harvest(endpoint, page_rows=500), STORE)
 
 
 @pytest.mark.parametrize("cap", [10_000, 1_000, 100])
 def test_rows_beyond_a_silent_cap_come_by_other_requests(cap: int) -> None:
-    """If an endpoint cuts its answers without a word, then all rows come."""
+    """If an endpoint cuts its responses without a word, then all rows are read."""
     endpoint = Endpoint(store_of(STORE), max_rows=cap)
     _assert_all(_harvest(endpoint), STORE)
 
@@ -159,7 +159,7 @@ def _without(
         ),
     ],
 )
-def test_what_is_refused_is_asked_for_in_another_way(
+def test_refused_queries_have_other_forms(
     refuse: Callable[[str], SparqlResponse | None], *, is_sure: bool
 ) -> None:
     """If an endpoint lacks a feature, then another way of asking brings all."""
@@ -186,8 +186,8 @@ def test_sorting_everything_forbidden_partitions() -> None:
     _assert_all(found, NO_BLANKS)
 
 
-def test_pages_shrink_until_they_are_borne() -> None:
-    """If an endpoint times out on large pages, then smaller ones are asked for."""
+def test_pages_shrink_until_they_succeed() -> None:
+    """If an endpoint times out on large pages, then smaller ones are requested."""
 
     def refuse(query: str) -> SparqlFailure | None:
         limit = query.rpartition("LIMIT ")[2].split()[0]
@@ -230,7 +230,7 @@ def test_classes_partition_types() -> None:
     assert any("class/4" in query for query in found.queries)
 
 
-def test_busy_endpoint_is_asked_the_same_again() -> None:
+def test_request_to_busy_endpoint_is_retried() -> None:
     """If an endpoint is busy, then the same task is due again."""
     plan = EndpointPlan(URL)
     reading = plan.read(replace(plan.seeds()[0], step="probe"), failed(503))
@@ -239,8 +239,8 @@ def test_busy_endpoint_is_asked_the_same_again() -> None:
     assert reading.outcome.tasks == []
 
 
-def test_answer_cut_short_keeps_its_rows_and_is_asked_for_less() -> None:
-    """If an answer ends early, then its rows are kept and the rest comes."""
+def test_truncated_response_keeps_its_rows() -> None:
+    """If a response ends early, then its rows are kept and the rest is read."""
     endpoint, n_cut = Endpoint(store_of(NO_BLANKS)), itertools.count()
 
     def ask(request: object) -> SparqlResponse | SparqlFailure:
@@ -269,7 +269,7 @@ def test_partial_answers_are_time_outs() -> None:
 
 
 def test_time_out_that_is_called_unavailable_is_no_business() -> None:
-    """If Jena ends a query and answers 503, then less is asked for, not the same."""
+    """If Jena ends a query with status 503, then less is requested, not the same."""
     assert judge(failed(503, "Query timed out")) is SparqlFailure.TIMEOUT
     assert judge(failed(503, "Service Unavailable")) is SparqlFailure.BUSY
     assert judge(failed(429)) is SparqlFailure.BUSY
@@ -329,7 +329,7 @@ def test_missing_rows_are_reported() -> None:
 
 
 def test_server_that_ignores_conditions_ends() -> None:
-    """If each answer is the same page, then the harvest ends and says so."""
+    """If each response is the same page, then the harvest ends and says so."""
     rows = [
         {name: {"type": "uri", "value": f"http://e/{n}"} for name in "spogk"}
         | {"n": {"type": "literal", "value": "100000"}}
@@ -359,7 +359,7 @@ def test_closed_endpoint_is_left() -> None:
 
 
 def test_listed_graphs_are_taken_without_listing() -> None:
-    """If graphs are named, then only they are asked for."""
+    """If graphs are named, then only they are requested."""
     name = "http://d.org/5"
     found = _harvest(Endpoint(store_of(STORE)), include=(name,))
     assert found.lines == {
@@ -407,7 +407,7 @@ def test_long_names_are_refused_by_name() -> None:
     "iri", ["http://e/> } DROP ALL #", "http://e/\\u003E", "a b", "http://e/{x}"]
 )
 def test_names_cannot_break_out_of_a_query(iri: str) -> None:
-    """If a name is not an IRI, then it is not asked for."""
+    """If a name is not an IRI, then it is not requested."""
     task = SparqlTask(step="count", part=SparqlPart(graph=iri))
     with pytest.raises(SourceFault):
         EndpointPlan(URL).request(task)
@@ -441,7 +441,7 @@ _STEPS: list[SparqlStep] = [
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
-    """If bytes of an answer are wrong, then the plan goes on all the same."""
+    """If bytes of a response are wrong, then the plan still continues."""
     step = data.draw(st.sampled_from(_STEPS))
     body = bytearray(
         b'{"head":{"vars":["s","p","o","g","k","n"]},"results":{"bindings":[{'
@@ -469,8 +469,8 @@ def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
 # -- the data web's own ------------------------------------------------------------
 
 
-def test_data_web_endpoint_comes_whole() -> None:
-    """If the data web's endpoint is harvested, then all of it comes."""
+def test_data_web_endpoint_is_read_completely() -> None:
+    """If the data web's endpoint is harvested, then it is read completely."""
     ask, endpoint, truth = data_web_endpoint()
     found = harvest_all(EndpointPlan(endpoint), ask)
     assert {b" ".join(x.split()[:3]) for x in found.lines} == truth

@@ -106,7 +106,7 @@ def test_terms_come_as_they_were_written(
     assert (faults, ended) == ([], None)
 
 
-def test_csv_tells_no_kinds_and_says_so() -> None:
+def test_csv_has_guessed_kinds() -> None:
     """If a table is CSV, then IRIs are guessed and counted."""
     body = b'\xef\xbb\xbfs,p,o\r\nhttp://e/a,http://e/p,_:b1\r\n_:b1,http://e/p,"a, ""b"""\r\nx,y,http://e/c\r\n'
     found, faults, ended = _read(body, CSV)
@@ -160,7 +160,7 @@ def test_json_of_virtuoso_and_of_the_old_note() -> None:
 
 
 def test_head_after_results_and_unknown_members() -> None:
-    """If JSON has its members in another order, then its rows come all the same."""
+    """If JSON has its members in another order, then its rows are still read."""
     body = (
         b'{"x":[1,{"bindings":[]}],"results":{"y":1,"bindings":'
         b'[{"s":{"type":"uri","value":"u:a"}}]},"head":{}}'
@@ -182,14 +182,14 @@ def test_head_after_results_and_unknown_members() -> None:
     ],
 )
 def test_what_is_no_table_is_refused(body: bytes, media_type: str) -> None:
-    """If an answer is no table, then that is a fault and no row is made up."""
+    """If a response is not a table, then there is a fault and no row is made up."""
     found, _, ended = _read(body, media_type)
     assert found == []
     assert ended is not None
 
 
 def test_boolean_has_no_rows() -> None:
-    """If the answer is a boolean, then there are no rows."""
+    """If the response is a boolean, then there are no rows."""
     assert _read(b'{"head":{},"boolean":true}', JSON) == ([], [], None)
     assert _read(b"<sparql><head/><boolean>true</boolean></sparql>", XML) == (
         [],
@@ -218,7 +218,7 @@ def test_terms_of_rdf_star_are_no_terms_here() -> None:
 
 
 def test_references_to_control_characters_in_xml() -> None:
-    """If XML refers to characters that it has not, then they come all the same."""
+    """If XML refers to characters that it has not, then they are still read."""
     for before in range(65_400, 65_560, 3):
         body = (
             b"<sparql><results><result><binding name='o'>"
@@ -252,7 +252,7 @@ def test_entities_are_refused() -> None:
 
 @pytest.mark.parametrize("media_type", [JSON, XML, TSV, CSV])
 def test_limits_are_kept(media_type: str) -> None:
-    """If a row, the rows or the answer are too much, then the limit is named."""
+    """If a row, the rows or the response are too much, then the limit is named."""
     row = (ox.NamedNode("http://e/a"), ox.NamedNode("http://e/p"), ox.Literal("x" * 99))
     body = WRITERS[_FORMATS[media_type]](list("spo"), [row] * 100).encode()
     found, faults, ended = _read(body, media_type, rows=7)
@@ -302,7 +302,7 @@ def test_tables_are_read_as_streams() -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_damage_raises_nothing_but_source_faults(data: st.DataObject) -> None:
-    """If bytes of a table are changed, then rows or a fault come out."""
+    """If bytes of a table are changed, then there are rows or a fault."""
     media_type = data.draw(st.sampled_from([JSON, XML, TSV, CSV]))
     row = (
         ox.NamedNode("http://e/a"),

@@ -76,7 +76,7 @@ def virtuoso(
 
 
 def test_virtuoso_with_its_usual_cap(virtuoso: tuple[SparqlServer, list[str]]) -> None:
-    """If Virtuoso cuts answers at 10,000 rows, then every triple comes back."""
+    """If Virtuoso cuts responses at 10,000 rows, then every triple is read."""
     server, lines = virtuoso
     assert len(set(lines)) > 14_000
     found = _harvest(server)
@@ -96,7 +96,7 @@ def terse_virtuoso(
 def test_virtuoso_with_a_cap_of_100(
     terse_virtuoso: tuple[SparqlServer, list[str]],
 ) -> None:
-    """If Virtuoso cuts answers at 100 rows, then every triple comes back."""
+    """If Virtuoso cuts responses at 100 rows, then every triple is read."""
     server, lines = terse_virtuoso
     _assert_all(_harvest(server), lines)
 
@@ -119,7 +119,7 @@ def fuseki(
 
 
 def test_fuseki(fuseki: tuple[SparqlServer, list[str]]) -> None:
-    """If Fuseki is harvested, then every triple of all its graphs comes back."""
+    """If Fuseki is harvested, then every triple of its graphs is read."""
     server, lines = fuseki
     found = _harvest(server)
     _assert_all(found, lines)

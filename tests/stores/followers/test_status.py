@@ -16,6 +16,7 @@ from rdfcrawl.stores.followers.following import SetAside
 from rdfcrawl.stores.followers.options import FollowerPlan
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
 from rdfcrawl.stores.followers.process import ReportedFollowing
+from rdfcrawl.stores.followers.protocol import Follower
 from rdfcrawl.stores.followers.status import (
     FollowerStatus,
     read_status,
@@ -110,14 +111,14 @@ def test_disk_that_takes_no_mark_ends_no_crawl(tmp_path: Path) -> None:
     assert not is_finished(tmp_path)
 
 
-class TellingFollower:
+class TellingFollower(Follower):
     """A follower with a summary."""
 
     def __init__(self, _uri: str, _options: object) -> None:
         """Take anything."""
         self._n_applied = 0
 
-    def open(self, _log: object) -> None:
+    def open(self, log: object) -> None:
         """Start without a checkpoint."""
 
     def apply(self, documents: Sequence[object]) -> None:
@@ -126,9 +127,6 @@ class TellingFollower:
 
     def commit(self, checkpoint: object) -> None:
         """Keep nothing."""
-
-    def close(self) -> None:
-        """End."""
 
     def summary(self) -> str:
         """Return the counts."""
@@ -147,15 +145,22 @@ def test_what_a_follower_finds_is_told_meanwhile(tmp_path: Path) -> None:
     run.close()
 
 
-class ClosedFollower:
+class ClosedFollower(Follower):
     """A follower that cannot be opened, nor be closed then."""
 
     def __init__(self, uri: str, options: object) -> None:
         """Take anything."""
 
-    def open(self, _log: object) -> None:
+    def open(self, log: object) -> None:
         """Refuse."""
+        del log
         raise StoreFault("is away")
+
+    def apply(self, documents: object) -> None:
+        """Take nothing."""
+
+    def commit(self, checkpoint: object) -> None:
+        """Keep nothing."""
 
     def close(self) -> None:
         """Fail, as there is nothing to close."""

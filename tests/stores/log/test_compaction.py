@@ -35,7 +35,7 @@ from rdfcrawl.stores.segment_file import list_segments
 from rdfcrawl.stores.segment_lock import reading
 from rdfcrawl.stores.segments import SegmentLimits
 from tests.support.examples import few
-from tests.support.written_logs import RawVersion, Written, said_in, write_log
+from tests.support.written_logs import RawVersion, Written, put, said_in, write_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +67,7 @@ def write_together(root: Path, written: Sequence[Written], worker: str) -> None:
         await store.open()
         for each in written:
             if each.quads:
-                store.put(each.graph, each.version_ms, each.quads)
+                await put(store, each.graph, each.version_ms, each.quads)
             else:
                 await (await store.begin(each.graph, each.version_ms)).end()
         await store.close()
@@ -257,7 +257,7 @@ def test_crawl_goes_on_while_its_log_is_compacted(tmp_path: Path) -> None:
         store = NQuadsStore(root / "quads", name, limits)
         await store.open()
         for number, each in enumerate(versions):
-            store.put(each.graph, each.version_ms, each.quads)
+            await put(store, each.graph, each.version_ms, each.quads)
             if number % 20 == 0:
                 await store.flush()
                 await asyncio.sleep(0.01)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log import crawl_log
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.members import SEAL, iter_members
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import SegmentLimits
-from tests.support.written_logs import RawVersion, Written, write_log
+from tests.support.written_logs import RawVersion, Written, put, write_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,11 +66,11 @@ def test_what_comes_later_is_read_from_the_checkpoint_on(tmp_path: Path) -> None
     async def grow() -> None:
         store = NQuadsStore(tmp_path / "quads", "w")
         await store.open()
-        store.put(A, 1, Written(A, 1, [(A, "x")]).quads)
+        await put(store, A, 1, Written(A, 1, [(A, "x")]).quads)
         await store.flush()
         first, checkpoint = read(tmp_path)
         assert [graph for graph, _, _ in first] == [A]
-        store.put(B, 2, Written(B, 2, [(B, "x")]).quads)
+        await put(store, B, 2, Written(B, 2, [(B, "x")]).quads)
         await store.flush()
         then, checkpoint = read(tmp_path, checkpoint)
         assert [graph for graph, _, _ in then] == [B]
@@ -152,7 +153,7 @@ def test_document_that_is_still_written_is_not_read(tmp_path: Path) -> None:
             lines = (
                 f'<{A}> <{B}> "{os.urandom(40).hex()}" <{A}> .\n' for _ in range(2000)
             )
-            await document.write("".join(lines).encode())
+            await document.write(QuadChunk("".join(lines).encode()))
             assert read(tmp_path)[0] == [], n
         await document.end()
         ((graph, _, quads),), _ = read(tmp_path)

@@ -111,7 +111,7 @@ class StepRunner:
                 self._done.clear()
                 await self._memory.mark(run, uris)
             case RelatedLink(_, link):
-                self._page.document.links.add(link)
+                self._page.document.listed_links.add(link)
             case OpenedSet(_, url):
                 await self._memory.open(url)
                 await self._queue_owed()

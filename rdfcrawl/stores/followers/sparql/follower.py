@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import RdfcrawlError, StoreFault, UnusableStore
 from rdfcrawl.stores.followers.graphs import iter_foreign_graphs
-from rdfcrawl.stores.followers.protocol import DocumentRefused, StoreForgot
+from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
 from rdfcrawl.stores.followers.sparql.failures import RefusedRequest
 from rdfcrawl.stores.followers.sparql.groups import GroupWriter, PlainDocument, grouped
 from rdfcrawl.stores.followers.sparql.lease import StoreLease
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 
-class SparqlFollower:
+class SparqlFollower(Follower):
     """Store with a SPARQL interface; see `protocol.Follower`.
 
     Args:

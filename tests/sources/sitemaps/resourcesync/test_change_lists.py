@@ -28,7 +28,7 @@ from tests.support.resourcesync_steps import (
 
 
 def test_a_change_is_as_old_as_its_datetime_says() -> None:
-    """If a list has `datetime` (1.1), then `lastmod` is no time of a change."""
+    """If a list has `datetime` (1.1), then `lastmod` is not a time of a change."""
     steps = steps_of(
         CHANGES,
         [
@@ -104,7 +104,7 @@ def test_times_to_come_are_not_believed() -> None:
 
 
 def test_an_index_leads_to_the_lists_that_may_have_news() -> None:
-    """If a list was closed before the latest change seen, it is not asked for."""
+    """If a list was closed before the latest change seen, it is not requested."""
     entries = [
         (f"{SITE}/{i}", {"from": time_of(i), "until": until}, "")
         for i, until in enumerate([time_of(9), time_of(10), time_of(11), ""])

@@ -67,7 +67,7 @@ def contents(found: list[Step | bytes]) -> list[bytes]:
 
 
 def test_a_dump_gives_verified_bytes(tmp_path: Path) -> None:
-    """If a dump is in memory, a file or a stream, then its resources come out."""
+    """If a dump is in memory, a file or a stream, then its resources are read."""
     path = tmp_path / "dump.zip"
     path.write_bytes(DUMP)
     stream: Any = io.BufferedReader(io.BytesIO(DUMP))
@@ -82,7 +82,7 @@ def test_a_dump_gives_verified_bytes(tmp_path: Path) -> None:
         assert first.version.uri == LISTED[0][0]
 
 
-def test_what_is_not_as_stated_is_asked_for_itself() -> None:
+def test_resource_unlike_its_manifest_is_requested() -> None:
     """If bytes are others, or missing, then the resource is to be fetched."""
     wrong = [*CONTENTS[:2], CONTENTS[2][::-1]]
     dump = archive("resourcedump-manifest", AT, LISTED, wrong)
@@ -137,7 +137,7 @@ def test_a_dump_in_a_folder_or_with_a_manifest_elsewhere_is_read() -> None:
 
 
 def test_changes_are_applied_in_order_and_only_the_last_counts() -> None:
-    """If a resource changes often in a dump, then its last word alone comes out."""
+    """If a resource changes often in a dump, then only its last version is read."""
     uri = f"{SITE}/a"
     changes = [
         ("created", 1, b"1"),
@@ -174,7 +174,7 @@ def test_changes_are_applied_in_order_and_only_the_last_counts() -> None:
 
 
 def test_what_the_mirror_has_is_not_unpacked() -> None:
-    """If the mirror has a resource by its digest, then it does not come out."""
+    """If the mirror has a resource by its digest, then it is skipped."""
     hashes = LISTED[0][1]["hash"]
     known = {LISTED[0][0]: KnownResource(as_of_us=0, hashes=hashes, length=5)}
     found = steps_of(DUMP, lookup=lambda _: known)

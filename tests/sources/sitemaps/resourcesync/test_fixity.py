@@ -79,7 +79,7 @@ def test_digests_of_early_versions_are_read() -> None:
     assert parse_hashes(f"md5:{text.rstrip('=')}")[0] == (("md5", digest),)
 
 
-def test_what_is_no_digest_is_told() -> None:
+def test_invalid_digests_are_reported() -> None:
     """If a digest is malformed, or there are two, then it is not taken for one."""
     text = "sha-256:f4OxZX_x_DFGFDgghgdfb6rtSx-iosjf6735432nklj"
     assert parse_hashes(text)[1] == [] or parse_hashes(text)[0] == ()
@@ -153,7 +153,7 @@ def test_other_patches_are_refused_by_name() -> None:
 
 
 def test_a_patch_that_does_not_fit_is_refused() -> None:
-    """If an operation fails, or other bytes come out, then nothing is patched."""
+    """If an operation fails, or the bytes differ, then nothing is patched."""
     bad: list[object] = [
         {},
         [1],
@@ -205,7 +205,7 @@ _OPERATIONS = st.fixed_dictionaries(
 @given(_VALUES, st.lists(_OPERATIONS, max_size=6) | _VALUES)
 @settings(max_examples=examples(150), deadline=None)
 def test_any_patch_applies_or_is_refused(document: object, operations: object) -> None:
-    """If a patch is anything, then JSON comes out, or a named fault."""
+    """If a patch is anything, then there is JSON, or a named fault."""
     data, patch = json.dumps(document).encode(), json.dumps(operations).encode()
     reason = None
     try:

@@ -131,8 +131,8 @@ def test_any_prefix_of_the_changes_may_come_again() -> None:
         assert mirror.data == source.resources
 
 
-def test_lists_that_were_seen_are_not_asked_for_again() -> None:
-    """If nothing changed, then a run asks for the index and the open list alone."""
+def test_closed_lists_are_not_requested() -> None:
+    """If nothing changed, then a run requests the index and the open list alone."""
     source = site(300)
     mirror = Mirror(source, policy=BY_LIST)
     mirror.sync()
@@ -147,7 +147,7 @@ def test_lists_that_were_seen_are_not_asked_for_again() -> None:
 
 
 def test_what_the_mirror_has_is_not_fetched_again() -> None:
-    """If an audit finds all as it should be, then no resource is asked for."""
+    """If an audit finds all as it should be, then no resource is requested."""
     source = site(150)
     mirror = Mirror(source, policy=BY_LIST)
     mirror.sync()

@@ -1,11 +1,15 @@
-"""The claim of visits: hosts that are due are leased, in this worker's partitions.
+"""The tasks of a worker that visits pass: claim, commit, and the epochs of domains.
 
-Hosts that refuse are borne with for a time.
+They share the `WorkerState`. Hosts that are due are leased, in the partitions of this
+worker; hosts that refuse are tried for a time (`HostPatience`). Children of finished
+visits are queued, stores flushed, visits acknowledged.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import random
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -15,16 +19,129 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.frontier.queue.claimed_visits import WaitingLinks
 from rdfcrawl.frontier.queue.partitions import PollPlan, poll_plan
 from rdfcrawl.frontier.request_turns import steady_time
-from rdfcrawl.frontier.worker.committer import LOOK_AGAIN_SECS
 from rdfcrawl.frontier.worker.leases import until_delay_is_kept
+from rdfcrawl.frontier.worker.link_sender import ADD_SECS, LinkSender
 from rdfcrawl.frontier.worker.worker_state import WorkerState, sleep_until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rdfcrawl.core.records import Record
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.worker.link_sender import LinkSender
+    from rdfcrawl.frontier.queue.domain_epochs import EndedEpoch
+
+logger = logging.getLogger(__name__)
+
+# Hosts that rest for longer are looked at in time; others may queue something where
+# nothing was due.
+_LOOK_AGAIN_SECS = 0.2
+
+
+class VisitCommitter:
+    """Commit finished visits: queue children, flush stores, acknowledge."""
+
+    def __init__(
+        self,
+        state: WorkerState,
+        links: LinkSender,
+        flush_stores: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.lost_leases = 0
+        self._state = state
+        self._links = links
+        self._flush_stores = flush_stores
+
+    @property
+    def has_nothing(self) -> bool:
+        """Whether no visit and no link is in this process."""
+        is_idle = not (self._links.n_waiting or self._links.must_restore)
+        return is_idle and not self._state.held()
+
+    async def run(self) -> None:
+        """Commit until the worker stops."""
+        state = self._state
+        next_flush = monotonic()
+        while not state.stopping.is_set():
+            state.commit_now.clear()
+            await self.send_and_release()
+            is_waited_for = not state.ready and not state.active
+            if state.released and (monotonic() >= next_flush or is_waited_for):
+                await self.flush()
+                next_flush = monotonic() + state.options.commit_secs
+            if await self.ack(monotonic()) and self.has_nothing:
+                state.claim_now.set()  # there may be nothing anywhere
+            await sleep_until(state.commit_now, ADD_SECS)
+
+    async def send_and_release(self) -> None:
+        """Queue the children of finished visits, then let go of their hosts.
+
+        Invariant: what is in `finished` now has offered all of its links. While it
+        is on its way it stays in sight: leases are renewed, the crawl is not over.
+        """
+        state, links = self._state, self._links
+        if links.must_restore:
+            await links.restore()
+        finished = state.finished.copy()
+        is_known = await links.send()
+        if finished:
+            await self._release(finished)
+            state.unfed += finished
+            del state.finished[: len(finished)]
+        if state.stirred:  # by both: one claim for them
+            state.claim_now.set()
+        if is_known and state.unfed:
+            is_fed = WaitingLinks(links.unsent).has_none_of
+            state.released += filter(is_fed, state.unfed)
+            state.unfed = [visit for visit in state.unfed if not is_fed(visit)]
+
+    async def _release(self, visits: list[Visit]) -> None:
+        self.lost_leases += await self._state.persistent(
+            "release", self._state.frontier.release, visits
+        )
+        is_soon = [visit for visit in visits if visit.rest_secs < _LOOK_AGAIN_SECS]
+        self._state.stir(visit.partition for visit in is_soon)
+
+    async def flush(self) -> bool:
+        """Make the stored data of released visits durable; return whether all is."""
+        state = self._state
+        released = state.released.copy()
+        try:
+            await self._flush_stores()
+        except StoreFault:  # told by whoever flushes
+            leased = counted(len(released), "visit stays", "visits stay")
+            logger.debug("%s leased: stores not flushed", leased)
+            return False
+        if released:
+            del state.released[: len(released)]
+            state.durable.append((monotonic() + state.options.ack_lag_secs, released))
+        return True
+
+    async def ack_in_time(self) -> None:
+        """Acknowledge all that is stored, none of it before the ack lag is over."""
+        durable = self._state.durable
+        if durable:
+            await asyncio.sleep(max(0.0, durable[-1][0] - monotonic()))
+        await self.ack(float("inf"))
+
+    async def ack(self, now: float) -> bool:
+        """Acknowledge what has waited for long enough; return whether anything had."""
+        state = self._state
+        has_any = False
+        if state.frontier.is_spread and state.durable and state.durable[0][0] <= now:
+            # A server that has lost the links may be another one than is asked now.
+            await state.persistent("counts", state.frontier.counts)
+        while state.durable and state.durable[0][0] <= now:
+            await self._links.restore()
+            await state.persistent("ack", state.frontier.ack, state.durable[0][1])
+            state.look_now.set()
+            state.durable.popleft()
+            has_any = True
+        return has_any
+
 
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 _FEW_WORKERS = 4
@@ -40,8 +157,9 @@ class VisitClaimer:
         *,
         wake: Callable[[], None],
         see_whether_over: Callable[[], Awaitable[None]],
+        prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None,
     ) -> None:
-        self.prepare: Callable[[Sequence[Record]], Awaitable[None]] | None = None
+        self._prepare = prepare
         self._state = state
         self._links = links
         self._wake = wake
@@ -93,7 +211,7 @@ class VisitClaimer:
         )
         state.leases_until = min(state.leases_until, leased_until)
         await self._take(visits)
-        rest = min(next_due or LOOK_AGAIN_SECS, LOOK_AGAIN_SECS)
+        rest = min(next_due or _LOOK_AGAIN_SECS, _LOOK_AGAIN_SECS)
         if next_due == 0 and n_idle:
             rest = 0.0
         found = Counter(visit.partition for visit in visits)
@@ -108,8 +226,9 @@ class VisitClaimer:
         if (hours := state.options.hours) is not None:
             state.n_closed += sum(hours.judge(visit) for visit in visits)
         try:
-            if visits and self.prepare is not None:
-                await self.prepare([x for visit in visits for x in visit.records])
+            if visits and self._prepare is not None:
+                records = [record for visit in visits for record in visit.records]
+                await self._prepare(records, not state.is_alone)
         finally:
             # Those of crowds come last: they were due before others only by number.
             ready = [*state.ready, *visits]
@@ -141,8 +260,6 @@ class VisitClaimer:
         live = () if state.has_other_spiders else tuple(state.live)
         return poll_plan(state.options.name, live, state.frontier.partitions)
 
-
-logger = logging.getLogger(__name__)
 
 _WAIT_SHARE: Final = 0.5  # of the time that the run has taken
 _LEAST_WAIT_SECS: Final = (
@@ -209,3 +326,60 @@ class HostPatience:
     def _longest_wait_secs(self) -> float:
         share_secs = _WAIT_SHARE * (now_ms() - self._state.run_began_ms) / 1000
         return min(self._options.last_wait_secs, max(_LEAST_WAIT_SECS, share_secs))
+
+
+_EPOCH_LOOK_SECS: Final = 1.0  # others may have done something, too
+
+
+class EpochKeeper:
+    """Grants URLs and begins epochs, for all workers.
+
+    Attributes:
+        n_granted: URLs that were granted here.
+        n_begun: epochs that were begun here.
+    """
+
+    def __init__(self, state: WorkerState, log: Path | None) -> None:
+        self._state = state
+        self._log = log
+        self.n_granted = 0
+        self.n_begun = 0
+
+    async def run(self) -> None:
+        """Look whenever something happens here, and now and then, until the end."""
+        state = self._state
+        while not state.stopping.is_set():
+            state.look_now.clear()
+            look = await state.persistent("epochs", state.frontier.epochs.look)
+            self.n_granted += look.n_granted
+            self.n_begun += look.n_begun
+            if look.ended and self._has_told(look.ended):
+                await state.persistent(
+                    "epochs", state.frontier.epochs.logged, look.ended
+                )
+            if look.granted:
+                state.stir(look.granted)
+                state.claim_now.set()
+            due = _EPOCH_LOOK_SECS if look.due_secs is None else look.due_secs
+            await sleep_until(state.look_now, min(_EPOCH_LOOK_SECS, max(0.01, due)))
+
+    def _has_told(self, ended: Sequence[EndedEpoch]) -> bool:
+        """Log epochs; return whether that is done, or else is to be done again.
+
+        Who is killed behind this leaves lines that another worker writes once more.
+        """
+        if self._log is None:
+            return True
+        lines = "".join(f"{each.entry}\n" for each in ended)
+        try:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            with self._log.open("a+b") as file:
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":  # torn, by one of the same name
+                        lines = f"\n{lines}"
+                file.write(lines.encode())
+        except OSError as error:
+            logger.warning("not logged: %s: %s", counted(len(ended), "epoch"), error)
+            return False
+        return True

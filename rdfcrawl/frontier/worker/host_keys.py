@@ -1,0 +1,38 @@
+"""Politeness keys of hosts: by name, or by the address that a name has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.uri import HostGrouping, PolitenessKey
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.dns_cache import AddressBook
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+
+
+class HostKeys:
+    """Politeness keys of URLs.
+
+    Attributes:
+        keys: as the frontier computes them.
+        book: addresses of names, which all workers share.
+        is_by_address: hosts of one address have one queue.
+        goes_by_address: each request goes to the address that its turn is for.
+    """
+
+    def __init__(self, options: CrawlOptions, book: AddressBook) -> None:
+        grouping = options.keys.grouping
+        self.book = book
+        self.keys = PolitenessKey(grouping, book.address)
+        self.is_by_address = grouping is HostGrouping.IP
+        self.goes_by_address = self.is_by_address or options.address_delay_secs > 0
+
+    def of(self, url: str) -> str:
+        """Return the politeness key of a URL that was primed."""
+        return self.keys.of(url)
+
+    async def prime(self, *urls: str) -> None:
+        """Look up the addresses of the hosts of URLs, if `of` needs them."""
+        if self.is_by_address:
+            await self.book.prime(urls)
