@@ -215,7 +215,7 @@ class FrontierActions:
         return 0
 
     async def _given_up(self, words: Sequence[str]) -> int:
-        """List, queue again or drop what was given up."""
+        """List, queue or drop given-up URIs."""
         name: GivenUpList = "failed" if self._opts.failed else "dead"
         match words[0]:
             case "list":
