@@ -163,6 +163,6 @@ class KeptStore:
             crawl_id = self._spider.joined().options.crawl_id
             raise ConfigError(
                 f"STORE={self._uri}: crawl {crawl_id} was begun"
-                f" with STORE={kept}, and keeps it; -a fresh=1 begins it anew"
+                f" with STORE={kept}, and keeps it; -a fresh=1 restarts it"
             )
         self._is_kept = True

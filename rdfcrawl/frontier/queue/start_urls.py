@@ -1,4 +1,4 @@
-"""Seeds that are pushed to a running crawl, as in scrapy-redis.
+"""Seeds pushed to a running crawl, as in scrapy-redis.
 
 `<CRAWL_ID>:start_urls` is a list, a set or a sorted set of URLs, or of JSON objects
 with a `url`.
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class StartUrls:
-    """The key of one crawl. Entries are looked at, added, and only then taken away."""
+    """The key of one crawl. Entries are read, queued, and only then removed."""
 
     def __init__(self, redis: Redis, crawl_id: str) -> None:
         self._redis = redis
         self._name = f"{crawl_id}:start_urls"
 
     async def peek(self, most: int) -> list[bytes]:
-        """Return up to so many entries, which stay there."""
+        """Return up to `most` entries, which stay stored."""
         found: object = None
         match await self._kind():
             case b"list":
@@ -34,7 +34,7 @@ class StartUrls:
         return cast("list[bytes]", found or [])
 
     async def remove(self, entries: Sequence[bytes]) -> None:
-        """Take entries away; two workers that take the same one do no harm."""
+        """Remove entries; two workers may remove the same one."""
         kind = await self._kind()
         pipe = self._redis.pipeline(transaction=True)
         for entry in entries:
@@ -61,5 +61,5 @@ def seed_of(entry: bytes) -> str:
         try:
             return str(json.loads(text)["url"])
         except (ValueError, KeyError, TypeError):
-            return text  # is refused as a URL, with a warning
+            return text  # refused as a URL, with a warning
     return text

@@ -105,8 +105,8 @@ class ServerState:
         if self._incarnation and found != self._incarnation:
             raise CrawlGoneError(
                 f"partition {number} of crawl {self._crawl_id} is no longer in "
-                f"{self._where}: its node was restarted without its data, or flushed; the "
-                "worker stops. Restore the data, or restart the crawl with -a fresh=1"
+                f"{self._where}: its node was restarted without its data, or flushed; "
+                "the worker stops. Restore the data, or restart it with -a fresh=1"
             )
 
     async def on_connect(self, name: str, connection: Connection) -> None:

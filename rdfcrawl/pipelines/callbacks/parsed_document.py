@@ -24,10 +24,10 @@ class ParsedDocument:
 
     Args:
         item: the document, after the item pipelines.
-        max_bytes: longest body that is given as a whole.
+        max_bytes: longest body that `body` returns.
 
     Attributes:
-        item: the document of item pipelines.
+        item: the item of the pipelines.
         url: final URL after redirects on the same host, without fragment.
         status: HTTP status.
         media_type: declared by the server, lower case, without parameters.
@@ -55,7 +55,7 @@ class ParsedDocument:
     def quads(self) -> Iterator[ox.Quad]:
         """Yield the statements as in the store, with one at a time in memory.
 
-        The graph of each is the document's URL, or another one of its origin.
+        The graph of each is the document's URL, or another URL of its origin.
         """
         return read_quads(self.nquads())
 
@@ -102,7 +102,7 @@ class ParsedDocument:
 
 
 def read_quads(statements: BinaryIO) -> Iterator[ox.Quad]:
-    """Yield the statements of a file of N-Quads that we have written."""
+    """Yield the statements of a file of our N-Quads."""
     return cast(
         "Iterator[ox.Quad]",
         ox.parse(statements, format=ox.RdfFormat.N_QUADS, lenient=True),
