@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.answer import HttpRequest
+    from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
@@ -359,16 +359,16 @@ class RdfSpider(Spider):
             folders=options.folders,
             ftp_logins=options.ftp_logins,
             fetchers=self.fetchers,
-            question=self.question,
+            request_for=self.request_for,
             ignores_robots=self.ignores_robots,
         )
         fetching = open_services(self.crawler, session, setup)
         return SpiderServices(
             process_visit=self.process_visit,
             release=self._processor.release,
-            is_pausing=fetching.trouble.is_pausing,
-            keeps_from_writing=fetching.trouble.keeps_from_writing,
-            pause_if_local_failure=fetching.trouble.pause_if_local_failure,
+            is_pausing=fetching.local_failures.is_pausing,
+            keeps_from_writing=fetching.local_failures.keeps_from_writing,
+            pause_if_local_failure=fetching.local_failures.pause_if_local_failure,
             active_transfers=fetching.active_transfers,
         )
 
@@ -391,7 +391,7 @@ class RdfSpider(Spider):
 
         return services_of(self.crawler).turns
 
-    async def question(self, record: Record) -> HttpRequest | None:
+    async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None stands for a GET of its URL."""
         return await self.harvesters_of(record).request_for(record)
 

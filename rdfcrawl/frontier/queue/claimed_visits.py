@@ -131,7 +131,7 @@ def _refusal(visit: Visit) -> Argument:
 
 def _wait_ms(deferral: UrlDeferral) -> int:
     """Return a wait for `lua/release.lua`: odd if chosen by the crawl."""
-    return millisecs(deferral.secs) // 2 * 2 + (not deferral.is_asked)
+    return millisecs(deferral.secs) // 2 * 2 + (not deferral.is_by_server)
 
 
 class WaitingLinks:

@@ -206,14 +206,14 @@ class WorkerOptions(OptionsTable):
     crawl waits for half of its own duration, and at least 30 s, within that. Remaining
     URIs are [owed](../explanation/politeness.md#rules-for-all-requests)"""
     hours: WorkingHours | None = parsed("WORKING_HOURS", {}, working_hours)
-    """hours in which hosts may be asked: a host, `.domain` or `*` to spans and a time
+    """hours in which hosts may be visited: a host, `.domain` or `*` to spans and a time
     zone, as `"mon-fri 20:00-06:00 Europe/Berlin"`; see
     [politeness](../explanation/politeness.md#rules-for-all-requests)"""
     revisits: RevisitsBy = one_of("REVISITS", "runs", RevisitsBy)
-    """who requests fetched pages of sitemaps again: later runs of the crawl, by the
-    dates of the sitemaps, or [`scrapy refresh`](commands.md#scrapy-refresh) alone, by
-    its policy and within its budgets; then later runs read the sitemaps, and fetch only
-    pages that are new; pages that failed, of sitemaps or not, are left to it as well"""
+    """which command requests fetched pages of sitemaps again: later runs of the crawl,
+    by the dates of the sitemaps, or [`scrapy refresh`](commands.md#scrapy-refresh)
+    alone, by its policy and within its budgets; then later runs read the sitemaps, and
+    fetch only new pages; pages that failed, of sitemaps or not, are left to it, too"""
 
     @property
     def visit_weight(self) -> int:
