@@ -83,7 +83,7 @@ class WebConfig:
             is only moved on by hand.
         begin: date at the beginning of their time, in ISO 8601; without an offset, it
             is in UTC.
-        horizon_days: what happens to them before is told beforehand.
+        horizon_days: the history up to this day is written beforehand.
         n_mirrors: so many evolving nodes, the last ones, mirror the first ones.
         sources: options of the kinds that only the extended profile has, as
             `{NodeKind.PORTAL: {"n_datasets": 20_000}}`; see `nodes`.
@@ -175,7 +175,7 @@ class WebConfig:
 
     @property
     def n_disallowed(self) -> int:
-        """Disallowed resources of one dereferencing node, beside `n_resources`."""
+        """Disallowed resources of a dereferencing node, besides `n_resources`."""
         if not self.disallowed:
             return 0
         return max(int(self.n_resources * self.disallowed / (1 - self.disallowed)), 1)

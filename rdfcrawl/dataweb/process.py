@@ -47,10 +47,10 @@ class ServedWeb:
     Attributes:
         seeds: URLs to start a crawl from.
         seeds_path: the same in a file, one in a line.
-        truth_path: N-Quads, what a crawler should find (see `recall`).
+        truth_path: N-Quads that a crawler should find (see `recall`).
         log_path: where the log is after `stop`.
-        history_path: lines of JSON, what happens to evolving nodes; absent if there
-            are none.
+        history_path: history of evolving nodes, in lines of JSON; absent if there are
+            none.
         clock: of the evolving nodes; advance it to change them.
         port: TCP port of all hosts.
     """

@@ -1,8 +1,8 @@
-"""Recall of a crawl: how much of the truth is in what a crawler wrote.
+"""Recall of a crawl: share of the truth among the stored statements.
 
-ORCA's rule: each statement of the truth is one `ASK` over the union of all graphs;
-its blank nodes are free, each on its own, and so is an `xsd:time` object. What the
-crawler wrote beyond the truth is counted too (ORCA does not).
+ORCA's rule: each statement of the truth is one `ASK` over the union of all graphs; its
+blank nodes are free, each on its own, and so is an `xsd:time` object. Statements beyond
+the truth are counted too (ORCA does not).
 """
 
 from __future__ import annotations

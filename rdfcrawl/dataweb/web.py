@@ -61,7 +61,7 @@ class DataWeb:
         return tuple(self.nodes[node].plan.access_uri for node in self.graph.seeds)
 
     def iter_truth(self) -> Iterator[str]:
-        """Yield N-Quads lines: what a crawler should find, one graph per node.
+        """Yield N-Quads lines that a crawler should find, one graph per node.
 
         Blank nodes are patterns: each stands for any term, on its own.
         """

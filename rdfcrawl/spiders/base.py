@@ -392,7 +392,7 @@ class RdfSpider(Spider):
         return services_of(self.crawler).turns
 
     async def request_for(self, record: Record) -> HttpRequest | None:
-        """Return the request for a record; None stands for a GET of its URL."""
+        """Return the request for a record; None is a GET of its URL."""
         return await self.harvesters_of(record).request_for(record)
 
     def ignores_robots(self, record: Record) -> bool:

@@ -157,7 +157,7 @@ def test_example_of_the_page_is_short() -> None:
     [
         ("FailingStore", 1, "FailingStore: 'no such table'"),
         ("NoWriterStore", 1, "begin() returned NoneType, which has no method `write`"),
-        ("ClosedStore", 2, "STORE: ClosedStore: nobody may open it"),
+        ("ClosedStore", 2, "STORE: ClosedStore: it may not be opened"),
     ],
 )
 def test_store_that_fails_stops_the_crawl(

@@ -30,7 +30,7 @@ from tests.support.lowest import lower_bounds
 ROOT: Final = Path(__file__).parents[2]
 SERVICE: Final = "https://api.osv.dev/v1/querybatch"
 MOST_SECS: Final = 10.0
-# What is known and does not matter here: identifier -> why.
+# Known advisories that do not matter here: identifier -> reason.
 IGNORED: Final[dict[str, str]] = {}
 
 
@@ -42,7 +42,7 @@ class Release(NamedTuple):
 
 
 class UnknownError(Exception):
-    """Nobody can be asked."""
+    """OSV cannot be reached."""
 
 
 class DatabaseError(Exception):
@@ -50,7 +50,7 @@ class DatabaseError(Exception):
 
 
 def installed() -> set[Release]:
-    """Return what is installed, but for the project itself."""
+    """Return the installed packages, without the project itself."""
     found = (
         Release(canonicalize_name(each.name), each.version)
         for each in metadata.distributions()
@@ -150,7 +150,7 @@ def at_service(url: str, releases: set[Release]) -> dict[Release, set[str]]:
 
 
 def main() -> int:
-    """Look, tell, and return the exit code."""
+    """Audit, print the result, and return the exit code."""
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     oldest = oldest_allowed(pyproject)
     releases = installed() | oldest

@@ -34,10 +34,10 @@ class Bucket:
     """The objects, as a test sees them.
 
     Attributes:
-        objects: by URL: `text`, repeated `times`, after `secs`, of which the first
-            `stalls_at` chunks come; members of `SchemeResponse`; what it `raises`, a
-            reason or an exception, and for `failures` times only, if that is given; or
-            it `is_wrong`.
+        objects: by URL: `text`, repeated `times`, after `secs`, cut after `stalls_at`
+            chunks; members of `SchemeResponse`; the error it `raises`, a reason or an
+            exception, and for `failures` times only, if that is given; or it
+            `is_wrong`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -75,7 +75,7 @@ class BucketFetcher:
         return cls(Path({**crawler.settings}["BUCKET"]))
 
     async def fetch(self, request: SchemeRequest) -> SchemeResponse:
-        """Return what the file has."""
+        """Return the content of the file."""
         self._write("asked.txt", f"{request.url} {request.etag}".strip())
         self._n_asked[request.url] += 1
         found = self._objects.get(request.url)

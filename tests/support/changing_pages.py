@@ -27,7 +27,7 @@ LISTING = (UriListing(sitemap="https://a.example/map.xml", first_ms=0),)
 
 @dataclass
 class ChangingPage:
-    """One page: how it changes, and what the crawler has of it.
+    """One page: its changes, and the copy that the crawler has.
 
     Attributes:
         rate: changes for each day, by a Poisson process.
@@ -45,7 +45,7 @@ class ChangingPage:
     claims: list[LastmodClaim] = field(default_factory=list)
 
     def facts(self) -> UriFacts:
-        """Return what the crawl knows: claims reach back as far as fetches do."""
+        """Return the knowledge of the crawl: claims reach back as far as fetches do."""
         first_ms = self.fetches[0].started_ms
         while len(self.claims) > 1 and self.claims[1].read_ms <= first_ms:
             del self.claims[0]
@@ -60,7 +60,7 @@ class ChangingPage:
 
 @dataclass(frozen=True)
 class RefreshResult:
-    """What a policy did.
+    """Result of a policy.
 
     Attributes:
         freshness: share of time for which copies were fresh, over all pages.
@@ -80,8 +80,8 @@ class RefreshResult:
 class ChangingSite:
     """A site of changing pages with a sitemap, refreshed once a day.
 
-    The sitemap tells no lastmod, the true ones, none that is ever new (`silent`), that
-    of its own rewriting for all (`rewritten`), or new ones of pages by chance.
+    The sitemap has no lastmod, the true ones, none that is ever new (`silent`), the
+    time of its last rewriting for all (`rewritten`), or new ones of random pages.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ChangingSite:
         )
 
     def refresh(self, policy: RefreshPolicy, budget: int) -> int:
-        """Fetch what a policy chooses at the end of a day; return how many pages."""
+        """Fetch the pages a policy chooses at the end of a day; return their number."""
         known = [page.facts() for page in self.pages]
         epoch = RefreshEpoch(now_ms=self.day * DAY_MS, n_fetches=budget)
         chosen = policy.choose(lambda: known, epoch)

@@ -90,7 +90,7 @@ class Crew:
 
     @property
     def stderr(self) -> str:
-        """What they have said so far."""
+        """Their output so far."""
         return self._said.read_text(errors="replace")
 
     def start(self) -> None:
@@ -102,7 +102,7 @@ class Crew:
             )
 
     def has_ended(self) -> bool:
-        """Tell whether their command has ended.
+        """Return whether their command has ended.
 
         If Redis was away or full when it began, it begins again, as a service does.
         """
@@ -165,11 +165,11 @@ class ChaosCrawl:
         server: its Redis, which keeps an append-only file.
         way: from the workers to it.
         web: the data web, in a process of its own.
-        tree: a web beside it, whose hosts have names.
+        tree: a second web, whose hosts have names.
         names: of its hosts.
         folder: of the script of names.
         clocks: files that shift the clocks of the workers, and of Redis.
-        disk: that crawl and Redis are on; None where none is to be had.
+        disk: that crawl and Redis are on; None where none is available.
     """
 
     crew: Crew
@@ -187,7 +187,7 @@ class ChaosCrawl:
         return asyncio.run(count_in_redis(self.server.url, CRAWL_ID))
 
     def result(self) -> CrawlResult:
-        """Return what it has left behind."""
+        """Return the files it left behind."""
         return CrawlResult(0, self.crew.stderr, self.crew.folder / CRAWL_ID, 0.0, 0)
 
     def goes_on(self, n_more: int = 10) -> None:
@@ -256,7 +256,7 @@ def _restart_redis(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
 
 @contextmanager
 def _cut_file(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
-    """Lose the end of the append-only file: up to what was written in a second."""
+    """Cut the end of the append-only file: up to one second of writes."""
     _write_anew(crawl.server)  # else the end may be in another file by then
     path = _append_only_file(crawl.server)
     before = path.stat().st_size
@@ -269,7 +269,7 @@ def _cut_file(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
 
 
 def _write_anew(server: RedisServer) -> None:
-    """Wait until the file is written anew; ask for it if workers are cut off."""
+    """Wait until the file is rewritten; request that if workers are cut off."""
     deadline = time.monotonic() + _REWRITE_SECS
     with Redis(unix_socket_path=str(server.socket)) as redis:
         while (facts := redis.info("persistence"))["aof_last_rewrite_time_sec"] < 0 or (
@@ -422,7 +422,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "lying names": _lying_names,
     "clock": _clock_jump,
 }
-# Redis does not start on a full disk, and says so to whoever starts it.
+# Redis does not start on a full disk, and prints that to stderr.
 _NOT_WITH_FULL_DISK: Final = frozenset({"redis restart", "AOF cut"})
 
 

@@ -1,4 +1,4 @@
-"""Datasets of CKAN, and what is written of them."""
+"""Datasets of CKAN, and the statements written about them."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def _failure(status: int, kind: str, request: CkanRequest) -> CkanResponse:
 
 @dataclass
 class Memory:
-    """What is remembered of a portal from harvest to harvest: id -> name."""
+    """Memory of a portal between harvests: id -> name."""
 
     known: dict[str, str] = field(default_factory=dict)
 
@@ -304,7 +304,7 @@ class Harvest:
         return [*outcome.tasks, *self.compare(outcome.listing)]
 
     def take(self, outcome: CkanOutcome) -> None:
-        """Take in what an answer brought."""
+        """Process a response."""
         for package in outcome.packages:
             self.written[package.id] = self.written.get(package.id, 0) + 1
             self.memory.known[package.id] = package.name
@@ -318,7 +318,7 @@ class Harvest:
         self.is_swept |= outcome.is_swept
 
     def compare(self, listing: DatasetListing) -> list[CkanTask]:
-        """Return the tasks that confirm what is missing."""
+        """Return the tasks that confirm missing datasets."""
         by_name = listing is DatasetListing.NAMES
         check_listing(
             n_listed=len(self.names if by_name else self.present),

@@ -1,4 +1,4 @@
-"""An item pipeline that tells whether Python's collector looks for garbage."""
+"""An item pipeline that reports whether Python's garbage collector is enabled."""
 
 from __future__ import annotations
 

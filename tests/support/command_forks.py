@@ -1,9 +1,9 @@
-"""Starts commands from a process that has imported what a crawl needs.
+"""Starts commands from a process that has imported the modules of a crawl.
 
-To import it is three quarters of the CPU of a small crawl. A command here is what
-`python -m scrapy` runs, in a process of its own that begins with what a worker of
-`scrapy workers` begins with. What a command imports, and when, is tested in
-`tests/gates/test_start.py`, by commands that import all of it.
+Imports are three quarters of the CPU of a small crawl. A command here runs like `python
+-m scrapy`, in a process of its own that starts like a worker of `scrapy workers`. The
+imports of commands are tested in `tests/gates/test_start.py`, by commands that import
+everything themselves.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED_NAMES = Path(__file__).resolve().parent / "scripted_names"
-# Beside what workers begin with; none of it starts anything.
+# In addition to the imports of workers; none of it starts anything.
 _MORE = (
     *("scrapy.cmdline", "scrapy.crawler", "scrapy.shell", "scrapy.contracts"),
     *("twisted.internet.asyncioreactor", "twisted.web.client"),
@@ -53,8 +53,8 @@ _MORE = (
     *("isal.isal_zlib", "inflate64", "lz4.frame"),
 )
 _COMMANDS_AND_SPIDERS = "scrapy.commands", "rdfcrawl.commands", "rdfcrawl.spiders"
-# What a command imports when it meets a page, a source or an archive: as much CPU as
-# all else of a small crawl.
+# Imports of a command when it meets a page, a source or an archive: as much CPU as the
+# rest of a small crawl.
 _ROOMS = tuple(
     f"rdfcrawl.{name}"
     for name in (
@@ -71,7 +71,7 @@ _NUMBER = struct.Struct("i")
 
 
 class ForkedCommand:
-    """A command that runs, or has run; as a `subprocess.Popen` in what it has."""
+    """A running or finished command; its attributes are those of `subprocess.Popen`."""
 
     def __init__(self, status_fd: int) -> None:
         self._status_fd = status_fd
@@ -279,7 +279,7 @@ def _pass_over(name: str) -> None:
 
 
 def _look_for_what_is_installed() -> None:
-    """Look once for what each command looks for; it stays as it is."""
+    """Do the look-ups of each command once; the results stay valid."""
     importlib.metadata.entry_points(group="scrapy.commands")
     import_module("scrapy.utils.versions").get_versions()
     import_module("redis.utils").get_lib_version()
@@ -291,9 +291,9 @@ def _look_for_what_is_installed() -> None:
 
 
 def _compile_what_crawls_begin_with() -> None:
-    """Do once what each crawl does with default settings; a third of a small one.
+    """Do the work that crawls with default settings repeat; a third of a small one.
 
-    What this makes is kept by the caches of `re` and of the functions.
+    The results are kept by the caches of `re` and of the functions.
     """
     scripts = import_module("rdfcrawl.frontier.redis.scripts")
     for name in scripts.OPERATIONS:
@@ -345,7 +345,7 @@ class _Commands:
                     return request, self._leave_alone(fds)
 
     def _end_all(self) -> None:
-        # At last with what they have started, such as workers.
+        # Finally with their children, such as workers.
         for end, how in ((os.kill, signal.SIGTERM), (os.killpg, signal.SIGKILL)):
             for pid in self._status_fds:
                 with suppress(ProcessLookupError):
@@ -381,7 +381,7 @@ class _Commands:
                 os.close(status_fd)
 
     def _leave_alone(self, fds: list[int]) -> list[int]:
-        """Close what is no business of a command, and return its streams."""
+        """Close the files that a command does not use, and return its streams."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._woken.close()
@@ -419,7 +419,7 @@ def _run(request: bytes, streams: Sequence[int]) -> None:
     except Exception:
         traceback.print_exc()
         code = 1
-    # As Python ends, but without taking apart what was imported: this is most of the
+    # As Python ends, but without tearing down the imported modules: this is most of the
     # CPU of a short command.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()

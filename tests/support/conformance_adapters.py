@@ -1,4 +1,4 @@
-"""What the judges of the public test suites call: our public functions, strictly."""
+"""Functions for the judges of the public test suites: our public API, strict."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _OPTIONS_OF_THE_API = {"expandContext", "rdfDirection", "produceGeneralizedRdf"}
 _JSON_LD_TESTS = "https://w3c.github.io/json-ld-api/tests/"
 
-# test-registry.json of the Microdata suite, beside our own registry
+# test-registry.json of the Microdata suite, next to our own registry
 _MICRODATA_REGISTRY = {
     "http://expansion/": {
         "properties": {
@@ -53,7 +53,7 @@ _MICRODATA_REGISTRY = {
 
 
 def as_stored(chunks: Iterable[bytes]) -> str:
-    """Return what a segment gives back of the chunks; the judge reads it himself.
+    """Return the statements that a segment returns; the judge parses them itself.
 
     Raises:
         AssertionError: another reader refuses it.
@@ -129,8 +129,8 @@ def json_ld(
 ) -> str:
     """Return the N-Quads of a document or page of the suite of JSON-LD's API.
 
-    What the suite asks for by an option that `parse` does not have goes by the reader
-    beneath it, and then the same way as all else.
+    Options of the suite that `parse` does not have go to the reader below it, and then
+    the same way as all others.
     """
     environment = ReaderContext(contexts=_Suite(load), is_bounded=True)
     is_page = content_type in {"text/html", "application/xhtml+xml"}
@@ -169,7 +169,7 @@ def json_ld(
 
 
 def _value(data: bytes, base: str, options: dict[str, Any]) -> tuple[Any, str]:
-    """Return the JSON-LD of a page as the API wants it, and what it is relative to."""
+    """Return the JSON-LD of a page as the API wants it, and its base."""
     url, _, fragment = options.get("base", base).partition("#")
     page = ParsedPage(data, url=url)
     blocks = iter_blocks(page, fragment or base.partition("#")[2])
@@ -190,7 +190,7 @@ def rdfa(data: bytes, media_type: str, base: str, version: str, query: str) -> s
 def rdfa_as_html(
     data: bytes, media_type: str, base: str, version: str, query: str
 ) -> str:
-    """Return the same for a page that is served as HTML whatever it is."""
+    """Return the same for a page that is always served as HTML."""
     del media_type
     return rdfa(data, "text/html", base, version, query)
 

@@ -44,7 +44,7 @@ STALE = replace(FAST, fresh_secs=-1.0)
 
 
 class Worker:
-    """A store, and what it counted."""
+    """A store and its counters."""
 
     def __init__(self, store: ContextStore, counts: Counter[str]) -> None:
         self.store = store

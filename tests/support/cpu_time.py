@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def takes_at_most(secs: float) -> Iterator[None]:
     """Fail if the block takes more CPU of this process.
 
-    CPU shared with other processes does several times less in a second: what is
-    asked for is ten times what it takes, and far less than a mistake would take.
+    CPU shared with other processes does several times less in a second: the limit is
+    ten times the expected time, and far less than a mistake would take.
     """
     began = time.process_time()
     yield

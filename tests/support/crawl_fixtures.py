@@ -58,11 +58,11 @@ _find_statistics = re.compile(r"^[ {]'([^']+)': ([0-9]+)[,}]$", re.MULTILINE).fi
 
 @dataclass(frozen=True)
 class CrawlResult:
-    """What a command left behind.
+    """Result of a command.
 
     Attributes:
         code: its exit code.
-        stderr: what it said.
+        stderr: its output.
         folder: `CRAWL_DIR/<CRAWL_ID>`.
         secs: how long it ran.
         peak_bytes: largest resident memory of the process, its children and theirs.
@@ -106,7 +106,7 @@ class CrawlResult:
 
     @cached_property
     def provenance(self) -> ox.Store:
-        """What was written down about the crawl."""
+        """The logs of the crawl."""
         store = ox.Store()
         data = b"".join(iter_quads(self.folder / "provenance"))
         store.bulk_load(data, format=ox.RdfFormat.N_QUADS)
@@ -123,7 +123,7 @@ class CrawlResult:
         return [row["x"].value for row in found]
 
     def statuses(self, url: str) -> list[str]:
-        """Return what became of each crawl of a URI."""
+        """Return the outcome of each crawl of a URI."""
         return self.ask(f"?a sq:crawled <{url}> ; sq:status ?x .")
 
     def faults(self, url: str) -> list[str]:
@@ -131,7 +131,7 @@ class CrawlResult:
         return self.ask(f"?a sq:crawled <{url}> ; rc:fault/rc:reason ?x .")
 
     def details(self, url: str) -> list[str]:
-        """Return what was said about the faults of a URI."""
+        """Return the messages of the faults of a URI."""
         return self.ask(f"?a sq:crawled <{url}> ; rc:fault/rc:detail ?x .")
 
     def chain(self, url: str) -> list[str]:
@@ -149,7 +149,7 @@ class CrawlResult:
 
     @cached_property
     def statistics(self) -> Counter[str]:
-        """The whole numbers among Scrapy's statistics of this process."""
+        """The integers among Scrapy's statistics of this process."""
         dumped = self.stderr.partition("Dumping Scrapy stats:\n")[2]
         return Counter({name: int(n) for name, n in _find_statistics(dumped)})
 
@@ -182,7 +182,7 @@ class RunningCrawl:
 
     @property
     def stderr(self) -> str:
-        """What it has said so far."""
+        """Its output so far."""
         return self.stderr_path.read_text(errors="replace")
 
     def send(self, number: signal.Signals) -> None:
@@ -216,7 +216,7 @@ class RunningCrawl:
 
 
 class Commands:
-    """Runs `scrapy` in the checkout; what still runs at the end is killed."""
+    """Runs `scrapy` in the checkout; processes still running at the end are killed."""
 
     def __init__(self, factory: pytest.TempPathFactory) -> None:
         self._factory = factory
@@ -296,7 +296,7 @@ class Commands:
     def wait_until(claim: Callable[[], object], secs: float = 300.0) -> None:
         """Wait until `claim()` is true; fail the test if it never is.
 
-        What is costly to look at is looked at less often.
+        Costly conditions are polled less often.
         """
         deadline = time.monotonic() + secs
         began = time.monotonic()

@@ -122,7 +122,7 @@ class TreeWeb:
         return may_go_on
 
     def truth(self) -> list[str]:
-        """Return what the documents say, as N-Triples."""
+        """Return the statements of the documents, as N-Triples."""
         return self._truth
 
     def asked(self) -> Counter[str]:

@@ -32,7 +32,7 @@ class DeadlyPipeline:
     """Dies of each document whose URL says so."""
 
     def process_item(self, item: object) -> object:
-        """Die, or pass on what is harmless or was not fetched."""
+        """Die, or pass on other documents."""
         if isinstance(item, Document) and item.status and "deadly" in item.url:
             os.kill(os.getpid(), signal.SIGKILL)
         return item

@@ -1,4 +1,4 @@
-"""Documents as a crawl leaves them, and what their provenance says."""
+"""Documents as a crawl leaves them, and their provenance."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ ERRORS = (
     ),
 )
 
-# What is no endpoint.
+# Not an endpoint.
 OTHERS = (
     _turtle("/o/1/services.ttl", "[] a sd:Service ; sd:supportedLanguage sd:X ."),
     _turtle(

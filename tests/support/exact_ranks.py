@@ -12,7 +12,7 @@ DAMPING = Fraction(85, 100)
 
 
 def exact_ranks(weights: Mapping[int, Mapping[int, Fraction]], n: int) -> list[float]:
-    """Return the ranks of `n` nodes: `weights[u][v]` is what a link u -> v carries.
+    """Return the ranks of `n` nodes: `weights[u][v]` is the weight of a link u -> v.
 
     Solves PR = (1-d)/n + d (W^T PR + dangling/n) by elimination, in fractions.
     """

@@ -10,7 +10,7 @@ _LEAST = 30
 def examples(n: int) -> int:
     """Return how many of `n` examples a run has: all of a soak, else a tenth.
 
-    The steady profile has the same ones in each run, and what they could show is shown.
+    The steady profile has the same ones in each run, and prints the failures.
     """
     return max(min(n, _LEAST), n // 10) if settings().derandomize else n
 

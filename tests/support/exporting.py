@@ -1,4 +1,4 @@
-"""Exporters that run, and what they tell."""
+"""Running exporters and their output."""
 
 from __future__ import annotations
 

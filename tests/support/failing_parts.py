@@ -31,7 +31,7 @@ class RaisingExtractor:
 
 
 class MissingExtractor:
-    """Needs a library that nobody has installed."""
+    """Needs a library that is not installed."""
 
     marker = "missing"
 
@@ -72,7 +72,7 @@ class RaisingPipeline:
     """Raises for documents whose URL says so."""
 
     def process_item(self, item: object) -> object:
-        """Raise, or pass on what is harmless."""
+        """Raise, or pass on other documents."""
         if isinstance(item, Document) and item.status and "pipeline" in item.url:
             raise KeyError("in the pipeline")
         return item

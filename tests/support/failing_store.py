@@ -1,4 +1,4 @@
-"""A store that cannot flush, for tests of what a crawl makes of it."""
+"""A store that cannot flush, for tests of the reaction of a crawl."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ClosedStore(NQuadsStore):
         Raises:
             PermissionError: always.
         """
-        raise PermissionError("nobody may open it")
+        raise PermissionError("it may not be opened")
 
 
 class NoWriterStore:

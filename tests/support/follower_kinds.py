@@ -50,7 +50,7 @@ class FollowerKind(NamedTuple):
     Attributes:
         name: for the names of tests.
         build: makes the follower of a path.
-        read: returns what is there, by another program.
+        read: returns the content, by another program.
         is_whole: readers see all changes at once.
     """
 
@@ -113,7 +113,7 @@ KINDS = (
 
 
 def truth(written: Iterable[Written]) -> Said:
-    """Return what the latest versions say."""
+    """Return the statements of the latest versions."""
 
     def version(each: Written) -> tuple[int, bytes]:
         return each.version_ms, blake2b(each.quads, digest_size=16).digest()
@@ -137,7 +137,7 @@ def follow(root: Path, follower: Follower) -> None:
 
 
 def follow_until(root: Path, follower: Follower, n_lines: int) -> bool:
-    """Follow in a process that dies before a line of our code; tell whether it did."""
+    """Follow in a process that dies before a line of our code; return if it died."""
     return dies_before(n_lines, lambda: follow(root, follower))
 
 

@@ -123,7 +123,7 @@ class PartitionState:
 
 
 async def read_partition(redis: Redis, prefix: str) -> PartitionState:
-    """Return what a partition holds; every key under its prefix must be known.
+    """Return the content of a partition; every key under its prefix must be known.
 
     Raises:
         AssertionError: a key has a name that the data model does not have.
@@ -145,9 +145,8 @@ async def _read_key(
 ) -> None:
     head, _, tail = rest.rpartition(":")
     if kind in ("claim", "failed", "t", "ip", "epochs", "eo", "el", "eu"):
-        # The last claim of a worker, what `retry` may queue, clocks, addresses; which
-        # epochs are to be looked at, what became of their URLs, of those before, and
-        # what is not logged of these.
+        # The last claim of a worker, URLs for `retry`, clocks, addresses; epochs to be
+        # checked, results of their URLs, of those before, and unlogged ones.
         return
     if kind in ("cnt", "d", "h", "over"):
         _take_hash(state, kind, rest, await _hash(redis, name))
@@ -265,7 +264,9 @@ def _check_epochs(state: PartitionState) -> None:
         by = [state.waiting_by.get((source, domain), set()) for source in "sd"]
         assert by[0] | by[1] == items.keys(), f"{domain}: waits by no source"
     for source, domain in state.waiting_by:
-        assert domain in state.waiting, f"{domain}: {source} has what does not wait"
+        assert domain in state.waiting, (
+            f"{domain}: {source} lists a domain without waiting URLs"
+        )
     granted: Counter[str] = Counter()
     for (key, _), queued in [*state.queues.items(), *state.flights.items()]:
         n = sum(_GRANT.search(item) is not None for item in queued)
@@ -317,7 +318,7 @@ def _check_crowds(state: PartitionState) -> None:
 
 
 def _check_domains(states: list[PartitionState], budget: CrawlBudget) -> None:
-    """Check what the partition of a registered domain counts of all its keys."""
+    """Compare the counters of a registered domain's partition with all its keys."""
     keys: dict[str, set[str]] = {}
     accepted: Counter[str] = Counter()
     over: Counter[str] = Counter()
@@ -362,7 +363,7 @@ def _placed(
 
 
 def is_away(state: PartitionState, key: str) -> bool:
-    """Tell whether the partition of a key's domain has a mark that it is away."""
+    """Return whether the partition of a key's domain is marked as away."""
     digest = sha1(f"away {key}".encode()).hexdigest()  # see `lua/seen.lua`
     return int(digest[:13], 16) in state.fingerprints()
 

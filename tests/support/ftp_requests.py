@@ -1,4 +1,4 @@
-"""Requests to FTP servers, and what they return."""
+"""Requests to FTP servers, and their results."""
 
 from __future__ import annotations
 
@@ -66,5 +66,5 @@ def triples(answer: HttpResponse) -> set[tuple[str, str, str]]:
 
 
 def contained(answer: HttpResponse) -> set[str]:
-    """Return what a listing contains."""
+    """Return the content of a listing."""
     return {o[1:-1] for _, p, o in triples(answer) if p == f"{LDP}contains"}

@@ -1,4 +1,4 @@
-"""FTP servers on loopback: a real one, and one that misbehaves as it is told."""
+"""FTP servers on loopback: a real one, and one that misbehaves on demand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RealFtp:
     """pyftpdlib over a folder, in a thread.
 
     Args:
-        folder: what anonymous users see.
+        folder: root of anonymous users.
         host: any address of 127.0.0.0/8.
         port: any that is free if it is 0.
         users: name -> password, for the same folder; without any, all are let in.
@@ -45,7 +45,7 @@ class RealFtp:
         handler: attributes of the handler's class.
 
     Attributes:
-        commands: what clients have said, in order, without passwords.
+        commands: of clients, in order, without passwords.
         n_sent: bytes that transfers which have ended had sent.
     """
 
@@ -115,7 +115,7 @@ class RealFtp:
         return type("SlowSender", (ThrottledDTPHandler,), members)
 
     def hurry(self) -> None:
-        """Send what is asked for from now on without a bound."""
+        """Send without a limit from now on."""
         self._sender.write_limit = 0
 
     def _serve(self) -> None:
@@ -152,15 +152,15 @@ class OddFtp:
     Attributes:
         files: path -> content.
         listings: path -> text of a listing, for all forms.
-        odd: verb -> reply, or what makes it of the argument; it says no more.
+        odd: verb -> reply, or a function that makes it of the argument; the only reply.
         cuts: lengths after which the data of one transfer after another are cut off;
             0 does not cut.
-        greeting: what it says first.
+        greeting: its first reply.
         pasv_host: as PASV names it.
         resets: a cut does not end the connection, it resets it.
         is_silent_after_data: it never says that a transfer is over.
         features: lines of FEAT.
-        commands: what was said to it, in order.
+        commands: received commands, in order.
         n_data: data connections that were made.
     """
 
@@ -326,7 +326,7 @@ class _Dialogue:
         with data, suppress(OSError):
             data.sendall(content[:cut] if cut else content)
             if cut and self._server.resets:
-                time.sleep(0.02)  # what was sent is to arrive
+                time.sleep(0.02)  # sent data shall arrive
                 linger = struct.pack("ii", 1, 0)
                 data.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         if cut:

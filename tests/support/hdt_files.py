@@ -39,7 +39,7 @@ def lines_of(data: bytes) -> list[bytes]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of reading a file that may be damaged.
+    """Result of reading a file that may be damaged.
 
     Attributes:
         lines: statements that were read.
@@ -75,7 +75,7 @@ class Piece:
     """Bytes of a file and the checksum behind them.
 
     Attributes:
-        name: `control`, `header`, `preamble` or `content`, after what it belongs to.
+        name: `control`, `header`, `preamble` or `content`: the part it belongs to.
         begin: of the bytes,
         end: of the bytes.
         crc_bytes: length of the checksum behind them.

@@ -109,7 +109,7 @@ def slow_strings(pattern: re.Pattern[Any], use: Use) -> Iterator[str]:
     """Yield texts, shown with their times, for which an expression is not linear."""
     is_bytes = isinstance(pattern.pattern, bytes)
     pumps = _Pumps(pattern)
-    # What ends in the middle of an escape is no string, nor what has no end.
+    # Text that ends in the middle of an escape, or has no end, is no string.
     ends = ["\x00", "\\"] if ord("\\") in pumps.literals else ["\x00"]
     for begin, pumped in pumps.all():
         unit = _text(pumped, is_bytes=is_bytes)

@@ -1,4 +1,4 @@
-"""What the tests of JSON-LD share: reading one document, and comparing both ways."""
+"""Shared by the tests of JSON-LD: reading one document, and comparing both ways."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read(
     base: str = BASE,
     context_url: str = "",
 ) -> tuple[bytes, list[Fault]]:
-    """Return the statements of a document, and what was wrong with it."""
+    """Return the statements of a document, and its faults."""
     log = FaultLog()
     data = document if isinstance(document, bytes) else json.dumps(document).encode()
     blocks: list[bytes] = []

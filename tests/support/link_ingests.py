@@ -1,4 +1,4 @@
-"""Ingests of links that turn away what their arguments tell them to."""
+"""Ingests of links that refuse the ones named in their arguments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Print the oldest versions of libraries that may be installed, for pip to keep to.
 
-They are the lower bounds in `pyproject.toml`, but for the tools of the development, and
-for Spark, which is large: only its own are told where that extra is named.
+They are the lower bounds in `pyproject.toml`, except for the development tools, and for
+Spark, which is large: its own bounds are printed only if that extra is named.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _NOBODY = "02:00:00:00:00:01"  # hardware address of no machine
-_PRIORITY = "10"  # of what is dropped between machines
+_PRIORITY = "10"  # of packets dropped between machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Machine:
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """What comes before a command to run it there."""
+        """Prefix of a command that runs it there."""
         return ("ip", "netns", "exec", self.name)
 
     @property
@@ -75,7 +75,7 @@ class Machine:
         _ip("-n", self.name, "route", "add", "default", "via", self._other_end)
 
     def cut(self) -> None:
-        """Let nothing through the cable; neither end is told."""
+        """Drop all packets of the cable; neither end is notified."""
         way = "lladdr", _NOBODY, "nud", "permanent", "dev"
         _ip("-n", self.middle, "neigh", "replace", self.address, *way, self._cable)
         _ip("-n", self.name, "neigh", "replace", self._other_end, *way, "eth0")

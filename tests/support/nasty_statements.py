@@ -1,7 +1,7 @@
-"""Statements whose literals look like markup, and what becomes of them in a segment.
+"""Statements whose literals look like markup, and how segments store them.
 
-The writers here are of this test alone, and what is stored is read again by two
-parsers that are not ours: what a reader of ours gets wrong is not hidden by another.
+The writers here are of this test alone, and the stored text is parsed by two parsers
+that are not ours: an error of our reader is not hidden by another.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PIECES: Final = (
     ),
     *("%20", "\x7f", "= =", "[]", "(", ")", ",", ";", "|", "`", "$1", "\\1", "?x"),
 )
-# What was once taken for a term, or may be.
+# Was once taken for a term, or may be.
 ALWAYS: Final = (
     *("see _:b", "_:b", " _:b", "_:b ", "_:a _:b", "_:a <b", "_:a <http://e/g>"),
     *("_:b .\n", "_:b .", "x\n_:b <http://e/p> _:c .\n", "<http://e/g>", "a <<( _:b"),
@@ -129,7 +129,7 @@ def nasty_statements(
 
 
 async def stored(chunks: Iterable[bytes], folder: Path) -> bytes:
-    """Return what a reader of the segment gets that the chunks were written to."""
+    """Return the statements that a reader of the segment gets."""
     store = NQuadsStore(folder, "w")
     await store.open()
     document = await store.begin(URL, 1)
@@ -141,7 +141,7 @@ async def stored(chunks: Iterable[bytes], folder: Path) -> bytes:
 
 
 def assert_same(n_quads: bytes, statements: Iterable[Statement], *, graph: str) -> None:
-    """Compare what a segment holds with what was said, by two other parsers."""
+    """Compare the content of a segment with the input, by two other parsers."""
     want = rdflib.Graph()
     for statement in statements:
         want.add(tuple(term.to_rdflib() for term in statement))  # type: ignore[arg-type]

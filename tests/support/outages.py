@@ -20,7 +20,7 @@ PAGES = [f"/{n}" for n in range(60)]
 
 @dataclass(frozen=True)
 class Away:
-    """How long something is away, and the settings of the crawl that bears it."""
+    """How long something is away, and the settings of the crawl that survives it."""
 
     secs: float
     settings: dict[str, Any]

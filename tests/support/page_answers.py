@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PageAnswer(NamedTuple):
-    """What a page has answered."""
+    """Responses of a page."""
 
     status: int
     headers: dict[str, str]

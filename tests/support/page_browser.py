@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.support.crawl_fixtures import Commands, RunningCrawl
 
-# As root, and without asking anybody beside the page.
+# As root, and without requests to anything except the page.
 CHROMIUM_FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update"),
@@ -138,7 +138,7 @@ def start_page(
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody listens at."""
+    """Return a port of this machine without a listener."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

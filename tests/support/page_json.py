@@ -1,4 +1,4 @@
-"""What the page of a crawl tells programs: JSON, and a stream of events."""
+"""Interfaces of the page for programs: JSON, and a stream of events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_page_json(url: str) -> Any:
-    """Return the JSON at a URL; None while nobody answers."""
+    """Return the JSON at a URL; None while there is no response."""
     asked = Request(url, headers={"Accept": "application/json"})
     try:
         with open_directly(asked) as answer:
@@ -28,7 +28,7 @@ def read_page_json(url: str) -> Any:
 
 
 def moment(url: str) -> Any:
-    """Return the moment that a page shows; None while nobody answers."""
+    """Return the moment that a page shows; None while there is no response."""
     found = read_page_json(f"{url}/")
     return found and found["moment"]
 

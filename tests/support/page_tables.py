@@ -30,7 +30,7 @@ def rows(text: str, first: str) -> list[dict[str, str]]:
 
 
 def names(text: str, first: str) -> set[str]:
-    """Return what is written as code in the first columns of these tables."""
+    """Return the code spans in the first columns of these tables."""
     return {name for row in rows(text, first) for name in code_in(row[first])}
 
 

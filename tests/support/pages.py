@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what is marked up in them."""
+"""The pages of the documentation, and their markup."""
 
 from __future__ import annotations
 

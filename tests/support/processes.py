@@ -1,4 +1,4 @@
-"""What Linux tells of processes that run."""
+"""Facts of running processes, read from Linux."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def end_with_parent() -> None:
 def peak_bytes(pid: int) -> int:
     """Return the largest resident memory of a process so far; 0 if it is gone.
 
-    What `wait4` tells is no measure: it counts the memory of who started it.
+    The figure of `wait4` is no measure: it counts the memory of the parent.
     """
     try:
         status = Path(f"/proc/{pid}/status").read_text()
@@ -37,7 +37,7 @@ def peak_bytes(pid: int) -> int:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process is there and no zombie."""
+    """Return whether a process exists and is no zombie."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

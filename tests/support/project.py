@@ -48,8 +48,8 @@ class InstalledPackage:
     def build(cls, folder: Path) -> InstalledPackage:
         """Build the wheel and install it, without a network.
 
-        What rdfcrawl needs is read from the running environment, without what that has
-        in `.pth` files: an editable installation of the tree is not seen.
+        The dependencies of rdfcrawl are read from the running environment, without its
+        `.pth` files: an editable installation of the tree is not seen.
         """
         source = folder / "source"
         shutil.copytree(

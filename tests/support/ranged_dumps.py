@@ -24,7 +24,7 @@ class RangedDump:
     Args:
         body: of the dump.
         cuts: of each of the first answers, bytes that come before it breaks off.
-        how: what the server makes of a range: `well`, or what it does wrong.
+        how: how the server treats a range: `well`, or the name of its error.
         stalls: instead of breaking off, they do not go on.
 
     Attributes:

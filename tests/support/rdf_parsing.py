@@ -1,4 +1,4 @@
-"""Parse a document for a test, and name what comes out."""
+"""Parse a document for a test, and name the results."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _GETTER: Final = "BaseSettings.__getitem__"  # the others call it
 
 
 class ReadingProbe:
-    """Notes what is read, from where in the package."""
+    """Records which settings are read, and from where in the package."""
 
     def __init__(self) -> None:
         self.settings: dict[str, Counter[str]] = {}

@@ -38,7 +38,7 @@ class ClusterNode:
     """One server of a cluster.
 
     Attributes:
-        program, directory, port: what runs where, and where it listens.
+        program, directory, port: its executable, working directory and port.
         options: of its command line, beyond those of a cluster.
         tls_port: where it listens for TLS as well; 0 for nowhere.
         machine: where it runs, if not here.
@@ -146,7 +146,8 @@ class RedisCluster:
     def start(self) -> None:
         """Start all, and wait until each primary has its slots and its replica.
 
-        They find written what they would learn from each other within ten seconds.
+        The files hold the state that they would learn from each other within ten
+        seconds.
         """
         for number, node in enumerate(self.nodes):
             lines = [self._line(other, is_own=other == number) for other in self._all()]
@@ -168,7 +169,7 @@ class RedisCluster:
 
     def _line(self, number: int, *, is_own: bool) -> str:
         node, role = self.nodes[number], "master"
-        port = node.tls_port or node.port  # where the other nodes are told to go
+        port = node.tls_port or node.port  # where the other nodes are redirected to
         place = f"{node.host}:{port}@{port + _BUS}"
         primary, slots = "-", ""
         if number < N_PRIMARIES:
@@ -195,7 +196,7 @@ class RedisCluster:
                 for first, last, owner, *_ in client.execute_command("CLUSTER SLOTS"):
                     if first <= slot <= last:
                         return next(x for x in self.nodes if x.port == owner[1])
-        raise AssertionError(f"nobody has slot {slot}")
+        raise AssertionError(f"no node has slot {slot}")
 
     def primaries(self) -> list[ClusterNode]:
         """Return the running nodes that take writes."""
@@ -274,7 +275,7 @@ def running_cluster(
     tls: Sequence[str] = (),
     machines: Sequence[Machine] = (),
 ) -> Iterator[RedisCluster]:
-    """Run a cluster for a while; with `tls`, its options, it has TLS beside.
+    """Run a cluster for a while; with `tls`, its options, it listens for TLS too.
 
     Each node has a machine of its own, if there are any.
     """

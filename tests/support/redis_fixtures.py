@@ -153,7 +153,7 @@ class RedisServer:
             unix_socket_path=str(self.socket),
             retry=Retry(NoBackoff(), 0),
             protocol=2,
-            driver_info=None,  # to look up its own version is most of what it costs
+            driver_info=None,  # looking up its own version is most of the cost
         )
 
     def order(self, *commands: str) -> None:
@@ -214,7 +214,7 @@ def server_directory() -> Iterator[Path]:
 
 @pytest.fixture
 def lasting_server(server_directory: Path) -> Iterator[RedisServer]:
-    """Yield a server that keeps what it acknowledged, outside of any crawl's folder."""
+    """Yield a server that keeps acknowledged writes, outside of any crawl's folder."""
     server = RedisServer(find_server(), server_directory, ("--appendonly", "yes"))
     server.start()
     yield server

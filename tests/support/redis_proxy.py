@@ -1,4 +1,4 @@
-"""A way between workers and Redis that breaks when it is told to."""
+"""A proxy between workers and Redis that fails on demand."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class RedisProxy:
     Attributes:
         target: socket of the server; may be changed for later connections.
         port: where it listens, on 127.0.0.1.
-        is_silent: what the server says is swallowed.
-        is_stalled: what the server says is held back, as by a half-open connection.
-        delay_secs: what the server says comes so much later.
+        is_silent: replies of the server are dropped.
+        is_stalled: replies of the server are held back, as by a half-open connection.
+        delay_secs: delay of the replies of the server.
         cut_share: of all answers, how many never arrive: they are swallowed, and the
             connection is closed.
         cut_after: after so many answers, the next one is cut in the same way; None: it

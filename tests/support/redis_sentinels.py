@@ -108,7 +108,7 @@ class WatchedRedis:
 def running_sentinels(
     folder: Path, *, program: str | None = None, tls: Sequence[str] = ()
 ) -> Iterator[WatchedRedis]:
-    """Run them for a while; with `tls`, its options, they have TLS beside."""
+    """Run them for a while; with `tls`, its options, they listen for TLS too."""
     watched = WatchedRedis(folder, program=program or find_server(), tls=tls)
     try:
         watched.start()

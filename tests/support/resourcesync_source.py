@@ -1,6 +1,6 @@
 """A source of resources with a history, and a mirror that follows it by records.
 
-The mirror is what an adapter is: a queue of records, what is remembered, and bytes.
+The mirror plays the adapter: a queue of records, a memory, and bytes.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def document(
 
 
 def facts_of(data: bytes) -> dict[str, str]:
-    """Return what a source says of bytes."""
+    """Return how a source describes bytes."""
     md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
     sha = hashlib.sha256(data).hexdigest()
     return {"hash": f"md5:{md5} sha-256:{sha}", "length": str(len(data))}
@@ -100,9 +100,9 @@ class SourceSite:
 
     Attributes:
         now: tick of its clock.
-        resources: what there is now.
-        log: (tick, URI, change, bytes) of all that became of them.
-        files: documents and archives by URL, beside the resources.
+        resources: the present ones.
+        log: (tick, URI, change, bytes) of all changes.
+        files: documents and archives by URL, without the resources.
     """
 
     seed: int = 1
@@ -154,7 +154,7 @@ class SourceSite:
 
         Args:
             ways: `resourcelist`, `resourcedump`, `changelist`, `changedump`.
-            since: tick of the first change that is told.
+            since: tick of the first listed change.
             n_per_list: entries of a list, resources of an archive.
         """
         entries = [(f"{SITE}/{way}.xml", {"capability": way}, "") for way in ways]
@@ -227,7 +227,7 @@ class SourceSite:
         self.files[f"{SITE}/{way}.xml"] = document(md, entries, is_index=is_index)
 
     def get(self, url: str) -> bytes | None:
-        """Return what a URL answers; None: 404."""
+        """Return the response of a URL; None: 404."""
         found = self.files.get(url)
         return found if found is not None else self.resources.get(url)
 
@@ -240,7 +240,7 @@ def archive(
     *,
     manifest: str = "manifest.xml",
 ) -> bytes:
-    """Return a part of a dump; what is listed without a hash has no bytes in it."""
+    """Return a part of a dump; resources listed without a hash have no bytes in it."""
     out = io.BytesIO()
     entries = []
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as zipped:
@@ -262,13 +262,13 @@ class Killed(Exception):
 
 @dataclass
 class Mirror:
-    """What an adapter does, in a few dictionaries that survive a crash.
+    """The work of an adapter, in a few dictionaries that survive a crash.
 
     Attributes:
         data: bytes by URI.
-        known: what is remembered of resources, as text.
+        known: memory of resources, as text.
         wanted: latest version that was asked for, by URI.
-        states: what is remembered of sources, as text.
+        states: memory of sources, as text.
         parts: of each source and run by place, as text.
         queue: records (URL, task) that wait, in order of their coming.
         seen: records that were queued ever.
@@ -325,7 +325,7 @@ class Mirror:
                 raise Killed
 
     def lookup(self, uris: Sequence[str]) -> dict[str, KnownResource]:
-        """Return what is known."""
+        """Return the known resources."""
         return {
             uri: decode(self.known[uri], KnownResource)
             for uri in uris

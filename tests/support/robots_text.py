@@ -9,6 +9,6 @@ ONE_GROUP = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nDisallow: /p\n"
 
 
 def allows(text: str | bytes, path: str, agent: str = "rdfcrawl") -> bool:
-    """Return what a robots.txt says of a path."""
+    """Return the rules of a robots.txt for a path."""
     body = text.encode() if isinstance(text, str) else text
     return parse_robots(body, agent).allows(BASE + path)

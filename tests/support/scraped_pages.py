@@ -33,5 +33,5 @@ class ScrapedPage:
 
     @property
     def reasons(self) -> dict[Reason, int]:
-        """How often what was wrong."""
+        """Number of each kind of fault."""
         return {fault.reason: fault.count for fault in self.log.all()}

@@ -2,7 +2,7 @@
 
 A scripted store has the paths, logins, refusals and error bodies that the documentation
 of a product describes, by SPARQL 1.1 Protocol and Graph Store HTTP Protocol; Oxigraph
-in memory keeps its quads. What it does not know it refuses, as the strictest would.
+in memory keeps its quads. Unknown requests are refused, as by the strictest product.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class ScriptedStore:
     Attributes:
         uri: of the store in `STORES`.
         options: as `STORES` has them.
-        store: what keeps the quads.
+        store: holds the quads.
         requests: all that came, in order.
-        misdeed: what a bad store answers in place of doing what it is asked for.
-        after: what it answers when it has done so.
+        misdeed: response of a bad store that does not execute the request.
+        after: response when it has done so.
     """
 
     def __init__(self, product: Product) -> None:
@@ -86,7 +86,7 @@ class ScriptedStore:
         }
 
     def answer(self, request: StoreRequest) -> Answer:
-        """Do what a request asks for."""
+        """Execute a request."""
         with self._lock:
             self.requests.append(request)
             misdeed = self.misdeed(request)

@@ -40,7 +40,7 @@ _row_of = re.compile(r"\| `([A-Z_]+)` \|").match
 
 @dataclass(frozen=True)
 class DeclaredSetting:
-    """What the code says of a setting: its default, range and description."""
+    """Declaration of a setting in the code: default, range and description."""
 
     name: str
     default: object

@@ -13,7 +13,7 @@ VOID = Path(__file__).parents[1] / "data" / "void.ttl"
 
 
 def violations(data: Graph, *shapes: Path) -> list[str]:
-    """Return what is not as the shapes have it: shape, path, node and value."""
+    """Return the violations of the shapes: shape, path, node and value."""
     from pyshacl import validate
     from rdflib import Graph
 

@@ -33,7 +33,7 @@ _LOOK_SECS = 0.5  # if nothing wakes a worker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCrawl:
-    """What is crawled, by whom.
+    """The URLs of a simulated crawl and its workers.
 
     Attributes:
         workers, machines: how many; workers are spread evenly.
@@ -58,7 +58,7 @@ class SimulatedCrawl:
 
     @property
     def ceiling(self) -> float:
-        """Requests per second, if nobody ever waited for a frontier."""
+        """Requests per second without any waiting for the frontier."""
         n = max(1, int(self.window_secs / self.delay_secs))
         visit_secs = (n - 1) * self.delay_secs + self.latency_secs
         of_places = self.workers * self.places * n / visit_secs
@@ -77,10 +77,10 @@ class Fetch(NamedTuple):
 
 @dataclass(slots=True)
 class SimulatedRun:
-    """What was requested between two times, and what it took.
+    """Requests between two times, and their cost.
 
     Attributes:
-        crawl: what was simulated.
+        crawl: the simulated one.
         fetches: all of them, in order of time.
         began, ended: monotonic times; those before are not judged.
         claim_secs: how long each claim took, the wait for the process included.

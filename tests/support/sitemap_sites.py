@@ -1,4 +1,4 @@
-"""Sites that tell what they have by sitemaps."""
+"""Sites that list their pages in sitemaps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Site:
         self.at = self.server.url
 
     def put(self, path: str, body: bytes, media_type: str = "text/turtle") -> None:
-        """Serve a body; most of those here are not what they are called."""
+        """Serve a body; most names here do not match the content."""
         self.server.pages[path] = self._loopback.response(body, media_type)
 
     def page(self, path: str, text: str = "") -> str:
@@ -53,7 +53,7 @@ class Site:
         self.put("/robots.txt", lines.encode(), "text/plain")
 
     def asked(self) -> list[str]:
-        """Return what was asked for, without what every site is asked for."""
+        """Return the requests, without those that every site gets."""
         usual = ("/robots.txt", "/.well-known/void")
         return [target for target in self.server.targets if target not in usual]
 

@@ -57,12 +57,13 @@ class SmallDisk:
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
-        """Let nobody open a file for writing; what is open can be written to."""
+        """Make opening files for writing fail; open files stay writable."""
         if self._prefix is None:
             pytest.skip("a disk is not made read-only here")
         folder = str(self._inner)
         with tempfile.TemporaryDirectory(prefix="rc-") as aside:
-            # Made so where nobody writes: it is refused while a file is open for that.
+            # Created while no process writes: it is refused while a file is open for
+            # writing.
             self._run("mount", "--bind", folder, aside)
             try:
                 self._run("mount", "-o", "remount,bind,ro", aside)

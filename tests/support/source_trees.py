@@ -1,4 +1,4 @@
-"""What is found in the source of modules without a look into each expression."""
+"""Facts found in the source of modules by a search of the text first."""
 
 from __future__ import annotations
 

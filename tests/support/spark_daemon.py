@@ -1,8 +1,8 @@
 """The process that Spark forks those of Python from, with all that tasks import.
 
-What is forked reads and does what `pyspark.worker` does. To import in each process
-what is imported here, and to look through it for garbage after each task, is most of
-the CPU of Python where there is little to do.
+A forked process reads and executes like `pyspark.worker`. Importing these modules in
+each process, and collecting garbage after each task, is most of the CPU of Python for
+small tasks.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class ManyMachines(NamedTuple):
 
     Attributes:
         roots: of the machines.
-        files: what each has written for Spark.
+        files: written by each for Spark.
         one: root of the one, with database and ranks.
     """
 
@@ -134,7 +134,7 @@ def write_machines(folder: Path, events: Sequence[UrlEvent]) -> ManyMachines:
 
 
 def write_epochs(root: Path, number: int) -> None:
-    """Write what a worker has logged of domains with a quota: one epoch as all do."""
+    """Write the log of a worker about domains with a quota: one epoch as all do."""
     shared, own = ("a.example", 1, 6, 4), ("b.example", number, number, 2)
     lines = [
         {"domain": domain, "epoch": epoch, "began_ms": epoch, "ended_ms": _T0 + epoch}
@@ -148,7 +148,7 @@ def write_epochs(root: Path, number: int) -> None:
 
 
 def told_events(seed: int, n_events: int = 240) -> list[UrlEvent]:
-    """Return what has happened in a crawl of a few sites; all of it is possible."""
+    """Return possible events of a crawl of a few sites."""
     dice = random.Random(seed)
     pages = [f"{site}/{n}" for site in SITES for n in range(8)]
     pages += [f"{site}/" for site in SITES]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Harvested:
-    """What a harvest gave.
+    """Result of a harvest.
 
     Attributes:
         lines: statements, each once.
@@ -35,7 +35,7 @@ class Harvested:
         faults: of all answers.
         failures: requests that gave nothing, by why.
         n_lines: statements, as often as they came.
-        description: what the endpoint says about itself.
+        description: the endpoint's own description.
         queries: that were sent.
     """
 
@@ -65,7 +65,7 @@ class Harvested:
 
 
 def with_cap(ask: Ask, max_rows: int) -> Ask:
-    """Return what cuts each JSON table after some rows, and does not tell."""
+    """Return a function that cuts JSON tables after some rows, silently."""
 
     def cut(request: SparqlRequest) -> SparqlResponse | SparqlFailure:
         answer = ask(request)

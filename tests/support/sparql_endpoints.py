@@ -38,8 +38,8 @@ class Endpoint:
     """Answers queries from a store of its own.
 
     Attributes:
-        store: what is in it.
-        max_rows: no answer has more rows, and none tells so.
+        store: its quads.
+        max_rows: longer results are cut silently.
         local_labels: blank nodes have other labels in each answer.
         union: the default graph is the union of all.
         table: format of the tables.
@@ -106,7 +106,7 @@ def _answer(media_type: str, body: bytes) -> SparqlResponse:
 
 
 def failed(status: int, text: str = "") -> SparqlResponse:
-    """Return an answer that tells of an error."""
+    """Return a response that reports an error."""
     return SparqlResponse(status=status, body=ByteSource(text.encode()))
 
 

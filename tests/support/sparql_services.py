@@ -69,7 +69,7 @@ def _cached(name: str, write: Callable[[Path], Path]) -> Path:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on now."""
+    """Return a port without a listener."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -84,7 +84,7 @@ class SparqlServer:
         command: that starts it, in the foreground.
         folder: its working directory.
         endpoint: URL of its SPARQL endpoint.
-        probe: what is asked of it until it answers; `/path` or `?query`.
+        probe: request that is repeated until it responds; `/path` or `?query`.
     """
 
     command: list[str]
@@ -203,7 +203,7 @@ class VirtuosoServer(SparqlServer):
 
     def stop(self) -> None:
         """End it as an operator does: all is in its database then."""
-        with suppress(RuntimeError):  # it is told that the server is gone
+        with suppress(RuntimeError):  # it is notified that the server is gone
             self.execute("SHUTDOWN;")
         assert self._process is not None
         self._process.wait(_START_SECS)
@@ -246,7 +246,7 @@ def virtuoso_server(
 
     Args:
         folder: empty; everything of it is there.
-        max_rows: no answer has more rows, and none tells so.
+        max_rows: longer results are cut silently.
         n_buffers: of 8 KiB, in memory.
     """
     port, sql_port = free_port(), free_port()
@@ -275,7 +275,7 @@ def start_virtuoso(folder: Path, statements: Path, *, max_rows: int) -> SparqlSe
     Args:
         folder: empty; everything of it is there.
         statements: each line has a graph.
-        max_rows: no answer has more rows, and none tells so.
+        max_rows: longer results are cut silently.
     """
     server = virtuoso_server(folder, max_rows=max_rows)
     server.start()

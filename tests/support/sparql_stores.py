@@ -110,7 +110,7 @@ def canonical(document: bytes) -> set[str]:
 
 
 def iter_catalog(n_datasets: int, graph: str) -> Iterator[str]:
-    """Yield a catalog of datasets; what has `unrelated` in it is not about them."""
+    """Yield a catalog of datasets; statements with `unrelated` are not about them."""
     dcat, dct = "http://www.w3.org/ns/dcat#", "http://purl.org/dc/terms/"
     catalog, agent = "<http://example.org/catalog>", "<http://example.org/agent>"
     yield _line(catalog, TYPE, f"<{dcat}Catalog>", graph)

@@ -98,7 +98,7 @@ class StampingServer:
 
 
 def _receive(connection: socket.socket) -> tuple[bytes, float]:
-    """Return what has arrived, and when the last of it did."""
+    """Return the data that arrived, and the time of the last of them."""
     chunk, ancillary, _, _ = connection.recvmsg(65536, 256)
     if not chunk:
         return b"", 0.0

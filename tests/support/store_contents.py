@@ -55,7 +55,7 @@ def load(
     action: str = "load",
     **options: str,
 ) -> tuple[int, str]:
-    """Run `scrapy store` on a crawl; return its exit code and what it said."""
+    """Run `scrapy store` on a crawl; return its exit code and output."""
     stores = json.dumps({store.uri: store.options | options})
     done = commands.start(
         "store", action, store.uri, folder=folder, CRAWL_ID="c", STORES=stores

@@ -26,7 +26,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRequest:
-    """What a client has sent.
+    """Requests of a client.
 
     Attributes:
         path: without the query string.

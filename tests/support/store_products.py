@@ -47,18 +47,18 @@ def _json(status: int, body: Any) -> Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """What a product documents of its interface.
+    """Documented interface of a product.
 
     Attributes:
         uri: of the store in `STORES`, for the origin of its server.
         query_path: of the endpoint for queries.
         update_path: of the endpoint for updates.
         graph_path: of the Graph Store Protocol; empty if there is none.
-        login: how a client says who it is: `basic`, `bearer` or nothing.
+        login: how a client authenticates: `basic`, `bearer` or nothing.
         graph_methods: that the Graph Store Protocol has.
         operations: of SPARQL Update that it has not.
-        error: the answer to what it refuses.
-        update_answer: body of what was done.
+        error: response to refused requests.
+        update_answer: body of the response to an update.
     """
 
     uri: str

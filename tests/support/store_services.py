@@ -1,7 +1,7 @@
 """Real stores for the tests to write to, each started when a test first needs it.
 
-What they have is read here without what follows a crawl: by one request, or by SQL's
-own way in Virtuoso. Tests that use them are marked `service`.
+Their content is read here without the code that follows a crawl: by one request, or by
+SQL in Virtuoso. Tests that use them are marked `service`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PREFIX tdb2:   <http://jena.apache.org/2016/tdb#>
 
 
 class StoreService(ABC):
-    """A store that runs, and what is in it.
+    """A running store and its content.
 
     Attributes:
         uri: as `STORES` has it.
@@ -151,7 +151,7 @@ class Rdf4jService(StoreService):
 
 
 class VirtuosoService(StoreService):
-    """A Virtuoso, whose own graphs are not told of."""
+    """A Virtuoso; its system graphs are left out."""
 
     server: VirtuosoServer
     _OWN: ClassVar = (
@@ -172,7 +172,7 @@ class VirtuosoService(StoreService):
 
     def clear(self) -> None:
         """Remove all that is in it."""
-        # Not `RDF_GLOBAL_RESET`, which writes its own graphs anew.
+        # Not `RDF_GLOBAL_RESET`, which rewrites its system graphs.
         kept = " and ".join(f"G <> iri_to_id ('{graph}')" for graph in self._OWN)
         self.server.execute(f"DELETE FROM DB.DBA.RDF_QUAD WHERE {kept};")
 

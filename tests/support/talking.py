@@ -1,4 +1,4 @@
-"""An item pipeline whose errors quote what it was given."""
+"""An item pipeline whose errors quote their input."""
 
 from __future__ import annotations
 

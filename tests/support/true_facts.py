@@ -1,4 +1,4 @@
-"""What a crawl must know of each URL of sites that change, told by the truth alone.
+"""Facts that a crawl must know of each URL of changing sites, from the truth alone.
 
 Of the crawl, only its fetches are needed: URL, time, status. No body is read.
 """
@@ -34,7 +34,7 @@ class KnownFetch(NamedTuple):
     """One request of a crawl, with the status of its answer.
 
     Attributes:
-        at: time of the web, in whole seconds.
+        at: time of the web, in seconds without a fraction.
     """
 
     url: str
@@ -49,7 +49,7 @@ class KnownFetch(NamedTuple):
 
 @dataclass(slots=True)
 class _SitemapReadings:
-    """What the sitemaps have said of one URL, up to a reading."""
+    """Entries of one URL in the sitemaps, up to a reading."""
 
     listings: dict[str, UriListing] = field(default_factory=dict)
     stated: dict[str, int | None] = field(default_factory=dict)
@@ -142,7 +142,7 @@ def _read(
     file: SitemapFile,
     one: KnownFetch,
 ) -> None:
-    """Note one reading of a sitemap, also of what it lists no more."""
+    """Record one reading of a sitemap, including entries that it no longer lists."""
     for reading in found.values():
         if one.url in reading.stated:
             reading.stated[one.url] = None

@@ -109,7 +109,7 @@ class BooksSpider(FrontierSpider):
     name = "books"
 
     async def parse(self, response: Response) -> AsyncIterator[dict[str, object]]:
-        """Yield what a page says."""
+        """Yield the statements of a page."""
         with await extract(response, settings=self.settings) as rdf:
             yield {"n": count(rdf), "withheld": rdf.withheld}
 
@@ -123,7 +123,7 @@ class Report:
     """An item pipeline."""
 
     def process_item(self, item: object) -> object:
-        """Tell of faults."""
+        """Report faults."""
         if isinstance(item, Document):
             self.tell(*item.faults)
         return item

@@ -1,4 +1,4 @@
-"""Packed things of all kinds, and what is read from them."""
+"""Packed files of all kinds, and the documents read from them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ EXTENSIONS = {
 
 
 class _Pipe(io.BytesIO):
-    """Cannot tell where it is, nor go there."""
+    """Has neither `tell` nor `seek`."""
 
     def tell(self) -> int:
         raise OSError
@@ -88,7 +88,7 @@ def seven_zipped(
     members: Members, filters: list[dict[str, Any]] | None = None, **options: Any
 ) -> bytes:
     """Return a solid 7z archive; filters are named as in `SEVEN_ZIP_FILTERS`."""
-    import py7zr  # slow: only for whoever packs
+    import py7zr  # slow: only for the writer
     from py7zr import properties
 
     out = io.BytesIO()
@@ -186,7 +186,7 @@ def unpack(
     read: Iterable[int] = (),
     **limits: Any,
 ) -> tuple[list[Unpacked], list[Fault]]:
-    """Return the documents in what is packed, and the faults.
+    """Return the documents in a packed file, and the faults.
 
     All are read, or those with the ordinals `read`.
     """
@@ -218,5 +218,5 @@ def unpack(
 
 
 def reasons(faults: list[Fault]) -> set[Reason]:
-    """Return what was wrong."""
+    """Return the faults."""
     return {fault.reason for fault in faults}

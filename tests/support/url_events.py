@@ -148,7 +148,7 @@ class CrawlLogs:
         ensure_identity(root / "quads")
 
     async def flush(self) -> None:
-        """Bring all to the files: what comes next is in other members."""
+        """Flush all to the files: later lines go to other members."""
         for each in (self.quads, self.provenance, self.links):
             await each.flush(sync=False)
 

@@ -30,7 +30,7 @@ class Archive:
 
     Attributes:
         is_packed: each record is a gzip member.
-        out: what is written.
+        out: the written bytes.
     """
 
     is_packed: bool = True
@@ -71,7 +71,7 @@ class Archive:
         self.add(f"{HOST}/{name}", statement(name), turtle, **warc)
 
     def content(self) -> bytes:
-        """Return what was written."""
+        """Return the written bytes."""
         return self.out.getvalue()
 
 
@@ -133,7 +133,7 @@ def read_archive(path: Path) -> list[ReadRecord]:
 
 
 def warcio(command: str, *files: Path) -> str:
-    """Return what a command of warcio says of files, in which nothing is wrong."""
+    """Return the output of a warcio command on files without faults."""
     words = [sys.executable, "-m", "warcio.cli", command, *map(str, files)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,7 @@
 """Crawls of sites that change, epoch after epoch, without waiting: the clock steps.
 
 In each epoch a command runs to its end while the time of the web stands still; then the
-time moves on. What was asked and what is stored is told by epoch, and judged.
+time moves on. Requests and stored copies are recorded by epoch, and judged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CrawlEpoch:
         asked: URLs with the status of each answer, in order.
         stored: of each page in the store, the time of the web at which the copy was
             fetched.
-        revisions: of each page in the store, the revision that its statements tell.
+        revisions: of each page in the store, the revision in its statements.
         freshness: of the store.
     """
 
@@ -100,7 +100,7 @@ class EpochWeb:
         return self._web.requests(node)
 
     def listed(self, at: float) -> set[str]:
-        """Return what the sitemaps of a time list."""
+        """Return the entries of the sitemaps at a time."""
         return {
             node.origin + entry.path.path
             for node in self.nodes
@@ -113,7 +113,7 @@ class EpochWeb:
         return gather_history(iter_history(self.nodes, begin="", horizon=at))
 
     def run(self, command: Callable[[], CrawlResult]) -> CrawlEpoch:
-        """Run a command to its end, and judge what it left."""
+        """Run a command to its end, and judge the result."""
         self._web.forget()
         at, result = self.clock.now(), command()
         truth = self.truth(at)

@@ -1,4 +1,4 @@
-"""Single nodes of a data web, and what they answer."""
+"""Single nodes of a data web, and their responses."""
 
 from __future__ import annotations
 

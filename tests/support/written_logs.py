@@ -108,7 +108,7 @@ def versions_in(root: Path) -> list[LogDocument]:
 
 
 def truth(written: Iterable[Written]) -> set[tuple[str, str]]:
-    """Return graph and value of what the latest versions say."""
+    """Return graph and value of the statements of the latest versions."""
 
     def version(each: Written) -> tuple[int, bytes]:
         return each.version_ms, blake2b(each.quads, digest_size=16).digest()

@@ -38,11 +38,11 @@ class ClockMark:
 
 
 class WebClock:
-    """Tells the time of the web, in seconds since its beginning; never runs back.
+    """Clock of the web, in seconds since its beginning; never runs back.
 
-    The marks of its file, one in a line of JSON, are all that it is: processes that
-    have the same file have the same time, and what is appended holds for all of them.
-    A web that is served again goes on where the clock is.
+    Its state is a file of marks, one JSON object per line: processes that share the
+    file share the time, and appended marks hold for all of them. A web that is served
+    again continues at the time of the clock.
 
     Args:
         path: file of the marks; made if it is absent. None keeps them in memory.

@@ -37,8 +37,8 @@ class PageWriter:
     Args:
         origin: of the site that is no mirror; canonical URLs are there.
         has_canonical: documents declare their canonical URL.
-        added: what near duplicates say more, as a share of the words of a page, or
-            of its statements; a word, or statement, at least.
+        added: additional words or statements of near duplicates, as a share of those of
+            the page; at least one.
     """
 
     def __init__(self, origin: str, *, has_canonical: bool, added: float = 0.0) -> None:
@@ -54,7 +54,7 @@ class PageWriter:
     def statements(
         self, page: PageHistory, revision: int, related: Iterable[PageHistory]
     ) -> Iterator[Statement]:
-        """Yield what a page says; only its label differs between revisions."""
+        """Yield the statements of a page; only its label differs between revisions."""
         subject = f"<urn:dataweb:{self._name}:{page.number}>"
         yield subject, LABEL, f'"{_title(page, revision)}"@en'
         if page.is_html:

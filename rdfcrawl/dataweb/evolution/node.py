@@ -96,7 +96,7 @@ class EvolvingNode(ChangingSite):
         return self.options.clock.now()
 
     def date(self, at: float) -> datetime:
-        """Return the date of a time, in whole seconds."""
+        """Return the date of a time, rounded down to seconds."""
         return self.options.begin + timedelta(seconds=int(at))
 
     def sitemap_urls(self, at: float) -> list[str]:

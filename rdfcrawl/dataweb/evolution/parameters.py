@@ -27,7 +27,7 @@ class SitemapLayout(StrEnum):
 
     FIXED = "fixed"  # a page stays in its file
     LOG = "log"  # appended at each change; a full file never changes again
-    REWRITTEN = "rewritten"  # the latest change first, all files anew
+    REWRITTEN = "rewritten"  # the latest change first, all files rewritten
 
 
 class IndexLastmod(StrEnum):
@@ -86,13 +86,14 @@ class EvolutionParameters:
         vanishing: probability, for each day, that a page vanishes (a rate).
         vanished_as: how vanished pages are answered; each has one of them.
         dropped: share of vanished pages that leave sitemaps and lists of links.
-        failing: share of hours in which a page answers 503, whatever it has.
+        failing: share of hours in which a page answers 503.
         html: share of pages in HTML with RDFa; the others are in Turtle.
         discovery: how pages become known; each has one of them.
         lag_days: mean time from the first way to the second.
         duplicates: share of pages that have a second URL, with a parameter.
         near: share of the second URLs whose document differs, by a number or more.
-        added: what these documents say more, as a share of a page; one number at least.
+        added: additional numbers of these documents, as a share of a page; at least
+            one.
         has_canonical: documents declare their canonical URL.
         lastmods: claims of sitemaps about changes.
         delay_days: how late the late ones are.

@@ -46,8 +46,8 @@ def first_seen_by_sitemaps(
 
     Args:
         nodes: of the web.
-        fetches: URL and time of the web of each that was answered with 200; what is no
-            sitemap is passed over.
+        fetches: URL and time of the web of each response with status 200; all but
+            sitemaps are ignored.
     """
     by_origin = {node.origin: node for node in nodes}
     seen: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What happens to evolving sites, told to the second: lines of JSON, and their reader.
+"""History of evolving sites, exact to the second: lines of JSON, and their reader.
 
 Times are seconds since the web began; where there is none, it is null. Lines have a
 `type`: `web` comes first; `site`, `url`, `listing` and `link` follow, site by site.

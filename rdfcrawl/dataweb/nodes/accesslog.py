@@ -192,7 +192,7 @@ class AccessLog:
         Args:
             status: of the response.
             n_bytes: sent.
-            is_first: what `request_started` returned.
+            is_first: return value of `request_started`.
         """
         self._n_in_progress -= 1
         self._statuses[status] += 1

@@ -81,7 +81,7 @@ class CatalogOptions(SiteOptions["CatalogNode"]):
 class CatalogNode(ChangingSite):
     """Dataset NAME has resources `/data/NAME/K` and a dump `/data/NAME.nt.gz`.
 
-    Only where its offer says so they are there: a way that nobody states is 404.
+    Only the ways stated in its offer exist: all others answer 404.
     """
 
     def __init__(self, plan: NodePlan, options: CatalogOptions) -> None:

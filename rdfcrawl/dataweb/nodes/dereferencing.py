@@ -35,7 +35,7 @@ class DereferencingNode(WebNode):
     """Linked Data by content negotiation; some resources may be disallowed.
 
     Args:
-        plan: what was decided before.
+        plan: the decisions made before.
         objects: by resource, the resources and IRIs it links to; the last
             `n_disallowed` resources are disallowed and empty.
         n_disallowed: how many.

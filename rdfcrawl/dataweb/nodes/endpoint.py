@@ -158,7 +158,7 @@ class EndpointNode(ChangingSite):
         ]
 
     def n_quads(self) -> int:
-        """Count what is to be found."""
+        """Count the expected statements."""
         return len(self.quads())
 
     def revise(self, changed: int = 5, *, seed: int = 1) -> int:

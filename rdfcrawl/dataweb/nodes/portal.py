@@ -56,7 +56,7 @@ class PortalOptions(SiteOptions["PortalNode"]):
 
     Attributes:
         n_datasets: at the beginning.
-        rows_cap: most rows of one search, whatever is asked for (`rows_max`).
+        rows_cap: upper limit of the rows of one search (`rows_max`).
         search: `refused` answers 403 to `package_search`.
         lists: `package_list` is there; otherwise 403.
         forbids_api: robots.txt has `Disallow: /api/`, as CKAN's own.

@@ -36,14 +36,14 @@ class PortalRevision:
 
 
 class PortalDatasets:
-    """All datasets of a portal; what is kept is which are there, and what changed.
+    """All datasets of a portal, kept as a list of the present ones and of changes.
 
     Args:
         origin: of the portal.
         n_datasets: at the beginning.
         rdf_every: each so-many-th has a Turtle file; 0 for none.
         n_wide: resources of dataset 0, if more than its usual ones.
-        links: IRIs that resources have, beside files of the portal.
+        links: IRIs of resources, in addition to files of the portal.
     """
 
     def __init__(

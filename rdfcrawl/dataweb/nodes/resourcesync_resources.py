@@ -47,7 +47,7 @@ class ResourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class ResourceEvent:
-    """One change: to a path, of what kind, when, and what is there since."""
+    """One change: path, kind, time, and the new content."""
 
     path: str
     kind: ChangeKind

@@ -78,8 +78,8 @@ class SemanticOptions(SiteOptions["SemanticNode"]):
         ways: that the sitemap declares; the others are not there.
         broken: declared ways with status 500 (`SemanticNode.broken` may be set later).
         names: of which revision elements are.
-        slicing: what the description of a URI has: `subject`, `subject-object`,
-            `cbd`, `scbd` or `msg`; empty is `cbd` and not declared.
+        slicing: extent of the description of a URI: `subject`, `subject-object`, `cbd`,
+            `scbd` or `msg`; empty is `cbd` and not declared.
         dump: format of the complete dump.
         dump_priority: of the own dump; None states none.
         mirrors: origins of other hosts that have the dump too, with priorities.

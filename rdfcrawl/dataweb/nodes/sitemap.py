@@ -162,7 +162,7 @@ class SitemapNode(ChangingSite):
         """Let a day pass, on which some pages change; give their URLs.
 
         Their ETag, `Last-Modified` and `lastmod` change, and the `lastmod` of each
-        index above them; all else answers 304 to whoever has it.
+        index above them; all other files answer 304 to conditional requests.
         """
         with self._lock:
             self.now += DAY

@@ -60,10 +60,10 @@ class _Case:
 def read_suite_pages(directory: str, origin: str) -> list[RdfaPage]:
     """Return the suite's pages of one node.
 
-    The suite's host becomes the node's. So does every other host that a page names,
-    in the page and in its triples, so that no link leads out of the node;
-    `www.w3.org` and what the page takes from the initial context of RDFa is kept.
-    All pages are served as text/html, as ORCA does.
+    The suite's host becomes the node's. So does every other host that a page names, in
+    the page and in its triples, so that no link leads out of the node; `www.w3.org` and
+    the initial context of RDFa are kept. All pages are served as text/html, as ORCA
+    does.
 
     Args:
         directory: the unpacked suite, or a folder above it.

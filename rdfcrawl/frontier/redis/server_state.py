@@ -106,7 +106,7 @@ class ServerState:
             raise CrawlGoneError(
                 f"partition {number} of crawl {self._crawl_id} is no longer in "
                 f"{self._where}: its node was restarted without its data, or flushed; "
-                "the worker stops. Restore the data, or restart it with -a fresh=1"
+                "the worker stops. Restore the data, or restart the crawl: -a fresh=1"
             )
 
     async def on_connect(self, name: str, connection: Connection) -> None:

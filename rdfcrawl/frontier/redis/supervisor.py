@@ -68,7 +68,7 @@ def is_crawl_over(workers_fd: int) -> bool:
 
 
 def find_prctl() -> Callable[[int, int], int] | None:
-    """Return Linux's prctl(2); without it, the server outlives a killed guardian."""
+    """Return prctl(2) of Linux; elsewhere, a killed guardian leaves its server."""
     if sys.platform != "linux":
         return None
     try:

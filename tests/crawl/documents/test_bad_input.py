@@ -76,7 +76,7 @@ FAULTS = {
     "/iris": {Reason.SYNTAX},
     "/charset": {Reason.BAD_CHARSET},
 }
-# What a body that is cut off, or that cannot be decoded, brings with it.
+# Consequences of a body that is cut off, or that cannot be decoded.
 CONSEQUENCES = {Reason.SYNTAX, Reason.EMPTY}
 KEPT = (
     "/206", "/charset", "/coding/cut-off", "/coding/gzip", "/coding/not-applied",
@@ -184,7 +184,7 @@ def server(loopback: Loopback) -> RawServer:
 
 @pytest.fixture(scope="module")
 def closed_port() -> int:
-    """Return a port at which nobody listens."""
+    """Return a port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.3", 0))
         port: int = probe.getsockname()[1]
@@ -245,7 +245,7 @@ def test_harmless_oddity_is_no_fault(
 def test_what_was_read_is_kept(
     result: CrawlResult, server: RawServer, target: str
 ) -> None:
-    """If a part of a document is good, then it is stored, whatever the rest is."""
+    """If a part of a document is good, then it is stored, with any rest."""
     assert result.about(server.url(target)) == {TRIPLE}
 
 
@@ -254,7 +254,7 @@ def test_what_was_read_in_part_is_partial(
     result: CrawlResult, server: RawServer, target: str
 ) -> None:
     """If a part of a document was not read, then its status says so."""
-    # Of what is called an unknown charset and is UTF-8, nothing is lost.
+    # Of UTF-8 that is declared with an unknown charset, nothing is lost.
     status = "SUCCESSFUL" if target == "/charset" else "PARTIAL"
     assert result.statuses(server.url(target)) == [status]
 

@@ -38,7 +38,7 @@ def context_host(loopback: Loopback) -> RawServer:
 
 @pytest.fixture(scope="module")
 def blocked_host(loopback: Loopback) -> RawServer:
-    """Return a host that nobody may ask for contexts."""
+    """Return a host that no worker may ask for contexts."""
     return loopback({"/c": loopback.response(CONTEXT, LD)}, host="127.0.79.1")
 
 

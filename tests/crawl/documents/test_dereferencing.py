@@ -28,7 +28,7 @@ class RepeatedCrawl(NamedTuple):
 
 @pytest.fixture(scope="module")
 def crawled(commands: Commands, loopback: Loopback) -> RepeatedCrawl:
-    """Return two crawls of one web; the second began anew."""
+    """Return two crawls of one web; the second began from scratch."""
     here, there = loopback(host="127.0.21.1"), loopback(host="127.0.21.2")
     response, redirect = loopback.response, loopback.redirect
     here.pages |= {
@@ -83,7 +83,7 @@ def test_graph_and_base_are_the_final_url(
 
 
 def test_redirect_on_the_host_is_in_the_provenance(crawled: RepeatedCrawl) -> None:
-    """If a host redirects to itself, then one crawl has the whole chain."""
+    """If a host redirects to itself, then one crawl follows the full chain."""
     at, result = crawled.here.url, crawled.first
     assert result.statuses(at("/id/x")) == ["SUCCESSFUL"]
     assert result.chain(at("/id/x")) == [at("/id/x"), at("/doc/x")]
@@ -101,7 +101,7 @@ def test_redirect_to_another_host_is_handed_over(crawled: RepeatedCrawl) -> None
 
 
 def test_chain_across_hosts_and_back(crawled: RepeatedCrawl) -> None:
-    """If a chain of redirects crosses hosts twice, then it is whole at its end."""
+    """If a chain of redirects crosses hosts twice, then it is complete at its end."""
     chain = [
         crawled.here.url("/there-and-back"),
         crawled.there.url("/back"),
@@ -137,14 +137,14 @@ def test_blank_nodes_are_the_same_in_every_crawl(crawled: RepeatedCrawl) -> None
 
 
 def test_fresh_fetches_everything_again(crawled: RepeatedCrawl) -> None:
-    """If a crawl begins anew, then it asks for the same URLs once more."""
+    """If a crawl begins from scratch, then it requests the same URLs once more."""
     targets, n_first = crawled.here.targets, crawled.n_first
     assert sorted(targets[:n_first]) == sorted(targets[n_first:])
     assert crawled.first.quads == crawled.second.quads
 
 
 def test_fresh_moves_old_data_aside(crawled: RepeatedCrawl) -> None:
-    """If a crawl begins anew, then what was stored before is kept elsewhere."""
+    """If a crawl begins from scratch, then earlier statements are kept elsewhere."""
     assert set(crawled.second.writes().values()) == {1}
     (before,) = crawled.second.folder.glob("before-*")
     assert list((before / "quads").glob("*.nq.gz"))

@@ -1,4 +1,4 @@
-"""What is kept of each document, so that others and later runs can be compared."""
+"""Facts kept of each document, for comparison with others and later runs."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_declared_canonical_is_kept(result: CrawlResult, server: RawServer) -> N
 
 
 def test_links_are_logged_as_found(result: CrawlResult, server: RawServer) -> None:
-    """If documents link to something, then the log has it, whatever the frontier does.
+    """If documents have links, then the log has them, even those the frontier refuses.
 
     Nothing was followed, as the depth is 0.
     """

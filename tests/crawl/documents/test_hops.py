@@ -32,7 +32,7 @@ class RedirectedCrawl(NamedTuple):
     result: CrawlResult
 
     def faults(self, path: str) -> list[tuple[str, str]]:
-        """Return reason and detail of what was wrong with a seed."""
+        """Return reason and detail of the fault of a seed."""
         url = self.main.url(path)
         return list(
             zip(self.result.faults(url), self.result.details(url), strict=False)
@@ -135,7 +135,7 @@ def test_unreadable_rules_of_another_port(crawled: RedirectedCrawl) -> None:
 
 
 def test_what_is_allowed_is_followed(crawled: RedirectedCrawl) -> None:
-    """If nobody minds a target, then it is fetched, on the same host or another."""
+    """If no site forbids a target, then it is fetched, on the same host or another."""
     for server, path, target in (
         (crawled.main, "/id/ok", "/doc/ok"),
         (crawled.port, "/id/port-ok", "/open"),
@@ -219,7 +219,7 @@ def test_redirected_robots_of_a_sitemap(commands: Commands, loopback: Loopback) 
 def test_parts_of_a_source_elsewhere_are_denied(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a site names a sitemap on a host that is denied, then nobody asks for it."""
+    """If a site names a sitemap on a host that is denied, then it is not requested."""
     site, other = (loopback(host=f"127.0.24.{n}") for n in (13, 14))
     own, foreign = site.url("/denied.txt"), other.url("/denied.txt")
     page = site.url("/page")
@@ -269,7 +269,7 @@ def test_robots_of_many_hosts_on_one(commands: Commands, loopback: Loopback) -> 
 
 
 def test_denied_contexts(commands: Commands, loopback: Loopback) -> None:
-    """If a context is denied, or leads to what is, then the document says so."""
+    """If a context is denied, or redirects to a denied URL, then a fault says so."""
     server = loopback(host="127.0.24.11")
     body = b'{"@context": "%s", "@id": "http://a.example/s", "name": "x"}'
     for path, context in (("/1", "/denied/c"), ("/2", "/c")):

@@ -1,4 +1,4 @@
-"""The kind of a URL is the same whoever names it: dumps have the limits of dumps."""
+"""The kind of a URL does not depend on its source: dumps have the limits of dumps."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def by_void(site: Site) -> str:
 
 
 def by_catalogue(site: Site) -> str:
-    """Call the dump what a distribution can be got at."""
+    """Return the URLs of a distribution as URLs of the dump."""
     target = site.dump("/all.nt")
     text = f"<#d> <{DCAT}distribution> [ <{DCAT}accessURL> <{target}> ] ."
     return site.put("/dcat", text)
@@ -134,7 +134,7 @@ def test_dump_has_the_limits_of_a_dump(
 def test_packed_file_has_the_limits_of_a_dump(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a file is packed, then it is a dump although its name tells no format."""
+    """If a file is packed, then it is a dump although its name has no format."""
     site = Site(loopback, "127.95.1.20")
     packed = site.dump("/export.gz")
     page = site.put("/page", f"<> <urn:x:see> <{packed}> .")
@@ -145,7 +145,7 @@ def test_packed_file_has_the_limits_of_a_dump(
 def test_portal_names_dumps_as_others_do(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a portal distributes a dump without its format, then its name tells."""
+    """If a portal distributes a dump without its format, then its name decides."""
     site = Site(loopback, "127.95.1.21")
     dump = site.dump("/all.nt")
     package = {

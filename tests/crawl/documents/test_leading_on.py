@@ -26,7 +26,7 @@ LEADING = {
     "late": f"<!-- {'x' * 2000} --><style>a{{}}</style>"
     + REFRESH.format("0; url=/doc/late"),
 }
-# Pages that are documents, whatever they say of others.
+# Pages that are documents, regardless of their statements about others.
 STAYING = {
     "delayed": REFRESH.format("5; url=/doc/never"),
     "reload": REFRESH.format("0"),

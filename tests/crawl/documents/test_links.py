@@ -24,7 +24,7 @@ class Followed:
         home: server of the seed `/d/seed`.
         crowd: server of the seed `/d/many`, which has many links to itself.
         other: a server that the seeds link to.
-        result: what the crawl left behind.
+        result: of the crawl.
     """
 
     home: RawServer
@@ -127,7 +127,7 @@ def test_predicate_is_skipped_and_pattern_denied(crawls: dict[str, Followed]) ->
 
 
 def test_scope_prefix_keeps_to_the_folder(crawls: dict[str, Followed]) -> None:
-    """If the scope is the prefix, then what lies beside the seed is left out."""
+    """If the scope is the prefix, then siblings of the seed's folder are left out."""
     assert "/beside" not in crawls["prefix"].home.targets
     assert crawls["prefix"].other.targets == []
 

@@ -64,8 +64,8 @@ WANTED = [
     "/x.jpg:large",
     "/x.csv",
 ]
-# Path -> media type that is declared of a long body, and what it begins with; the
-# bodies are not received.
+# Path -> declared media type of a long body, and its first bytes; the bodies are not
+# received.
 LONG = {
     "/t/jpeg": ("image/jpeg", b"\xff\xd8\xff"),
     "/t/upper": ("Image/PNG; charset=binary", b"\x89PNG"),

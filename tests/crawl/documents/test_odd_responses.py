@@ -57,7 +57,7 @@ def crawl(commands: Commands, hosts: dict[str, RawServer]) -> CrawlResult:
 
 
 def values(crawl: CrawlResult, url: str) -> set[str]:
-    """Return what the document at a URL says."""
+    """Return the statements of the document at a URL."""
     return {statement[2].strip('"') for statement in crawl.about(url)}
 
 
@@ -85,7 +85,7 @@ def test_rules_in_odd_responses_are_obeyed(
 def test_responses_that_break_off_are_read_up_to_there(
     crawl: CrawlResult, hosts: dict[str, RawServer]
 ) -> None:
-    """If a response breaks off, then what came is read, and a fault says so."""
+    """If a response breaks off, then the received part is read, and a fault says so."""
     for name in CUT:
         url = hosts[name].url("/doc")
         assert values(crawl, url) == {f"{name} at doc"}, (name, crawl.details(url))

@@ -1,4 +1,4 @@
-"""What is read only in part, or made by pipelines of the user's, is accounted for."""
+"""Documents that are read in part, or by pipelines of the user, are accounted for."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_damaged_list_is_partial(lists: CrawlResult, site: Site, path: str) -> N
 def test_list_that_is_read_whole_is_successful(
     lists: CrawlResult, site: Site, path: str
 ) -> None:
-    """If a list is whole, or could be mended, then it is SUCCESSFUL."""
+    """If a list is complete, or could be repaired, then it is SUCCESSFUL."""
     assert lists.statuses(site.at(path)) == ["SUCCESSFUL"]
 
 
@@ -151,7 +151,7 @@ def test_cut_list_of_resources_is_partial(
 def test_cut_answers_of_portals_are_partial(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If an answer of a portal is cut, then it is PARTIAL, and its datasets whole."""
+    """If a portal response is cut, then it is PARTIAL, and its datasets complete."""
     datasets = [
         {
             "id": f"00000000-0000-4000-8000-00000000000{n}",
@@ -212,7 +212,7 @@ def test_cut_answers_of_endpoints_are_partial(
 
 
 def _lossy(result: CrawlResult) -> Iterator[tuple[str, str]]:
-    """Yield the statuses of what has lost something, with the reasons."""
+    """Yield the statuses of documents that lost something, with the reasons."""
     for reason in LOSSES:
         asked = f"?a rc:fault/rc:reason '{reason}' ; sq:status ?x ."
         yield from ((status, str(reason)) for status in result.ask(asked))

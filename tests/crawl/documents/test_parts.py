@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 BODY = dump_of(MIB // 2)
 CUTS = (MIB // 4, MIB // 8)
-# What a server makes of a range -> whether one is asked for, and whether it is of use.
+# Behaviour of a server for a range -> whether one is requested, and whether it is of
+# use.
 WAYS = {
     "well": (True, True),
     "dated": (True, True),
@@ -79,7 +80,7 @@ def test_dump_that_breaks_off_is_had(
 
 
 def _has_spooled(folder: Path, dump: RangedDump, n: int) -> bool:
-    """Tell whether the nth answer has come as far as it does."""
+    """Return whether the nth response was received up to its cut."""
     bodies = (folder / "linkeddata" / "spool").glob("*-*/*.body")
     n_bytes = n * (MIB // 2 - OVERLAP_BYTES)
     return len(dump.asked) == n and any(x.stat().st_size >= n_bytes for x in bodies)
@@ -104,11 +105,12 @@ def test_dump_outlives_stops_and_kills(commands: Commands, loopback: Loopback) -
     assert not list((folder / "linkeddata" / "spool").iterdir())
 
 
-# It takes twelve seconds: whoever stops slowly does not have the whole file by then.
+# The transfer takes twelve seconds: a worker that stops slowly does not have the
+# complete file by then.
 FTP_BODY = dump_of(MIB)
 FTP_RATE = MIB // 12
-# What becomes of a file on a server of FTP that was read in part -> how often it is
-# asked for, and how often from a byte on.
+# Change of a file on an FTP server that was read in part -> number of transfers, and of
+# those that begin at a later byte.
 FTP_WAYS = {
     "well": (3, 2),
     "changes": (3, 1),
@@ -158,7 +160,7 @@ def _write(path: Path, content: bytes, modified: float) -> None:
 
 
 def _are_under_way(servers: dict[str, RealFtp], folder: Path, n: int) -> bool:
-    """Tell whether the nth run has something of each file, and more of the first."""
+    """Return whether the nth run has a part of each file, and more of the first."""
     if any(
         server.commands.count("RETR /d.nt") < (1 if n == 1 else FTP_WAYS[how][0] - 1)
         for how, server in servers.items()

@@ -1,4 +1,4 @@
-"""What the provenance says of documents with the content of another one."""
+"""Provenance of documents with the content of another one."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_later_runs_know_the_first_url_of_a_content(
 ) -> None:
     """If a later run finds a content of an earlier one, then it names its first URL.
 
-    It does so although that URL says something else by now, which is a content of its
-    own; and again of a page that was fetched again, and says what it said.
+    It does so although that URL has another content by now; and again of a page that
+    was fetched again with the same content.
     """
     site = DatedSite(loopback, "127.20.11.41")
     folder = commands.folder()

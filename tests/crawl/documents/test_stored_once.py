@@ -93,7 +93,7 @@ def test_duplicates_come_back_when_what_represents_them_changes(
 
 
 def check_same_content(folder: str, urls: list[str], *, n_stored: int) -> None:
-    """Check what the database and the report say of pages with the same content."""
+    """Check the database and the report for pages with the same content."""
     assert scrapy("urldb", folder, "build").returncode == 0
     shown = [
         json.loads(scrapy("urldb", folder, "show", url).stdout)["latest"]

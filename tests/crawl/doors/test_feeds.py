@@ -1,4 +1,4 @@
-"""Feeds of RDF: what a crawl reads, as Scrapy users ask for it with `-O`."""
+"""Feeds of RDF: Scrapy users request them with `-O`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def statements(content: bytes, syntax: ox.RdfFormat, n_terms: int) -> set[Statem
 
 
 def stored(result: CrawlResult, n_terms: int) -> set[Statement]:
-    """Return what the store has."""
+    """Return the statements of the store."""
     lines = b"".join(map(result.raw, result.graphs))
     return statements(lines, ox.RdfFormat.N_QUADS, n_terms)
 
@@ -114,7 +114,7 @@ def test_feeds_are_compressed(feeds: tuple[Path, CrawlResult]) -> None:
 def test_what_a_format_cannot_say_is_left_out_alone(
     commands: Commands, site: RawServer, tmp_path: Path
 ) -> None:
-    """If JSON-LD cannot say a statement, the others are there, and a line tells it."""
+    """If JSON-LD cannot express a statement, the others are written, with a message."""
     result = commands.start(
         *("crawl", "linkeddata", f"-aseeds={site.url('/odd')}", "-afollow=none"),
         *(f"-O{tmp_path}/out.{name}" for name in ("jsonld", "ttl", "gz:nq", "json")),

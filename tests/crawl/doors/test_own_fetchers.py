@@ -1,4 +1,4 @@
-"""Schemes of users: what their fetchers give, fail with, and may be reached from."""
+"""Schemes of users: results and failures of their fetchers, and their guards."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def server(loopback: Loopback) -> RawServer:
 
 @pytest.fixture(scope="module")
 def crawl(commands: Commands, bucket: Bucket, server: RawServer) -> CrawlResult:
-    """Return what came of a crawl of all of it."""
+    """Return the result of a crawl of all of it."""
     bucket.put("s3://bucket/secret", SAYS.format('"secret"'))
     bucket.put("s3://bucket/a.ttl", SAYS.format('"a"'), etag='"1"')
     bucket.put("s3://bucket/dump.nt", "<urn:x:s> <urn:x:p> <urn:x:o> .\n", times=9999)
@@ -127,11 +127,13 @@ def test_operator_asks_for_a_uri_of_the_scheme(
 def test_pages_of_the_web_do_not_lead_there(
     crawl: CrawlResult, bucket: Bucket, server: RawServer
 ) -> None:
-    """If a page leads to a scheme of the user's, then nobody goes there."""
+    """If a page links to a scheme of the user's, then the link is not followed."""
     assert not [each for each in bucket.asked() if "secret" in each]
     assert crawl.faults(server.url("/page")) == ["bad_uri"]
     assert crawl.faults(server.url("/moved")) == ["redirect_bad_target"]
-    assert server.url("/plain") in crawl.graphs  # and what the page may link to, is
+    assert (
+        server.url("/plain") in crawl.graphs
+    )  # the links of the page are allowed, too
 
 
 @pytest.mark.parametrize(

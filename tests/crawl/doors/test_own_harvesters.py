@@ -1,4 +1,4 @@
-"""Harvesters of users: the example of the docs, and what is wrong with a setting."""
+"""Harvesters of users: the example of the docs, and errors in a setting."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class YieldsItemsSpider(LinkedDataSpider):
 
 
 def take_note(url: str) -> list[str]:
-    """Write down that a document is parsed; return what was written before."""
+    """Record that a document is parsed; return the earlier records."""
     path = Path(os.environ["OWN_NOTES"])
     notes = path.read_text().split()
     with path.open("a") as file:
@@ -129,7 +129,7 @@ class PortalsSpider(CkanSpider):
         self.colour = colour
 
     async def start(self) -> AsyncIterator[Any]:
-        """Tell what the arguments are."""
+        """Log the arguments."""
         self.logger.warning(
             "MIN_ROWS=%r COLOUR=%r", self.arguments.min_rows, self.colour
         )
@@ -148,14 +148,14 @@ class StartsSpider(LinkedDataSpider):
         yield {"began": True}
 
     async def parse_list(self, response: Response) -> AsyncIterator[Any]:
-        """Yield what the list names, a good while later."""
+        """Yield the URLs of the list, a good while later."""
         await asyncio.sleep(1.5)
         for line in response.text.split():
             yield Request(line)
 
 
 class Watchful:
-    """A pipeline that says in which order it is called, and drops what is private."""
+    """A pipeline that records the order of its calls, and drops private documents."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -207,7 +207,7 @@ def site(loopback: Loopback) -> RawServer:
 def results(
     commands: Commands, site: RawServer, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, CrawlResult]:
-    """Return what came of all crawls."""
+    """Return the results of all crawls."""
     feeds = tmp_path_factory.mktemp("feeds")
     by_workers = tmp_path_factory.mktemp("workers")
     standard = project_settings.ITEM_PIPELINES
@@ -281,7 +281,7 @@ def test_items_of_a_visiting_spider_are_exported(
 def test_bug_in_parse_document_does_not_cost_documents(
     results: dict[str, CrawlResult], site: RawServer
 ) -> None:
-    """If `parse_document` fails, then that is told, and the documents are stored."""
+    """If `parse_document` fails, then a fault says so, and the documents are stored."""
     result = results["yields"]
     assert "a bug in parse_document" in result.stderr
     assert result.statistics["spider_exceptions/RuntimeError"] == 1
@@ -431,7 +431,7 @@ def test_workers_have_own_arguments_and_settings(results: dict[str, Any]) -> Non
 def test_crawl_waits_for_what_a_start_of_ones_own_asks_for(
     commands: Commands, loopback: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If `start` asks for a list, then what that names is crawled, within its scope."""
+    """If `start` requests a list, then its URLs are crawled, within its scope."""
     host = "127.94.0.7"
     server = loopback({"/a": loopback.response(GOOD)}, host=host)
     server.pages["/b"] = loopback.response(GOOD)

@@ -53,7 +53,7 @@ class Notes:
         return cls(Path(os.environ["OWN_NOTES"]))
 
     def process_item(self, item: Any) -> Any:
-        """Write down what is not a document."""
+        """Record responses that are no documents."""
         if isinstance(item, dict):
             with self._path.open("a") as file:
                 file.write(json.dumps(item) + "\n")
@@ -98,7 +98,7 @@ class ShopSpider(FrontierSpider):
         yield Request(response.urljoin("/bug"), self.fail)
 
     def parse_search(self, response: Response, page: int) -> dict[str, Any]:
-        """Tell what has come."""
+        """Log the response."""
         return {
             "search": page,
             "note": response.meta["note"],
@@ -108,12 +108,12 @@ class ShopSpider(FrontierSpider):
         }
 
     async def parse_page(self, response: Response) -> Any:
-        """Tell which page it is."""
+        """Log the page."""
         redirects = response.meta.get("redirect_urls", [])
         yield {"page": response.url, "status": response.status, "from": redirects}
 
     def failed(self, failure: Failure) -> dict[str, str]:
-        """Tell what has failed."""
+        """Log the failure."""
         error = failure.value
         reason = error.fault.reason if isinstance(error, SourceFault) else ""
         if isinstance(error, HttpError):
@@ -158,7 +158,7 @@ class RulesSpider(FrontierSpider, CrawlSpider):
 
 
 class BesideSpider(LinkedDataSpider):
-    """Asks for something else beside each document."""
+    """Requests another URL for each document."""
 
     name = "beside"
     custom_settings = ShopSpider.custom_settings

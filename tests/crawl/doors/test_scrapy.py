@@ -1,4 +1,4 @@
-"""Scrapy as everybody knows it, beside the visits and underneath them."""
+"""Scrapy's usual ways, next to the visits and below them."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_look_at_a_page_with_a_spider_of_ours_leaves_its_crawl_alone(
 def test_what_is_wrong_is_told_by_scrapys_commands_in_one_line(
     commands: Commands, site: RawServer, words: tuple[str, ...], told: str
 ) -> None:
-    """If Scrapy's own command runs a spider of ours, one line says what is wrong."""
+    """If Scrapy's own command runs a spider of ours, one line says why it cannot."""
     name = "checked" if words[0] == "check" else "--spider=checked"
     where = [name] if words[0] == "check" else [name, site.url("/a")]
     result = commands.start(*words, *where, SPIDER_MODULES=__name__).wait()

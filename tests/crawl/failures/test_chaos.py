@@ -139,7 +139,7 @@ class Frontiers:
         stack.callback(self._redis.close)
 
     def is_linked(self) -> bool:
-        """Tell whether the replica follows."""
+        """Return whether the replica follows."""
         return bool(self._redis.info("replication")["master_link_status"] == "up")
 
     def fail_over(self) -> None:
@@ -204,8 +204,8 @@ def test_all_kinds_of_outages_lose_nothing(
     """If one thing after the other fails, then all that can be had is stored.
 
     Answers of Redis, workers, name servers, descriptors, and Redis itself, whose
-    replica is behind; beside hosts that are silent at first, and a long dump. A check
-    of the frontier finds nothing, neither meanwhile nor at the end.
+    replica is behind; and hosts that are silent at first, and a long dump. A check of
+    the frontier finds nothing, neither meanwhile nor at the end.
     """
     folder = commands.folder()
     names = [f"www.site{n}.example" for n in range(N_HOSTS // 2)]
@@ -274,7 +274,7 @@ def test_all_kinds_of_outages_lose_nothing(
         result = crew.wait(240)
     assert_sound(folder, frontiers.replica.url)
     counts = asyncio.run(count_in_redis(frontiers.replica.url, "linkeddata"))
-    assert result.code == 4, result.stderr  # whoever gave it up, and died since
+    assert result.code == 4, result.stderr  # the worker that gave it up, and died since
     assert Reason.DNS in result.faults(hopeless)
     assert n_killed >= 2
     assert result.stderr.count("died (-9)") == n_killed

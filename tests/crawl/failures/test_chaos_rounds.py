@@ -1,8 +1,8 @@
 """Faults of all kinds befall crawls at random, one round after another; a soak.
 
 `CHAOS_SECS` (an hour) says how long, `CHAOS_SEED` with which seed it begins. Each crawl
-has a seed of its own, the next number: what fails with one is run again alone by
-`CHAOS_SECS=0 CHAOS_SEED=<that>`, and one of its rounds alone by `CHAOS_ROUND`, too.
+has a seed of its own, the next number: a failure is repeated alone by `CHAOS_SECS=0
+CHAOS_SEED=<that>`, and one of its rounds alone by `CHAOS_ROUND`, too.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def test_what_is_fetched_after_a_clock_was_set_back_counts(
 ) -> None:
     """If the clock is set back, then later runs and refreshes go on from before.
 
-    So what they fetch replaces what was stored, though it seems to be earlier.
+    So new copies replace the stored ones, though they seem to be older.
     """
     site = AgingSite(loopback, "127.96.9.1")
     page = dated(site, "first", "2024-01-01")
@@ -79,7 +79,7 @@ def test_what_is_fetched_after_a_clock_was_set_back_counts(
 def test_time_that_was_far_ahead_is_not_followed(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If the clock was days ahead, then the operator is told what that means."""
+    """If the clock was days ahead, then a message explains the consequence."""
     site = AgingSite(loopback, "127.96.9.2")
     dated(site, "first", "2024-01-01")
     folder = commands.folder()

@@ -81,7 +81,7 @@ def test_full_disk_costs_nothing(
     )
     commands.wait_until(lambda: len(server.requests) > 30)
     disk.fill(min_free // 2)
-    # Whichever of worker and Redis has something to write first.
+    # Either the worker or Redis writes first.
     waits = "requests pause", "Redis refuses"
     commands.wait_until(lambda: any(word in running.stderr for word in waits))
     assert not running.has_ended(), running.stderr
@@ -103,7 +103,7 @@ def test_full_disk_costs_nothing(
 def test_what_lacks_room_to_be_read_comes_again(
     commands: Commands, loopback: Loopback, disk: SmallDisk
 ) -> None:
-    """If a child has no room to put aside what it reads, then it is read later."""
+    """If a child has no space for temporary files, then the document is read later."""
     lines = b"".join(b"# comment number %d\n" % n for n in range(8 * MIB // 24))
     lines += b"<urn:x:s> <urn:x:p> 1 ."
     packed = io.BytesIO()
@@ -262,7 +262,7 @@ def test_spool_keeps_to_its_limits(capped: tuple[CrawlResult, list[int]]) -> Non
 def test_what_is_longer_than_a_host_may_have_is_cut(
     capped: tuple[CrawlResult, list[int]],
 ) -> None:
-    """If a body is longer than what its host may have, then a fault says so."""
+    """If a body is longer than the limit of its host, then a fault says so."""
     result, _ = capped
     long = next(url for url in result.graphs if url.endswith("/long.nt"))
     assert "too_large" in result.faults(long)

@@ -1,4 +1,4 @@
-"""What a crawl stands on is taken away while it runs: its folder, the time of day."""
+"""A crawl loses its ground while it runs: its folder, the time of day."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_nothing_is_done_that_is_in_no_folder(
 ) -> None:
     """If the crawl's folder is deleted, then the worker stops and acknowledges nothing.
 
-    What was acknowledged before is gone with the folder; what comes after is not lost.
+    Acknowledged statements are gone with the folder; later ones are not lost.
     """
     prefix = {"": "127.0.61", "quads": "127.0.62", "provenance": "127.0.63"}[part]
     web = TreeWeb(loopback, prefix, n_hosts=4, n_docs=40, secs=0.1)

@@ -1,4 +1,4 @@
-"""What becomes of the URIs that a worker held when it died."""
+"""The fate of URIs that a worker held when it died."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def kill_early(
 ) -> CrawlResult:
     """Crawl with a worker that is killed soon after each start; check that all is had.
 
-    A visit takes a second: what is killed has always asked for some of its batch, and
+    A visit takes a second: a killed worker has always requested some of its batch, and
     has never come to its end.
     """
     n_each = 40
@@ -171,7 +171,7 @@ def test_what_kills_its_workers_is_given_up_alone(
 def test_an_unreadable_record_is_set_aside_alone(
     commands: Commands, loopback: Loopback, server_directory: Path
 ) -> None:
-    """If Redis has one record that nobody can read, then the 25 others are crawled."""
+    """If Redis has one unreadable record, then the 25 others are crawled."""
     host = loopback({"/0": [60.0], "*": loopback.response(BODY)})
     urls = [host.url(f"/{n}") for n in range(26)]
     redis_server = RedisServer(find_server(), server_directory)
@@ -226,9 +226,9 @@ def test_a_robots_txt_that_kills_its_workers_ends(
 def test_what_a_dead_worker_gave_up_is_in_the_exit_code(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a worker that gave up URIs is killed, then the exit code tells of them.
+    """If a worker that gave up URIs is killed, then the exit code reports them.
 
-    A later run that has given up nothing does not tell of them once more.
+    A later run that has given up nothing does not report them once more.
     """
     server = loopback({"*": [0.05, loopback.response(BODY)]})
     urls = [server.url(f"/{n}") for n in range(80)]

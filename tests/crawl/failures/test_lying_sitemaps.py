@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
     "REVISITS": "refresh",
     "REFRESH_POLICY": "sitemap",
     "REFRESH_EPOCH_SECS": 1,
-    # More than there are pages: what falls back asks for all of them.
+    # More than there are pages: the fallback requests all of them.
     "REFRESH_HOST_BUDGET": 60,
 }
 
@@ -46,7 +46,7 @@ def stamp() -> str:
 
 
 class LyingSite(AgingSite):
-    """A site whose pages change, and whose sitemap tells when, until it lies.
+    """A site whose pages change, and whose sitemap is honest, until it lies.
 
     Attributes:
         revisions: of each page, how often it has changed.
@@ -84,7 +84,7 @@ class LyingSite(AgingSite):
             self.put("/sitemap.xml", body, "application/xml")
 
     def step(self) -> None:
-        """Let some pages change, and the sitemap say what it says of that."""
+        """Let some pages change, and the sitemap state or hide it."""
         changed = [n for n in self.revisions if self._dice.random() < self._share]
         self.changed = set()
         for number in changed:
@@ -103,7 +103,7 @@ class LyingSite(AgingSite):
 
     @property
     def truth(self) -> dict[str, str]:
-        """What each page says now."""
+        """The present content of each page."""
         return {
             self.at(f"/page/{number}"): f"{number} {revision}"
             for number, revision in self.revisions.items()
@@ -147,7 +147,7 @@ class LyingWeb:
         }
 
     def truth(self) -> dict[str, str]:
-        """Return what each page of all sites says now."""
+        """Return the present content of each page of all sites."""
         return {
             url: text
             for site in self.sites.values()
@@ -173,8 +173,8 @@ def test_lies_are_found_out_within_ten_epochs(
 ) -> None:
     """If a sitemap that was truthful lies, then soon no fetch goes by it any more.
 
-    As long as it was, what had changed was fetched, and hardly anything else; and once
-    the lie is found out all changes are fetched again.
+    As long as it was, changed pages were fetched, and hardly any others; and once the
+    lie is found out all changes are fetched again.
     """
     web = LyingWeb(commands, loopback)
     web.crawl()

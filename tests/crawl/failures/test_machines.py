@@ -104,7 +104,7 @@ def test_machines_vanish_and_come_back_with_other_clocks(
         codes.append(behind.wait(120))
     said_all = "".join((folder / "said.txt").read_text() for folder in folders)
     assert codes == [0, 0, 0], said_all
-    assert web.asked().total() <= n_asked + 2  # what it had sent before
+    assert web.asked().total() <= n_asked + 2  # its earlier output
     results = [
         CrawlResult(0, "", folder / "linkeddata", 0.0, 0)
         for folder in folders

@@ -1,4 +1,4 @@
-"""Crawls of hosts that are away for a while, and of names that nobody can look up."""
+"""Crawls of hosts that are away for a while, and of names that cannot be resolved."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_host_that_is_busy_for_long_loses_nothing(
     result = commands.crawl(seeds, **away.settings)
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
-    # The whole host rests: one request for each wait, which grows.
+    # All URLs of the host rest: one request for each wait, which grows.
     refused = len(server.requests) - len(PAGES)
     assert refused < 20
     assert "waiting for 1 host that does not answer" in result.stderr
@@ -81,8 +81,8 @@ def test_hosts_whose_servers_fail_for_long_lose_nothing(
 ) -> None:
     """If hosts give errors of servers alone for a while, then nothing is lost.
 
-    A bad page of a host that answers otherwise is given up all the same, whether it is
-    asked for together with others or alone, and nobody waits for it.
+    A bad page of a host that is up otherwise is given up all the same, alone or
+    together with others, and no worker waits for it.
     """
     response = loopback.response
     good = response(QUAD)
@@ -109,7 +109,7 @@ def test_hosts_whose_servers_fail_for_long_lose_nothing(
     assert result.graphs == wanted
     for server in servers:
         refused = len(server.targets) - 1 - len(PAGES)
-        assert refused < 20  # the whole host rests
+        assert refused < 20  # all URLs of the host rest
     for seed in hopeless:
         assert result.faults(seed) == [Reason.SERVER_ERROR]
     assert len(other.targets) - 1 - len(PAGES) <= 6 * len(bad)

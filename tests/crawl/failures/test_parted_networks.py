@@ -38,7 +38,7 @@ WEB = replace(LARGE, n_nodes=60, first_address="127.63.0.1")
 
 
 def outages(cluster: RedisCluster) -> Iterator[str]:
-    """Part the networks in one way after another; yield what was done."""
+    """Part the networks in one way after another; yield the outcome."""
     first, second, third, *replicas = cluster.nodes
     places = [node.machine for node in cluster.nodes if node.machine]
     one, two, three = places[:3]

@@ -101,7 +101,7 @@ def test_two_workers_share_without_overlap(
 
 
 def _wrong_servers(folder: Path) -> Iterator[tuple[str, RedisServer, str]]:
-    """Yield what is no primary: a name, the server, what the line must say."""
+    """Yield the servers that are no primary: a name, the server, the expected line."""
     places = {name: folder / name for name in ("replica", "sentinel", "reader")}
     for place in places.values():
         place.mkdir()

@@ -55,7 +55,7 @@ class RefreshedWeb:
         self.n_kills = 0
 
     def crawl(self, *, kills: bool = False) -> CrawlResult:
-        """Fetch what is queued, and what sitemaps list that was never fetched."""
+        """Fetch the queued pages, and never fetched ones of sitemaps."""
 
         def start() -> RunningCrawl:
             return self._commands.start_crawl(
@@ -75,11 +75,11 @@ class RefreshedWeb:
         return start().wait()
 
     def drain(self) -> CrawlResult:
-        """Fetch what is queued, and read no sitemap."""
+        """Fetch the queued pages, and read no sitemap."""
         return self._commands.crawl(folder=self._folder, **SETTINGS)
 
     def refresh(self, *, kills: bool = False, **settings: Any) -> CrawlResult:
-        """Queue what is due in the next epoch, when all pages are due."""
+        """Queue the pages of the next epoch, when all pages are due."""
         time.sleep(INTERVAL_SECS)
         given = {**SETTINGS, **settings}
         if kills:
@@ -105,7 +105,7 @@ def asked_again(epoch: CrawlEpoch) -> list[str]:
 def check_delays(web: EpochWeb) -> None:
     """Check that no host was asked sooner than its delay allows.
 
-    Answers are logged, which may be late: five delays in a row tell, not each.
+    Responses are logged, perhaps late: five delays in a row count, not each.
     """
     for node in web.nodes:
         times = [one.at for one in web.requests(node) if one.target != "/robots.txt"]
@@ -133,7 +133,7 @@ def check_schedule(last: dict[str, float], web: EpochWeb) -> None:
 
 
 def check_store(web: EpochWeb, epoch: CrawlEpoch) -> None:
-    """Check that what is stored is what the web has, page by page."""
+    """Compare the store with the web, page by page."""
     truth = web.truth(epoch.at)
     listed = {url: truth.urls[url] for url in web.listed(epoch.at)}
     revisions = {url: page.revision(epoch.at) for url, page in listed.items()}
@@ -186,7 +186,7 @@ def test_stores_equal_the_web_after_many_kills(commands: Commands) -> None:
 
 
 def test_truthful_sitemaps_lead_to_what_has_changed(commands: Commands) -> None:
-    """If sitemaps tell the truth, then all changes are fetched, and little else.
+    """If sitemaps are honest, then all changes are fetched, and little else.
 
     That is known after the first epochs. The requests are those of the real crawl.
     """
@@ -205,7 +205,7 @@ def test_truthful_sitemaps_lead_to_what_has_changed(commands: Commands) -> None:
 
             epoch = web.run(step)
             truth = web.truth(epoch.at)
-            known = before.stored  # what is new is no refresh
+            known = before.stored  # a new page is no refresh
             changed = {
                 url
                 for url in known
@@ -263,7 +263,7 @@ def test_no_page_is_asked_for_sooner_than_it_is_due(
         if request.target not in ("/robots.txt", "/.well-known/void"):
             times.setdefault(site.at(request.target), []).append(request.at)
     gaps = {url: [b - a for a, b in pairwise(at)] for url, at in times.items()}
-    late = 0.5  # between the begin of a fetch and what its server sees
+    late = 0.5  # between the begin of a fetch and its arrival at the server
     for url in good:
         assert min(gaps[url]) >= interval_secs - late
     for url in bad:

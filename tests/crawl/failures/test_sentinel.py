@@ -72,7 +72,7 @@ def test_a_large_crawl_loses_nothing(
 ) -> None:
     """If primaries are killed twice under 100 hosts, then recall is exactly 1.
 
-    What is asked twice, and how long workers pause, is printed.
+    The number of repeated requests, and the pauses of workers, are printed.
     """
     with (
         running_sentinels(server_directory) as watched,

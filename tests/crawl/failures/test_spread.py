@@ -56,7 +56,7 @@ def _turtle(*links: str) -> bytes:
 
 
 def _web(loopback: Loopback) -> RawServer:
-    """Serve pages that name all hosts of the giant, these, and sites beside them."""
+    """Serve pages that link to all hosts of the giant, these, and other sites."""
 
     def reply(request: RawRequest) -> bytes:
         port, host = server.port, request.headers["host"]
@@ -151,7 +151,7 @@ def test_its_hosts_are_counted_once(spread: Spread) -> None:
 
 
 def test_hosts_beside_it_are_asked_for_everything(spread: Spread) -> None:
-    """If a giant is spread, then the sites beside it are crawled to their ends."""
+    """If a giant is spread, then the other sites are crawled to their ends."""
     sites = {url for url in spread.first if "//site" in url}
     assert len(sites) == N_SITES * (N_PAGES + 1)
 

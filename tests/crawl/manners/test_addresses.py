@@ -1,4 +1,4 @@
-"""A delay of addresses beside that of hosts, measured where requests arrive."""
+"""A delay of addresses in addition to that of hosts, measured at the servers."""
 
 from __future__ import annotations
 

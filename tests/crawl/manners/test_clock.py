@@ -1,4 +1,4 @@
-"""One clock per host: whatever is asked of it, and whichever worker asks."""
+"""One clock per host: for all kinds of requests, and for all workers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AskingSpider(LinkedDataSpider):
     name = "asking"
 
     def parse_document(self, document: ParsedDocument) -> Iterator[Any]:
-        """Ask for what nobody else asks for."""
+        """Request URLs that no other request covers."""
         yield Request(f"{document.url}?own", callback=self.take)
 
     def take(self, response: Response) -> None:
@@ -193,7 +193,7 @@ def test_requests_of_spiders_keep_the_delay(
 def test_worker_that_wakes_up_asks_for_its_leases_first(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a worker was stopped until others have its hosts, then it asks nobody."""
+    """If a worker was stopped until others have its hosts, then it requests nothing."""
     server = loopback(host="127.0.93.3")
     server.pages["*"] = [0.05, loopback.response(TRIPLE)]
     server.pages["/robots.txt"] = loopback.response(b"", "text/plain")
@@ -203,7 +203,7 @@ def test_worker_that_wakes_up_asks_for_its_leases_first(
     sleeper = commands.start_crawl(urls, folder=folder, USER_AGENT="sleeper", **given)
     commands.wait_until(lambda: len(server.requests) > 5)
     sleeper.send(signal.SIGSTOP)
-    time.sleep(0.2)  # what was on its way is there
+    time.sleep(0.2)  # running requests have arrived
     n_asked = len(server.requests)
     other = commands.crawl(folder=folder, USER_AGENT="other", **given)
     assert other.code == 0, other.stderr
@@ -214,7 +214,7 @@ def test_worker_that_wakes_up_asks_for_its_leases_first(
 
 
 def turned(names: dict[str, list[str]], n: int) -> dict[str, list[list[str]]]:
-    """Return what a name server says that gives addresses one by one, from nth on."""
+    """Return the replies of a name server that rotates addresses, from nth on."""
     return {
         name: [[addresses[(n + k) % len(addresses)]] for k in range(40)]
         for name, addresses in names.items()

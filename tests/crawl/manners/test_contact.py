@@ -1,4 +1,4 @@
-"""No crawl of the open web without somebody who can be reached."""
+"""No crawl of the open web without a contact address."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 GOOD = b"<http://a.example/s> <http://a.example/p> <http://a.example/o> .\n"
 CONTACT = "lab/1 (+https://lab.example.org/crawl)"
-# A public address that answers to nobody: what is sent there is dropped (RFC 7535).
+# A public address without a host: packets to it are dropped (RFC 7535).
 PUBLIC = "http://192.31.196.1/x"
 STRICT: dict[str, Any] = {"CONTACT_REQUIRED": True, "GUARD_ALLOW_NETS": ""}
 

@@ -106,7 +106,7 @@ class GapWeb:
         return RawServers.response(json.dumps(body).encode(), LD)
 
     def file(self, request: StampedRequest, kind: str) -> bytes:
-        """Answer a request for what is no document."""
+        """Respond to a request that is not for a document."""
         name, response = request.host, RawServers.response
         if kind == "robots.txt" and name not in SLOW and NAMES.index(name) % 2:
             target = self.url(self.next_to(name), f"/rules/{name}")
@@ -179,7 +179,7 @@ def gaps_after_rules(requests: list[StampedRequest], name: str) -> list[float]:
 
 
 def crawl(places: list[Machine], folder: Path, kinds: list[list[str]]) -> list[str]:
-    """Let three workers crawl, each on a machine; return what they have said."""
+    """Let three workers crawl, each on a machine; return their output."""
     given: dict[str, Any] = {
         "CRAWL_ID": "gaps",
         "DOWNLOAD_DELAY": DELAY_SECS,
@@ -213,7 +213,7 @@ def crawl(places: list[Machine], folder: Path, kinds: list[list[str]]) -> list[s
 
 
 def kinds_of(web: GapWeb, files: str) -> list[list[str]]:
-    """Return what each of three workers is told to begin with."""
+    """Return the first configuration of each of three workers."""
     sites = ",".join(web.url(name, "/sitemap.xml") for name in NAMES[:6])
     endpoints = ",".join(web.url(name, "/sparql") for name in NAMES[1:4])
     return [
@@ -262,7 +262,7 @@ def test_no_gap_is_shorter_than_its_delay(
     assert {each.agent for each in requests} == {f"worker-{n}" for n in range(3)}
     assert min(least.values()) >= DELAY_SECS - SLACK_SECS
     assert min(means.values()) >= CRAWL_DELAY_SECS
-    # Before its robots.txt is read, nobody knows of a longer delay.
+    # Before its robots.txt is read, no worker knows of a longer delay.
     assert min(later) >= CRAWL_DELAY_SECS - SLACK_SECS
     if address_secs:
         assert min(map(min, addresses.values())) >= address_secs - SLACK_SECS

@@ -1,4 +1,4 @@
-"""Crawls that come upon a domain of very many hosts, beside ordinary ones."""
+"""Crawls that meet a domain of very many hosts, among ordinary ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDS = [f"/item/{n}/{part}" for n in range(1000, 9999, 400) for part in (1, 1
 
 @dataclass(frozen=True)
 class Beside:
-    """A crawl of a giant and ten sites beside it, and the next run."""
+    """A crawl of a giant and ten other sites, and the next run."""
 
     first: CrawlResult
     hosts: list[str]  # of the requests of the first run, in their order
@@ -104,17 +104,17 @@ def beside(
 
 
 def test_hosts_beside_a_giant_have_their_turns(beside: Beside) -> None:
-    """If a giant comes first, then ten sites beside it are done long before it is."""
+    """If a giant comes first, then ten other sites are done long before it is."""
     sites = [n for n, host in enumerate(beside.hosts) if host.startswith("site")]
     assert len(sites) == N_SITES * (N_PAGES + 1)
     before = [h for h in beside.hosts[: sites[-1]] if h.endswith(".giant.example")]
     # Sixteen of its hosts stand for themselves; the others have as many turns as a site
-    # has visits, nine of five pages, and what is idle.
+    # has visits, nine of five pages, and the idle time.
     assert len(before) < N_NAMES / 2, len(before)
 
 
 def test_hosts_of_a_giant_are_bounded(beside: Beside) -> None:
-    """If a domain has more hosts than it may, then it is told how many links wait."""
+    """If a domain has more hosts than allowed, then a line counts the waiting links."""
     assert beside.first.code == 0, beside.first.stderr
     giant = {host for host in beside.hosts if host.endswith(".giant.example")}
     assert len(giant) == MOST_NAMES
@@ -134,7 +134,7 @@ def test_wildcard_dns_is_noticed(beside: Beside) -> None:
 
 
 def test_hosts_over_the_bound_are_taken_up_when_it_is_raised(beside: Beside) -> None:
-    """If the bound is lifted, then exactly what was over it is asked for."""
+    """If the bound is lifted, then exactly the URLs over it are requested."""
     assert beside.second.code == 0, beside.second.stderr
     assert len(beside.more) == N_NAMES - MOST_NAMES
     assert len({*beside.hosts, *beside.more}) == N_NAMES + N_SITES + 4

@@ -108,7 +108,7 @@ def check_pauses(gaps: list[float], least_secs: float) -> None:
 )
 def test_pauses_are_kept(crawled: PacedCrawl, name: str, least_secs: float) -> None:
     """If a delay is set or asked for, then no two requests are closer than that."""
-    # What the robots.txt says is known only after it was read.
+    # The rules of the robots.txt are known only after it was read.
     gaps = crawled.gaps(name)[1:]
     assert len(gaps) == 4
     check_pauses(gaps, least_secs)
@@ -235,7 +235,7 @@ def test_a_name_that_dns_cannot_have_harms_no_other_link(
 def test_page_is_asked_for_once_and_told_nothing(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a page has many spellings, then one request is made, with nothing to tell."""
+    """If a page has many spellings, then one request is made, without a message."""
     server = loopback({}, host="127.0.22.90")
     home = server.url()
     spellings = (

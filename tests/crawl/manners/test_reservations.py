@@ -38,7 +38,7 @@ TAGS: dict[str, tuple[list[str], bool, bool]] = {
     "no-date": (["unavailable_after: soon"], True, True),
     "bad": ([":, ,:noindex:,\xe9:", "max-snippet: -1, index"], True, True),
 }
-# Name -> what is in the head of a page, and the same.
+# Name -> content of the head of a page, and the same.
 METAS: dict[str, tuple[str, bool, bool]] = {
     "m-noindex": ("<meta name=robots content=noindex>", False, True),
     "m-nofollow": ("<meta name='ROBOTS' content='index, NoFollow'>", True, False),
@@ -80,11 +80,11 @@ class ReservedCrawl:
     server: RawServer
 
     def is_stored(self, name: str) -> bool:
-        """Tell whether a document has statements in the store."""
+        """Return whether a document has statements in the store."""
         return self.server.url(f"/{name}") in self.result.graphs
 
     def is_followed(self, name: str) -> bool:
-        """Tell whether its link was asked for."""
+        """Return whether its link was requested."""
         return f"/to/{name}" in self.server.targets
 
 
@@ -244,7 +244,7 @@ def test_our_name_is_that_of_robots_txt(commands: Commands, loopback: Loopback) 
 def test_nofollow_yields_to_who_wants_it(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If `follow` names `nofollow`, then links that nobody vouches for are followed."""
+    """If `follow` names `nofollow`, then links marked `nofollow` are followed."""
     server = loopback()
     server.pages["/a"] = loopback.response(
         b"<meta name=robots content=nofollow><a href=/b>b</a>", "text/html"
@@ -387,7 +387,7 @@ def filed(
 
 
 def test_file_of_a_site_is_obeyed(filed: Filed, request: pytest.FixtureRequest) -> None:
-    """If a site reserves mining in its file, then `TDM_POLICY` says what is done."""
+    """If a site reserves mining in its file, then `TDM_POLICY` decides."""
     servers, result = filed.servers, filed.result
     plain = servers["plain"].url
     policy = request.node.callspec.params["filed"]
@@ -432,7 +432,7 @@ def test_file_of_a_site_is_asked_for_once_and_in_its_turn(
 RESERVED = json.dumps([{"location": "/", "tdm-reservation": 1}]).encode()
 # A child process reads it, and the page goes before the file.
 OVERRIDING = b"<meta name=tdm-reservation content=0><p vocab=urn:v: property=p>text</p>"
-# Name -> what the host has at /a, besides robots.txt; the file reserves everything.
+# Name -> content of the host at /a, and robots.txt; the file reserves everything.
 UNASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
     "nothing": lambda _, answer: answer.response(b"<p>none</p>", "text/html"),
     "hyperlink": lambda _, answer: answer.response(b"<a href=/b>b</a>", "text/html"),
@@ -461,7 +461,7 @@ ASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
         Link=f"<{host.url('/to/x')}>; rel=alternate; type=text/turtle",
     ),
 }
-# Name -> what becomes of the request for the file.
+# Name -> outcome of the request for the file.
 FAILING: dict[str, Reply] = {
     "busy": b"HTTP/1.1 503 Busy\r\nRetry-After: 9999\r\nContent-Length: 0\r\n\r\n",
     "limited": b"HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n",

@@ -88,7 +88,7 @@ def test_links_are_followed_in_the_order_of_their_ranks(
 def test_listed_pages_are_fetched_in_the_order_of_their_ranks(
     commands: Commands, site: Site
 ) -> None:
-    """If pages of a sitemap have ranks, then these count, not what it states."""
+    """If pages of a sitemap have ranks, then these count, not its priorities."""
     folder, n_asked = ranked(commands, site, "sitemap"), len(site.asked())
     result = commands.crawl(
         folder=folder,

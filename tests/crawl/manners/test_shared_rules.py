@@ -1,4 +1,4 @@
-"""What robots.txt says beside its rules, and for how long, through the crawl."""
+"""Contents of robots.txt other than rules, and their lifetime, through the crawl."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def runs(commands: Commands, loopback: Loopback) -> tuple[RawServer, list[CrawlR
 def test_robots_is_asked_for_once_in_several_runs(
     runs: tuple[RawServer, list[CrawlResult]],
 ) -> None:
-    """If a crawl is run again within a day, then nobody asks for robots.txt."""
+    """If a crawl is run again within a day, then robots.txt is not requested."""
     server, results = runs
     assert [result.code for result in results] == [0, 0, 0]
     assert server.targets.count("/robots.txt") == 1
@@ -61,7 +61,7 @@ def test_robots_is_asked_for_once_in_several_runs(
 def test_signals_are_obeyed_and_recorded(
     runs: tuple[RawServer, list[CrawlResult]],
 ) -> None:
-    """If robots.txt says no to what the crawl is for, then nothing is taken."""
+    """If robots.txt forbids the use of the crawl, then nothing is taken."""
     server, results = runs
     result = results[-1]
 

@@ -49,8 +49,8 @@ def test_hosts_without_answer_give_way_at_once(
 ) -> None:
     """If hosts are silent, endless and good, then the good one waits for none of them.
 
-    None of the others is slow yet, by what is set, and they are more than are visited
-    at once.
+    None of the others is slow yet by the setting, and they are more than the hosts
+    visited in parallel.
     """
     silent = [loopback({"*": SILENT}, host=f"127.0.78.{n}") for n in range(1, 41)]
     no_rules = loopback.response(b"", status="404 No")

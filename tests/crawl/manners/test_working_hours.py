@@ -21,7 +21,7 @@ def named(moment: datetime) -> str:
 
 
 def test_hosts_wait_for_their_hours(commands: Commands, loopback: Loopback) -> None:
-    """If a host is closed, then it is asked later, and nobody else waits for it.
+    """If a host is closed, then it is requested later, and no other host waits for it.
 
     A visit ends when the hours do.
     """
@@ -53,7 +53,7 @@ def test_hosts_wait_for_their_hours(commands: Commands, loopback: Loopback) -> N
     assert max(each.at for each in ending.requests) <= offset + 0.26
     assert 1 < len(ending.requests) < 40
     assert "'frontier/closed':" in result.stderr
-    assert n_closed(result.stderr) < 10  # nobody asks again and again
+    assert n_closed(result.stderr) < 10  # no worker repeats the request
 
 
 def n_closed(text: str) -> int:

@@ -45,7 +45,7 @@ def server(loopback: Loopback, far: RawServer) -> RawServer:
 
 @pytest.fixture(scope="module")
 def interrupted(commands: Commands, server: RawServer, place: Path) -> CrawlResult:
-    """Return what came of the interrupted crawl."""
+    """Return the result of the interrupted crawl."""
     allow = place / "allow.txt"
     allow.write_text("127[.]95\n")
     return commands.crawl(
@@ -77,7 +77,7 @@ def test_contradiction_is_told_in_one_line(
     words: tuple[str, ...],
     parts: tuple[str, ...],
 ) -> None:
-    """If an argument contradicts what the crawl has, then one line says so."""
+    """If an argument contradicts those of the crawl, then one line says so."""
     assert interrupted.code == 1
     other = place / "other.txt"
     other.write_text("example\n")
@@ -166,7 +166,7 @@ def test_record_is_dealt_with_by_the_arguments_of_its_spider(
 def test_raised_budget_takes_up_what_was_refused(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If `max_per_host` is raised, then what was over it is crawled; it is listed."""
+    """If `max_per_host` is raised, then the URLs over it are crawled; it is listed."""
     server = loopback(host="127.95.3.1")
     links = ", ".join(f"<{i}>" for i in range(9))
     server.pages["/all"] = loopback.response(f"<> <urn:x:p> {links} .".encode())
@@ -191,7 +191,7 @@ def test_raised_budget_takes_up_what_was_refused(
 def test_table_of_seeds_is_crawled_by_its_types(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If seeds have types, then each is taken as what it is, by any spider."""
+    """If seeds have types, then each has its kind, with any spider."""
     server = loopback(host="127.95.4.1")
     row = f"<url><loc>{server.url('/page')}</loc></url>"
     sitemap = f"<urlset>{row}</urlset>".encode()
@@ -219,7 +219,7 @@ def test_table_of_seeds_is_crawled_by_its_types(
 
 
 def test_deny_holds_for_what_is_queued(commands: Commands, loopback: Loopback) -> None:
-    """If `deny` is reset, then what is queued already and matches is not asked for."""
+    """If `deny` is reset, then queued URLs that match are not requested."""
     server = loopback({"*": loopback.response(b"<> <urn:x:p> 1 .")}, host="127.95.9.61")
     links = b"<> <urn:x:p> <a>, <b> ."
     server.pages["/"] = loopback.response(links)

@@ -79,7 +79,7 @@ def test_crawl_is_restored_from_copies_made_while_it_ran(
         assert result.code == 0, result.stderr
         assert result.graphs == web.documents
         again = web.asked().total() - n_before
-        assert again < len(web.documents), "what was done before was not asked for"
+        assert again < len(web.documents), "finished URLs were not requested again"
         assert operate(backup, "check", **where).returncode == 0
     finally:
         restored.end()

@@ -95,7 +95,7 @@ def test_sampled_and_bounded(commands: Commands, loopback: Loopback) -> None:
 
 
 def test_budgets_are_logged(commands: Commands, loopback: Loopback) -> None:
-    """If a host has spent its budget, then the log names what was refused."""
+    """If a host has spent its budget, then the log names the refused URLs."""
     server = loopback({}, host="127.0.26.4")
     links = [server.url(f"/{n}") for n in range(10)]
     server.pages |= {"/": loopback.response(page(*links))}

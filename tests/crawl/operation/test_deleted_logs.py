@@ -29,7 +29,7 @@ def site(loopback: Loopback) -> RawServer:
 
 
 def missing(stderr: str) -> list[str]:
-    """Return what the summary says of logs that are missing."""
+    """Return the line of the summary about missing logs."""
     return [line for line in stderr.splitlines() if line.startswith("missing ")]
 
 

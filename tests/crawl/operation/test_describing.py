@@ -76,7 +76,7 @@ def test_crawl_ends_well_if_it_cannot_be_described(
 
 
 def test_description_can_be_left_out(commands: Commands, loopback: Loopback) -> None:
-    """If DESCRIBE is off, nothing is written; a wrong value is told at the start."""
+    """If DESCRIBE is off, nothing is written; a wrong value is refused at the start."""
     server = loopback({"/": loopback.response(b"<> <urn:x:p> 1 .")}, host="127.93.9.2")
     result = commands.crawl([server.url("/")], DESCRIBE="off")
     assert result.code == 0

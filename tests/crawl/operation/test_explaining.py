@@ -67,7 +67,7 @@ def ask(result: CrawlResult, uri: str, *words: str) -> subprocess.CompletedProce
 
 
 def told(result: CrawlResult, uri: str, *words: str) -> Any:
-    """Return what the command says as JSON."""
+    """Return the JSON output of the command."""
     done = ask(result, uri, "--json", *words)
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
@@ -116,7 +116,7 @@ def test_answers_for_each_fate(
 def test_never_seen_uri_is_judged_by_the_rules_of_the_crawl(
     crawled: CrawlResult, site: RawServer
 ) -> None:
-    """If nobody has seen a URI, then rules say what would become of the URI."""
+    """If no crawl has seen a URI, then rules predict the fate of the URI."""
     would = told(crawled, "http://127.0.27.2:8000/x")["rules"]
     assert [(x["spider"], x["refusal"]) for x in would] == [
         ("linkeddata", "out_of_scope")
@@ -134,7 +134,7 @@ def test_never_seen_uri_is_judged_by_the_rules_of_the_crawl(
 
 
 def test_text_names_fault_and_way(crawled: CrawlResult, site: RawServer) -> None:
-    """If no JSON is wanted, then lines tell the same for people."""
+    """If no JSON is wanted, then lines explain the same for people."""
     done = ask(crawled, site.url("/gone"))
     assert done.returncode == 0, done.stderr
     assert "was fetched" in done.stdout

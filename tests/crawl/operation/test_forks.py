@@ -1,4 +1,4 @@
-"""Workers that are forked from one process, and what becomes of that process."""
+"""Workers that are forked from one process, and the fate of that process."""
 
 from __future__ import annotations
 

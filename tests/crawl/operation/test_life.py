@@ -139,7 +139,7 @@ class TestKilled:
 def test_what_the_disk_refuses_is_not_done(
     commands: Commands, loopback: Loopback, *, is_interrupted: bool
 ) -> None:
-    """If stores take nothing, then the crawl stops, and what they lack is not done."""
+    """If stores accept nothing, then the crawl stops with their documents undone."""
     body = loopback.response(b"<> <urn:x:p> <#o> .")
     server = loopback({"/quick": body, "/slow": [2.0, body]})
     urls = {server.url(target) for target in ("/quick", "/slow")}
@@ -192,7 +192,7 @@ def test_seeds_are_taken_while_the_crawl_runs(
 def test_fresh_is_refused_while_workers_run(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If workers of a crawl run, then beginning it anew is refused in one line."""
+    """If workers of a crawl run, then a fresh start is refused in one line."""
     server = loopback({"/slow": [60.0, loopback.response(b"<> <urn:x:p> 1 .")]})
     running = commands.start_crawl([server.url("/slow")])
     commands.wait_until(lambda: "/slow" in server.targets)

@@ -1,4 +1,4 @@
-"""What the operator gets wrong is told in one line, before anything is crawled."""
+"""Mistakes of the operator are reported in one line, before anything is crawled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 CRAWL = ("crawl", "linkeddata")
 SEED = "-aseeds=http://127.0.0.1:9/"
-# name: words, settings, what the line must contain
+# name: words, settings, the expected text of the line
 MISTAKES: dict[str, tuple[tuple[str, ...], dict[str, Any], tuple[str, ...]]] = {
     "seed": ((*CRAWL, "-aseeds=no URL"), {}, ("seeds=no URL",)),
     "unknown-argument": ((*CRAWL, "-asedes=x"), {}, ("sedes=x", "unknown", "seeds")),
@@ -27,7 +27,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], dict[str, Any], tuple[str, ...]]] = {
 
 @pytest.fixture(scope="module")
 def results(commands: Commands) -> dict[str, CrawlResult]:
-    """Return what came of all mistakes."""
+    """Return the results of all mistakes."""
     running = {
         name: commands.start(*words, **settings)
         for name, (words, settings, _) in MISTAKES.items()

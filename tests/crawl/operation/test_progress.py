@@ -1,4 +1,4 @@
-"""What an operator sees of a crawl on a terminal."""
+"""The view of a crawl on a terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROW = re.compile(r"^ +([0-9,]+)" + r" +[0-9.,]+" * 8 + r"\r?$", re.MULTILINE)
 def on_a_terminal(*words: str, until: str = "") -> str:
     """Run a command whose stderr is a terminal; return all that was drawn.
 
-    It is told to end once something is drawn that matches `until`, if that is given.
+    It is interrupted once the screen matches `until`, if that is given.
     """
     leader, follower = pty.openpty()
     with Path(os.devnull).open("wb") as nothing, os.fdopen(follower, "wb") as terminal:
@@ -69,7 +69,7 @@ def test_table_is_there_at_once_and_follows_the_crawl(
     loopback: Loopback, tmp_path: Path, command: list[str]
 ) -> None:
     """If a document takes 1 s, then the table begins with 0 and misses few."""
-    # Visits of 1, 2, 4 and 3 documents: what is told after each stands for 2 s or more.
+    # Visits of 1, 2, 4 and 3 documents: the line after each stays for 2 s or more.
     web = TreeWeb(loopback, "127.0.54", n_hosts=1, n_docs=10, secs=1.0)
     drawn = on_a_terminal(
         *(*command, "linkeddata", f"-aseeds={web.seed}"),

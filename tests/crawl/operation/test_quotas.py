@@ -165,7 +165,7 @@ def test_server_sees_no_more_than_the_quota(
 
 
 def test_wrong_quotas_are_told_in_one_line(commands: Commands) -> None:
-    """If quotas are given wrongly, then one line says what is wanted."""
+    """If quotas are given wrongly, then one line names the correct form."""
     for arguments, told in (
         ({"quota": 10}, "argument quota=10: must be given with schedule=domain"),
         ({"schedule": "domain"}, "argument schedule=domain: must be given with quota"),

@@ -44,7 +44,7 @@ WEB = WebConfig(
 
 
 def truth(web: ServedWeb) -> set[str]:
-    """Return what the web says, each statement in the graph of its document."""
+    """Return the statements of the web, each in the graph of its document."""
     lines = set()
     for line in web.truth_path.read_text().splitlines():
         subject, predicate, target, _, _ = line.split()
@@ -54,7 +54,7 @@ def truth(web: ServedWeb) -> set[str]:
 
 
 def logged(result: CrawlResult) -> bytes:
-    """Return what a log stands for, read as `docs/reference/stores.md` has it."""
+    """Return the state of a log, read as `docs/reference/stores.md` describes it."""
     latest: dict[str, tuple[int, list[bytes]]] = {}
     for path in sorted((result.folder / "quads").glob("*.nq.gz")):
         lines: list[bytes] = []
@@ -76,7 +76,7 @@ def begin_crawl(
     folder: Path | None = None,
     **settings: Any,
 ) -> RunningCrawl:
-    """Start a crawl of the whole web, anew, that stores follow."""
+    """Start a crawl of the full web from scratch, with stores that follow."""
     return commands.start_crawl(
         web.seeds,
         folder=folder,

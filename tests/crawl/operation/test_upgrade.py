@@ -1,4 +1,4 @@
-"""A crawl that an earlier version has begun, and what the guide says to do with it."""
+"""A crawl begun by an earlier version, and the steps of the upgrade guide."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_crawl_of_an_earlier_version_is_finished_or_begun_anew(
 ) -> None:
     """If an earlier version has begun a crawl, then both ways of the guide lead on.
 
-    Until then, nothing of this version touches what is there.
+    Until then, nothing of this version touches the old files.
     """
     web = TreeWeb(loopback, "127.94.9", n_hosts=2, n_docs=15, secs=0.03)
     folder = commands.folder()

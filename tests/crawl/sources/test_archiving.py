@@ -1,4 +1,4 @@
-"""`WARC=True`: what was sent and received is kept, and says the same once more."""
+"""`WARC=True`: requests and responses are kept, and give the same statements again."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def gunzip_members(file: Path) -> bytes:
 
 
 def canonical(result: CrawlResult, *graphs: str) -> str:
-    """Return what a crawl has stored, with labels that do not depend on the crawl."""
+    """Return the statements of a crawl, with labels that do not depend on the crawl."""
     dataset = ox.Dataset(
         quad
         for quad in ox.parse(
@@ -117,7 +117,7 @@ def crawl(commands: Commands, web: RawServer, **settings: Any) -> CrawlResult:
 
 @pytest.fixture(scope="module")
 def kept(commands: Commands, web: RawServer) -> CrawlResult:
-    """Return what a crawl leaves behind that keeps an archive."""
+    """Return the results of a crawl that keeps an archive."""
     return crawl(commands, web)
 
 
@@ -276,7 +276,7 @@ def test_page_that_was_missing_for_a_while_is_in_the_archive(
 def test_files_of_ftp_and_joined_dumps_are_resources(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If no answer of HTTP has a document as a whole, then a `resource` has it."""
+    """If no HTTP response has a document as a unit, then a `resource` has it."""
     files = tmp_path / "files"
     (files / "pub").mkdir(parents=True)
     (files / "pub" / "a.nt").write_bytes(statement("ftp"))

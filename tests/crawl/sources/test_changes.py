@@ -1,4 +1,4 @@
-"""What is read again is new, changed, or the same: summary, statistics, provenance."""
+"""Documents read again are new, changed, or equal: summary, statistics, provenance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def compared(result: CrawlResult, word: str) -> int:
 
 
 def latest(result: CrawlResult) -> dict[str, bytes]:
-    """Return what the store has now."""
+    """Return the present statements of the store."""
     return {each.graph: each.quads for each in iter_latest(result.folder / "quads")}
 
 
@@ -60,7 +60,7 @@ def check_same(first: CrawlResult, second: CrawlResult) -> None:
 
 
 def test_portal_that_is_the_same(commands: Commands, web: LocalWeb) -> None:
-    """If nothing changed in a portal, then what is read again is unchanged."""
+    """If nothing changed in a portal, then everything read again is unchanged."""
     portal = web.start(PortalOptions(n_datasets=12))
     folder = commands.folder()
     first = harvest_portal(commands, portal, folder, harvest="none")
@@ -82,7 +82,7 @@ def test_endpoint_that_is_the_same(commands: Commands, web: LocalWeb) -> None:
 
 
 def test_site_of_which_one_page_changed(commands: Commands, loopback: Loopback) -> None:
-    """If pages are said to have changed, then those that have not are told apart."""
+    """If pages are said to have changed, then the unchanged ones are counted apart."""
     site = Site(loopback, "127.20.8.1")
     names = ["/page/1", "/page/2", "/page/3"]
 
@@ -119,7 +119,7 @@ def test_site_of_which_one_page_changed(commands: Commands, loopback: Loopback) 
 
 
 def test_portal_that_changed(commands: Commands, web: LocalWeb) -> None:
-    """If datasets change, come and go, then the summary tells how many."""
+    """If datasets change, come and go, then the summary counts them."""
     portal = web.start(PortalOptions(n_datasets=30))
     folder = commands.folder()
     first = harvest_portal(commands, portal, folder, harvest="none")

@@ -128,9 +128,9 @@ def test_difficult_portals_are_read(
 
 
 def test_part_of_a_portal_can_be_named(commands: Commands, web: LocalWeb) -> None:
-    """If only a part is wanted, it comes; what another run wants is another harvest.
+    """If only a part is wanted, it comes; another part is another harvest.
 
-    What is not of the part is no deletion, and what the part had leaves nothing out.
+    Datasets outside of the part are no deletions, and the part is complete.
     """
     portal = web.start(PortalOptions(n_datasets=20, rdf_every=0))
     content = portal.dataset(0)

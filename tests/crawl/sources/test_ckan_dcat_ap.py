@@ -1,4 +1,4 @@
-"""What is harvested from a portal of CKAN, judged by the shapes of DCAT-AP 3.0."""
+"""Harvests of a CKAN portal, judged by the shapes of DCAT-AP 3.0."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ PACKAGE: dict[str, Any] = {
 
 
 def violations(result: CrawlResult) -> list[str]:
-    """Return what is not as the shapes have it: shape, path, node and value."""
+    """Return the violations of the shapes: shape, path, node and value."""
     from rdflib import Graph
 
     data = Graph()
@@ -79,7 +79,7 @@ def violations(result: CrawlResult) -> list[str]:
 
 
 def objects(result: CrawlResult, subject: str, predicate: str) -> set[str]:
-    """Return what is said of a subject now."""
+    """Return the present statements about a subject."""
     quads = result.latest_quads
     return {o for s, p, o, _ in quads if (s, p) == (subject, predicate)}
 
@@ -133,7 +133,7 @@ def test_words_of_its_own_are_dcat_ap(
 
 
 def test_shapes_notice() -> None:
-    """If a catalogue lacks what is mandatory, then the shapes say so."""
+    """If a catalogue lacks mandatory properties, then the shapes say so."""
     from rdflib import Graph
 
     text = f"<urn:x:c> a <{DCAT}Catalog> ; <{DCAT}dataset> <urn:x:d> ."

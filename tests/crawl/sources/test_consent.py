@@ -42,7 +42,7 @@ class SharedCrawl:
 
     Attributes:
         result: of the crawl.
-        others: what they list hosts of, by what a test calls them.
+        others: listed hosts, by the name used in a test.
     """
 
     result: CrawlResult
@@ -62,12 +62,12 @@ def lists(site: Site, *pages: str, extra: str = "") -> str:
 
 
 def where(result: CrawlResult, reason: str) -> list[str]:
-    """Return what has a fault, each as often as it has."""
+    """Return the URLs with a fault, each as often as it has one."""
     return result.ask(f'?a sq:crawled ?x ; rc:fault/rc:reason "{reason}" .')
 
 
 def decided(result: CrawlResult) -> set[tuple[str, str, str]]:
-    """Return what was not queued, with the reason and who names it."""
+    """Return the URLs that were not queued, with the reason and the source."""
     return {(x.uri, x.reason, x.parent) for x in decisions_of(result.folder)}
 
 
@@ -106,7 +106,7 @@ def test_consent_that_exists_is_asked_for(
 def test_nobody_is_asked_for_what_is_not_followed(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a sitemap is nofollow, then what it lists of other hosts is not, either."""
+    """If a sitemap is nofollow, then its URLs of other hosts are not queued, either."""
     site, friend, late = sites(loopback, 17, 3)
     rows = [friend.page("/page/1"), site.page("/page/1")]
     site.put("/dump.nt", b"<urn:x:s> <urn:x:p> <urn:x:o> .", "application/n-triples")
@@ -118,7 +118,7 @@ def test_nobody_is_asked_for_what_is_not_followed(
     link = f"<> <urn:x:p> <{site.page('/r/1')}> .".encode()
     late.server.pages["/start"] = [1.5, loopback.response(link)]
     result = crawl(commands, site, seeds=late.at("/start"), follow="object")
-    # Nor is what is below the prefix of a dataset left out for its dump.
+    # Nor are URLs below the prefix of a dataset left out for its dump.
     assert site.asked() == ["/sitemap.xml", "/r/1"]
     assert friend.server.targets == []
     assert result.statistics["link/nofollow"] == 2
@@ -151,7 +151,7 @@ def moved_robots(loopback: Loopback, site: Site, to: Site) -> None:
 def test_robots_that_has_moved_speaks_for_its_host(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a host's robots.txt redirects to another host's, then what is there counts."""
+    """If a host's robots.txt redirects to another host's, then the target counts."""
     site, friend, stranger, home = sites(loopback, 3, 4)
     sitemap = lists(site, friend.page("/page/1"), stranger.page("/page/1"))
     home.robots(sitemap)
@@ -384,7 +384,7 @@ def test_sitemap_of_two_indexes_is_waited_for_once(
 def test_claim_waits_for_no_sitemap_that_is_given_up(
     commands: Commands, loopback: Loopback, deadly: str
 ) -> None:
-    """If workers die of what is to confirm a claim, then the claim is decided.
+    """If workers die of the file that confirms a claim, then the claim is decided.
 
     So it is for a sitemap, and for the robots.txt that names the sitemaps.
     """

@@ -47,7 +47,7 @@ class FtpCrawl(SharedCrawl):
 
     Attributes:
         dumps: URL of each.
-        commands: that each server was told.
+        commands: received by each server.
     """
 
     dumps: dict[str, str]

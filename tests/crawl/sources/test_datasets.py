@@ -34,7 +34,7 @@ def web() -> Iterator[LocalWeb]:
 
 
 def triples(result: CrawlResult) -> set[tuple[str, str, str]]:
-    """Return what was stored, whatever the graph."""
+    """Return the stored statements, in any graph."""
     return {(s, p, o) for s, p, o, _ in result.latest_quads}
 
 
@@ -48,7 +48,7 @@ def missing(result: CrawlResult, statements: list[tuple[str, str, str]]) -> list
 
 
 class UnfollowedCrawl(SharedCrawl):
-    """A crawl that follows nothing but what is described.
+    """A crawl that follows only described data.
 
     Attributes:
         both_ways: a dataset with a dump and an endpoint.
@@ -96,7 +96,7 @@ class FollowedCrawl(SharedCrawl):
 def unfollowed(
     commands: Commands, loopback: Loopback, web: LocalWeb
 ) -> UnfollowedCrawl:
-    """Return a crawl that follows nothing but what is described."""
+    """Return a crawl that follows only described data."""
     shared = UnfollowedCrawl(loopback, web)
     shared.result = commands.crawl(shared.seeds, arguments=NONE)
     assert shared.result.code == 0, shared.result.stderr

@@ -72,7 +72,7 @@ def test_endpoints_are_recognized_by_their_answers(
 def test_document_that_is_taken_for_an_endpoint_is_soon_left(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If whatever is asked gives the same description, then few queries are asked."""
+    """If all queries give the same description, then few queries are sent."""
     description = f"[] a <{SD}Service> ; <{SD}supportedLanguage> <urn:x:q> ."
     server = loopback({"*": loopback.response(description.encode())}, host="127.94.7.3")
     server.pages["/robots.txt"] = loopback.response(b"", "text/plain")

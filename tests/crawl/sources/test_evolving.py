@@ -87,7 +87,7 @@ def check_mirrors(folder: Path, clusters: set[frozenset[str]]) -> None:
 
 
 def check_memory(web: EpochWeb, truth: WebTruth, epochs: list[CrawlEpoch]) -> None:
-    """Compare what a crawl knows of each listed URL with what the truth tells."""
+    """Compare the known facts of each listed URL with the truth."""
     asked = [
         KnownFetch(url, int(epoch.at), status)
         for epoch in epochs
@@ -122,7 +122,7 @@ def outline(
         [
             (web_time(one.read_ms), one.lastmod_ms - begin_ms)
             for one in facts.claims
-            if one.lastmod_ms is not None  # as of what is dropped
+            if one.lastmod_ms is not None  # as for dropped ones
         ],
         [
             (web_time(one.started_ms), one.http_status, one.content_hash)

@@ -63,7 +63,7 @@ class Walked:
     Attributes:
         server: that was crawled.
         names: of all statements that it has.
-        result: what the crawl left behind.
+        result: of the crawl.
     """
 
     server: RealFtp
@@ -83,7 +83,7 @@ class Walked:
 def walked(
     commands: Commands, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Walked]:
-    """Yield a crawl of a whole server."""
+    """Yield a crawl of all of a server."""
     folder = tmp_path_factory.mktemp("ftp")
     names = fill(folder)
     with RealFtp(folder, host="127.0.40.1") as server:
@@ -131,7 +131,7 @@ def test_directories_are_documents(walked: Walked) -> None:
 
 
 def test_connections_are_few(walked: Walked) -> None:
-    """If a whole server is crawled, then over a connection or two."""
+    """If all of a server is crawled, then over a connection or two."""
     assert walked.server.n_connections <= 3
 
 

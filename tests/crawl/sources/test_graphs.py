@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 VICTIM = "127.94.8.1"
-# Names of graphs that nobody but the crawl itself writes.
+# Names of graphs that only the crawl itself writes.
 CRAWLS = (GRAPH, "URN:RDFCRAWL:provenance", "urn:rdfcrawl:document:00")
 XML = "application/xml"
 
@@ -119,7 +119,7 @@ def graphs_by(result: CrawlResult, by: str) -> set[str]:
 
 
 def check(result: CrawlResult, hostile: Hostile) -> None:
-    """See that nobody has written into graphs that are not his."""
+    """Check that no document has written into graphs of others."""
     assert result.code == 0, result.stderr
     assert not result.graphs & {*hostile.graphs[1:]}
     written = result.about(hostile.graphs[0])
@@ -129,7 +129,8 @@ def check(result: CrawlResult, hostile: Hostile) -> None:
     assert crawls == set()
 
 
-# -- what a Linked Data crawl comes by -------------------------------------------------
+# -- documents of a Linked Data crawl
+# ---------------------------------------------------
 
 
 PAGES = ("trig", "nquads", "json-ld", "trix")
@@ -192,7 +193,7 @@ def test_linked_sources_write_into_their_own_graphs(
     found = graphs_by(result, by)
     assert found
     assert {g for g in found if not g.startswith(origins[by])} == set()
-    assert result.about(hostile.graphs[0])  # what it says itself
+    assert result.about(hostile.graphs[0])  # its own statements
 
 
 def test_graphs_of_an_endpoint_stay_apart(

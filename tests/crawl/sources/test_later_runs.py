@@ -40,7 +40,7 @@ class DatasetSite(DatedSite):
         )
 
     def texts(self, result: CrawlResult) -> dict[str, str]:
-        """Return what the latest versions say of each name."""
+        """Return the statements of the latest versions, by name."""
         return {url.removeprefix(self.at("/")): x for url, x in said(result).items()}
 
 
@@ -146,7 +146,7 @@ def test_sources_that_were_come_upon_are_asked_again(
 
 
 def resources(asked: list[str]) -> list[str]:
-    """Return the requests for what may be below a prefix."""
+    """Return the requests for URLs that may be below a prefix."""
     return [x for x in asked if x.count("/") > 1 and not x.startswith("/d/")]
 
 

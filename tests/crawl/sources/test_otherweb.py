@@ -63,7 +63,7 @@ def fresh_web() -> Iterator[OtherWeb]:
 
 @pytest.fixture(scope="module")
 def found(crawl: CrawlResult) -> set[ox.Triple]:
-    """What is stored, read by another implementation."""
+    """Stored statements, read by another implementation."""
     return read(crawl)
 
 
@@ -89,7 +89,7 @@ def test_the_kinds_are_all(web: OtherWeb) -> None:
 
 
 def test_nothing_is_invented(web: OtherWeb, crawl: CrawlResult) -> None:
-    """If a document is of Linked Data, then its graph has what it states, no more."""
+    """If a document is of Linked Data, then its graph has exactly its statements."""
     truth = {triple for name in KINDS[:3] for triple in web.truth()[name]}
     roots = (web.hub.root, web.hashes.root, web.negotiating.root)
     data = b"".join(iter_quads(crawl.folder / "quads"))
@@ -152,7 +152,7 @@ def test_what_is_not_public_is_not_found(web: OtherWeb, found: set[ox.Triple]) -
 def run(
     commands: Commands, spider: str, argument: str, urls: list[str]
 ) -> set[ox.Triple]:
-    """Return what a spider stores of the sources that are named."""
+    """Return the statements that a spider stores of the named sources."""
     arguments = {argument: ",".join(urls)}
     result = commands.crawl(arguments=arguments, spider=spider)
     assert result.code == 0, result.stderr
@@ -170,7 +170,7 @@ def test_the_spider_for_endpoints(fresh_web: OtherWeb, commands: Commands) -> No
 
 
 def test_the_spider_for_portals(fresh_web: OtherWeb, commands: Commands) -> None:
-    """If portals are named, then their packages and what is in these are stored."""
+    """If portals are named, then their packages and their contents are stored."""
     portals = fresh_web.portals
     stored = run(commands, "ckan", "portals", [x.front for x in portals.values()])
     for name, portal in portals.items():

@@ -36,7 +36,7 @@ class PingEndpoint:
 
     @property
     def told(self) -> str:
-        """What it has said."""
+        """Its output."""
         return self._running.stderr
 
     def has_ended(self) -> bool:
@@ -74,7 +74,7 @@ class PingEndpoint:
         return response.status, response.headers.get("Retry-After", "")
 
     def stop(self) -> str:
-        """End it as Ctrl-C does; return what it has said."""
+        """End it with Ctrl-C; return its output."""
         self._running.send(signal.SIGINT)
         return self._running.wait().stderr
 
@@ -95,7 +95,7 @@ def open_crawl(
 def test_pings_are_read_by_the_running_crawl(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a sitemap is pinged, then a running crawl reads it at once, and what is new.
+    """If a sitemap is pinged, then a running crawl reads it immediately, and new pages.
 
     One that was read is asked for with its validators; pages with later dates are
     fetched once more, others are not. Other hosts are in it only if they confirm that.
@@ -182,10 +182,10 @@ HOSTILE: dict[str, tuple[bytes, int]] = {
 def test_pings_outlive_everybody_and_strangers_get_nothing(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a crawl has ended, then pings wait for its next run, whoever is killed.
+    """If a crawl has ended, then pings wait for its next run, even after kills.
 
-    Of what strangers send, only sitemaps in its scope are kept, and so many in an hour;
-    of what was kept, those of hosts to be left by then are not read.
+    Of pings by strangers, only sitemaps in its scope are kept, limited per hour; of the
+    kept ones, those of hosts denied by then are not read.
     """
     site = DatedSite(loopback, "127.20.32.1")
     folder = commands.folder()

@@ -68,12 +68,12 @@ class AgingSite(DatedSite):
 def test_pages_are_kept_as_their_answers_say(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a page is fetched again, then its answer says what is stored of it.
+    """If a page is fetched again, then the new response decides about its statements.
 
     304 changes nothing and costs no body; 410 deletes at once and 404 the third time;
-    other failures never do. A page that has moved is stored where it is now. What is
-    immutable is not asked for, and what is gone not again. Pages that links lead to
-    are kept as well as seeds; a redirect leads to no second fetch of its target.
+    other failures never do. A page that has moved is stored where it is now. An
+    immutable page is not requested, and a deleted one not again. Pages that links lead
+    to are kept as well as seeds; a redirect leads to no second fetch of its target.
     """
     site, other = AgingSite(loopback, "127.96.1.1"), AgingSite(loopback, "127.96.1.2")
     names = ("same", "other", "gone", "missing", "broken", "near", "far")
@@ -122,8 +122,8 @@ def test_former_target_of_a_refreshed_page_answers_for_itself(
 ) -> None:
     """If a page leads elsewhere, then where it led before is asked, not deleted.
 
-    So it is if the page answers itself again, is redirected to another host, or is
-    gone; and what is gone itself is deleted.
+    The same holds if the page responds itself again, is redirected to another host, or
+    is gone; and a page that is gone itself is deleted.
     """
     site, other = AgingSite(loopback, "127.96.2.1"), AgingSite(loopback, "127.96.2.2")
     ways = ("back", "away", "gone", "both")
@@ -152,7 +152,7 @@ def test_former_target_that_fails_at_first_is_asked_again(
 ) -> None:
     """If a page leads no more to its target, and that fails, then it is tried again.
 
-    So what was read there is deleted once it is known to be gone.
+    So its former statements are deleted once it is known to be gone.
     """
     site = AgingSite(loopback, "127.96.5.1")
     page, there = site.leads("/page", "/there"), site.says("/there", "there")
@@ -172,7 +172,7 @@ def test_former_target_that_fails_at_first_is_asked_again(
 def test_refreshed_pages_have_the_arguments_of_their_spider(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a crawl has two spiders, then what a page leads to is followed by its own.
+    """If a crawl has two spiders, then the links of a page are followed by its own.
 
     The operator may name another one of the crawl, and no other.
     """

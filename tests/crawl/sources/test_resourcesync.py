@@ -83,20 +83,20 @@ def expected(nodes: Iterable[ResourceSyncNode], folder: Path) -> dict[Path, str]
 
 
 def labels(result: CrawlResult) -> set[str]:
-    """Return what the latest graphs say."""
+    """Return the statements of the latest graphs."""
     predicate = "http://www.w3.org/2000/01/rdf-schema#label"
     return {o for _, p, o, _ in result.latest_quads if p == predicate}
 
 
 def true_labels(node: ResourceSyncNode) -> set[str]:
-    """Return what the source says."""
+    """Return the statements of the source."""
     return {o for _, p, o in node.iter_truth() if p.endswith("label>")}
 
 
 def test_mirrors_equal_their_sources_after_changes(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If 400 changes follow a baseline, then a mirror is what its source is."""
+    """If 400 changes follow a baseline, then a mirror equals its source."""
     copy = web.start(ResourceSyncOptions(n_resources=60, found_by=()))
     lists = web.start(
         ResourceSyncOptions(
@@ -212,7 +212,7 @@ class Source:
 
 
 def test_wrong_bytes_overwrite_nothing(commands: Commands, loopback: Loopback) -> None:
-    """If bytes are not those that were hashed, then what was there before stays."""
+    """If bytes do not match their hash, then the former content stays."""
     source = Source(loopback, "127.83.2.1")
     names = [source.resource(f"r{n}", f"first {n}") for n in range(4)]
     source.list([(url, facts_of(body), "") for url, body in names])
@@ -252,7 +252,7 @@ def test_wrong_bytes_overwrite_nothing(commands: Commands, loopback: Loopback) -
 def test_source_of_changes_alone_is_followed(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a source offers but a change list, then each run takes what it has of new."""
+    """If a source offers only a change list, then each run takes its new changes."""
     source = Source(loopback, "127.83.2.2")
 
     def change(name: str, what: str, day: int) -> Entry:
@@ -275,7 +275,7 @@ def test_source_of_changes_alone_is_followed(
 
 
 def labels_said(result: CrawlResult) -> set[str]:
-    """Return what the latest versions of the resources say."""
+    """Return the statements of the latest versions of the resources."""
     return {o for _, p, o, _ in result.latest_quads if p == "urn:x:says"}
 
 

@@ -36,7 +36,7 @@ class DatedSite(Site):
         return self.at(path)
 
     def asked_since(self, n_asked: int) -> list[str]:
-        """Return what was asked for after the first requests, in order."""
+        """Return the requests after the first ones, in order."""
         return sorted(set(self.asked()[n_asked:]))
 
 
@@ -48,7 +48,7 @@ def entry(url: str, lastmod: str = "", changefreq: str = "") -> str:
 
 
 def said(result: CrawlResult) -> dict[str, str]:
-    """Return what the latest version of each page says."""
+    """Return the statements of the latest version of each page."""
     return {s: o.strip('"') for s, p, o, _ in result.latest_quads if p == SAYS}
 
 
@@ -192,8 +192,8 @@ def test_former_target_of_a_redirect_answers_for_itself(
 ) -> None:
     """If a page is redirected no more, or elsewhere, then its old target is asked.
 
-    Only its own answer deletes its statements. What a page had goes when the page is
-    redirected.
+    Only its own answer deletes its statements. The statements of a page go when the
+    page is redirected.
     """
     site, other = DatedSite(loopback, "127.20.11.6"), DatedSite(loopback, "127.20.11.7")
     to = {"own": "in", "gone": "target", "kept": "still", "turned": "one"}

@@ -61,7 +61,7 @@ class Site:
         return self.cost() is not None
 
     def cost(self) -> int | None:
-        """Return the reads between the list and what was requested behind it."""
+        """Return the reads between the list and the requests after it."""
         begin = self.n_reads.get("/index.xml" if self.is_index else "/robots.txt")
         ends = [n for target, n in self.n_reads.items() if target.startswith("/m")]
         return min(ends) - begin if begin is not None and ends else None

@@ -1,4 +1,4 @@
-"""Runs of a crawl of sources: what failed, what was stopped, what has moved."""
+"""Runs of a crawl of sources: failed, stopped, and moved sources."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def runs(result: CrawlResult) -> set[str]:
 
 
 def gate(loopback: Loopback, portal: PortalNode, host: str) -> RawServer:
-    """Start what redirects to a portal, whatever it is asked for."""
+    """Start a server that redirects all requests to a portal."""
 
     def reply(request: RawRequest) -> bytes:
         return loopback.redirect(portal.origin + request.target)

@@ -175,7 +175,7 @@ def test_site_that_is_asked_for_its_word_is_not_crawled(
 
 
 def test_samples_that_differ_are_reported(commands: Commands, web: LocalWeb) -> None:
-    """If a sample says other things than the dump, both sides are told, and no more.
+    """If a sample differs from the dump, both sides are reported, and nothing else.
 
     Other resources have URIs that begin with those of the samples.
     """
@@ -226,7 +226,7 @@ def test_samples_are_compared_with_what_an_endpoint_says(
 
 
 def test_dump_is_sliced_as_its_site_says(commands: Commands, web: LocalWeb) -> None:
-    """If a dump is cut, then each resource has what its URI would have answered."""
+    """If a dump is cut, then each resource has the statements of its own URI."""
     methods = ("subject", "subject-object", "cbd", "scbd", "msg")
     kinds = [*DumpKind, DumpKind.NTRIPLES]
     nodes = [

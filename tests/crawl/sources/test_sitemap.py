@@ -1,4 +1,4 @@
-"""Sites that say of themselves what they have: `scrapy crawl sitemap`."""
+"""Sites that describe their pages themselves: `scrapy crawl sitemap`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_large_sitemap_is_asked_for_once(
 def test_list_that_shrank_is_shorter_in_the_store(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a sitemap gets shorter, then nothing of what it listed before is left."""
+    """If a sitemap gets shorter, then nothing of its former pages is left."""
     site = Site(loopback, "127.20.3.3")
     pages = [site.page(f"/page/{n}") for n in range(25)]
     site.robots(site.at("/sitemap.xml"))
@@ -183,7 +183,7 @@ def test_budget_goes_to_the_best_pages_of_all_named_sitemaps(
 ) -> None:
     """If the operator names sitemaps of one site, then their pages wait for each other.
 
-    So do they for what the robots.txt of the site names, if that is named, too.
+    So do they for sitemaps in the robots.txt of the site, if that is named, too.
     """
     site = Site(loopback, "127.20.3.9")
     priorities = {"1": ("0.1", "0.6"), "2": ("0.95", "0.3"), "3": ("0.9", "0.2")}
@@ -229,7 +229,7 @@ def test_pages_wait_for_no_sitemap_that_is_given_up(
 
 
 def test_indexes_are_read_three_deep(commands: Commands, loopback: Loopback) -> None:
-    """If an index is in three others, then what it lists is a fault, and not read."""
+    """If an index is in three others, then its entries are a fault, and not read."""
     site = Site(loopback, "127.20.3.6")
     for n in range(5):
         site.put(f"/{n}.xml", index([f"<loc>{site.at(f'/{n + 1}.xml')}</loc>"]))
@@ -257,7 +257,7 @@ def test_smallest_priority_does_not_hide_a_page(
 def test_next_run_fetches_what_has_changed(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a site is crawled again, then what its sitemaps call changed is fetched."""
+    """If a site is crawled again, then pages changed by its sitemaps are fetched."""
     site = Site(loopback, "127.20.4.1")
     old, new = "2001-01-01", "2999-01-01"
     for n in range(4):
@@ -416,7 +416,7 @@ def test_only_what_a_site_has_changed_is_fetched_again(
 
 
 def test_change_is_not_lost_with_its_worker(commands: Commands, web: LocalWeb) -> None:
-    """If a worker dies before what a sitemap lists is queued, it is read once more."""
+    """If a worker dies before a sitemap's URLs are queued, it is read once more."""
     formats = (SitemapSyntax.URLSET,)
     node = web.start(SitemapOptions(n_pages=12, formats=formats, packed="no"))
     folder = commands.folder()

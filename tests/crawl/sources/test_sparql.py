@@ -50,7 +50,7 @@ def canonical(quads: Iterable[ox.Quad]) -> set[str]:
 
 
 def stored(result: CrawlResult, endpoint: str) -> set[str]:
-    """Return what was harvested, without what is said about the endpoint."""
+    """Return the harvested statements, without those about the endpoint."""
     data = b"".join(piece.quads for piece in iter_latest(result.folder / "quads"))
     quads = ox.parse(data, format=ox.RdfFormat.N_QUADS)
     default = ox.NamedNode(f"{endpoint}#default")
@@ -138,7 +138,7 @@ def test_own_query_is_asked_instead(
 
 
 def test_endpoint_that_dies_is_reported(commands: Commands, web: LocalWeb) -> None:
-    """If an endpoint dies in the middle, what came stays, and the rest is a fault."""
+    """If an endpoint dies, the received part stays, and the rest is a fault."""
     node = web.start(EndpointOptions(n_triples=4000, row_cap=100, describes=False))
     running = commands.start_crawl(
         arguments={"endpoints": node.endpoint_url}, spider="sparql"
@@ -155,7 +155,7 @@ def test_endpoint_that_dies_is_reported(commands: Commands, web: LocalWeb) -> No
 def test_next_run_replaces_what_the_endpoint_had(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If an endpoint has changed, then the next run leaves what it has now."""
+    """If an endpoint has changed, then the next run leaves its present statements."""
     node = web.start(EndpointOptions(n_triples=600, row_cap=100, blank_share=0.2))
     folder = commands.folder()
     harvest(commands, node.endpoint_url, folder)

@@ -1,4 +1,4 @@
-"""Bodies that lie in files: what is found in a small one is found in a large one."""
+"""Bodies in files: the same content is found in a small and in a large one."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_sources_whose_answers_lie_in_files(
     options: Any,
     least: int,
 ) -> None:
-    """If every answer of a source lies in a file, then what it has comes of it."""
+    """If every response of a source lies in a file, then its content is stored."""
     node = web.start(options)
     url = getattr(node, "endpoint_url", node.origin)
     result = commands.crawl(

@@ -1,4 +1,4 @@
-"""Hosts that the operator trusts: sources may list them, and nobody is asked."""
+"""Hosts that the operator trusts: sources may list them without confirmation."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_who_is_trusted(trust: str, url: str, *, is_trusted: bool) -> None:
 def synced(
     commands: Commands, loopback: Loopback
 ) -> tuple[CrawlResult, dict[bool, str]]:
-    """Return a crawl of two sources, and what they list of hosts trusted or not."""
+    """Return a crawl of two sources that list trusted and other hosts."""
     sources, listed = [], {}
     for is_trusted in (True, False):
         number = 31 + is_trusted

@@ -1,4 +1,4 @@
-"""Web archives: what WARC files hold is read as if it had been fetched."""
+"""Web archives: the contents of WARC files are read as if they had been fetched."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_damage_costs_the_damaged_records(commands: Commands, tmp_path: Path) ->
     assert result.code == 0, result.stderr[-3000:]
     missing = {f"n{n}" for n in range(200)} - names(result)
     assert {"n7", "n199"} < missing
-    assert len(missing) in (3, 4)  # what is damaged has one border at most
+    assert len(missing) in (3, 4)  # a damaged file has one border at most
     reasons = result.ask("[] sq:crawled ?u; rc:fault [rc:reason ?x]")
     assert set(reasons) == {"bad_archive"}
 

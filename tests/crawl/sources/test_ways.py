@@ -171,7 +171,7 @@ def failing(loopback: Loopback, host: str, name: str) -> tuple[Site, list[str]]:
 def test_pages_are_fetched_when_the_dump_fails(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a dump does not give what it should, then all pages come, each once."""
+    """If a dump does not give its data, then all pages come, each once."""
     sites = {
         name: failing(loopback, f"127.96.2.{number}", name)
         for number, name in enumerate(FAILURES, 1)
@@ -224,7 +224,7 @@ def test_next_way_is_taken_before_the_pages(
         + f"<sc:linkedDataPrefix>{site.at('/id/')}</sc:linkedDataPrefix></sc:dataset>",
         pages,
     )
-    # Replacements are as far away as what they replace.
+    # Replacements are as far away as the replaced ones.
     result = site.crawl(commands, arguments={"depth": 1})
     assert site.asked() == {"/empty.nt": 1, "/page.nt": 1, "/good.nt": 1}
     assert len(result.about(good)) == 2

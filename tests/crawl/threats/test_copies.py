@@ -1,4 +1,4 @@
-"""Sites without end whose pages are copies of each other, beside honest ones."""
+"""Sites without end whose pages are copies of each other, and honest ones."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def catalogue(loopback: Loopback, host: str) -> RawServer:
 
 
 def farm(loopback: Loopback, host: str, body: Callable[[str], bytes]) -> RawServer:
-    """Return a site that answers whatever is asked for."""
+    """Return a site that serves a page at every URL."""
     none = loopback.response(b"", "text/plain")
     return loopback(
         {"/robots.txt": none, "*": lambda request: body(request.target)}, host=host
@@ -81,7 +81,7 @@ class TrappedCrawl:
 
 
 def shop_page(loopback: Loopback, target: str) -> bytes:
-    """Return one page, whatever is asked for."""
+    """Return one page, for every URL."""
     text = "Welcome to our shop. Have a look at what others have bought this week."
     return html(loopback, text, *random_links(target))
 
@@ -119,7 +119,7 @@ def trapped(commands: Commands, loopback: Loopback) -> TrappedCrawl:
 
 
 def test_honest_site_is_read_whole(trapped: TrappedCrawl) -> None:
-    """If a site beside traps has 500 pages in a row, then each of them is fetched."""
+    """If a site among traps has 500 pages in a row, then each of them is fetched."""
     wanted = {f"/list?page={n}" for n in range(N_PAGES)}
     assert wanted <= set(trapped.honest.targets)
     told = trapped.result.ask(

@@ -1,4 +1,4 @@
-"""Numbers that nobody should reckon with: in documents, headers and sources."""
+"""Numbers beyond all reason: in documents, headers and sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES = ("decimal", "integer", "double", "float", "long", "dateTime", "duration"
 
 
 def numbers() -> dict[str, tuple[str, str]]:
-    """Return documents with numbers that nobody should reckon with: type and text."""
+    """Return documents with numbers beyond all reason: type and text."""
     typed = [f'"{HUGE}"^^<{XSD}{name}>' for name in TYPES]
     typed += [f'"{DIGITS}"^^<{XSD}integer>', f'"1e-{DIGITS[:9]}"^^<{XSD}decimal>']
     lines = "".join(f"<urn:x:s> <urn:x:p> {each} .\n" for each in typed)

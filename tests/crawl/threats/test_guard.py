@@ -51,7 +51,7 @@ FAR = ["10.0.0.1", "169.254.169.254", "100.64.0.1", "192.168.1.1", "[fd00:ec2::2
 
 
 class Inside:
-    """Servers on one port of every inside address, and what they were asked."""
+    """Servers on one port of every inside address, and their requests."""
 
     def __init__(self, loopback: Loopback) -> None:
         first = loopback(host="127.0.0.1")
@@ -76,7 +76,7 @@ class Inside:
 
 @pytest.fixture(scope="module")
 def inside(loopback: Loopback) -> Iterator[Inside]:
-    """Yield servers that nobody may ask."""
+    """Yield servers that no request may reach."""
     inside = Inside(loopback)
     with inside.ftp:
         yield inside
@@ -216,7 +216,7 @@ def test_nobody_inside_is_connected_to(shown: Shown, inside: Inside) -> None:
 
 
 def test_what_is_public_is_fetched(shown: Shown) -> None:
-    """If a host is public, then it is crawled, by whatever public address it has."""
+    """If a host is public, then it is crawled, with any public address."""
     good = shown.public.url("/good")
     assert shown.result.about(good)
     mixed = good.replace(shown.public.host, "mixed.example")

@@ -1,4 +1,4 @@
-"""What an operator names where the guard lets nobody in, and what they are told."""
+"""Seeds that the guard refuses, and the messages for the operator."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_ports_are_judged_before_the_crawl(commands: Commands, port: int) -> Non
 def test_other_seeds_of_a_file_are_crawled(
     commands: Commands, loopback: Loopback, private: RawServer, host: str
 ) -> None:
-    """If one seed of a file is private, then it is told of, and the exit code is 3."""
+    """If one seed of a file is private, then a line names it; the exit code is 3."""
     web = loopback({"/a": loopback.response(QUAD)}, host="127.0.82.1")
     seeds = [f"http://{host}:{private.port}/b", f"http://web.example:{web.port}/a"]
     folder = commands.folder()
@@ -179,7 +179,7 @@ def test_redirect_of_a_document_looked_up_is_a_fault(
 def test_page_is_not_fetched_by_hand(
     commands: Commands, private: RawServer, words: tuple[str, ...], host: str
 ) -> None:
-    """If a command of Scrapy is given a private URL, then nobody is asked."""
+    """If a command of Scrapy is given a private URL, then no request is sent."""
     folder, url = commands.folder(), f"http://{host}:{private.port}/a"
     command, *options = words
     with scripted_names(folder, NAMES):

@@ -1,4 +1,4 @@
-"""A crawl of what is made to break its readers."""
+"""A crawl of documents made to break its readers."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_deep_nesting_is_refused(
     """If a syntax is nested 100,000 deep, then it is a fault, and not a crash."""
     url = server.url(f"/nesting/{name}")
     found = result.faults(url)
-    # Lists of Turtle take no stack, and are read whole.
+    # Lists of Turtle take no stack, and are read completely.
     assert found or (name == "ttl-list" and len(result.about(url)) == 2 * DEEP - 1)
     assert not set(found) & {Reason.INTERNAL, Reason.PARSE_CRASH}
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 SITE = "93.184.216.34"  # stands for a site of the web, as it is allowed
 OWN = "93.184.216.37"
 OWN6 = "2a00:1450:4001:81b::200e"
-ROUTED = "93.185.7.7"  # in a network that is routed to the machine as a whole
+ROUTED = "93.185.7.7"  # in a network that is routed to the machine
 REDIS_PORT = 6379
 QUAD = b'<> <urn:x:p> "secret" .'
 LONGEST_SECS = 300
 
 
 class Ways(NamedTuple):
-    """Two crawls, by our own client and by Scrapy's, and what they asked for."""
+    """Two crawls, by our own client and by Scrapy's, and their requests."""
 
     results: list[CrawlResult]
     links: list[str]

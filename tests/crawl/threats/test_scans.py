@@ -1,4 +1,4 @@
-"""Crawls that somebody would use to look at a third host, or to flood it."""
+"""Crawls that an attacker could use to scan a third host, or to flood it."""
 
 from __future__ import annotations
 
@@ -113,5 +113,5 @@ def test_descriptions_do_not_flood_another_host(
         [attacker.url(target) for target in pages], arguments={"follow": "abox"}
     )
     assert result.code == 0
-    # The size of what is sent is of no account: a query has a few hundred bytes.
+    # The size of a request is of no account: a query has a few hundred bytes.
     assert len(victim.targets) <= 10, victim.targets

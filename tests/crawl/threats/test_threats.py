@@ -176,7 +176,7 @@ class _Touch:
 def test_records_in_redis_run_nothing_and_read_no_file(
     commands: Commands, loopback: Loopback, server_directory: Path, tmp_path: Path
 ) -> None:
-    """If somebody writes into the queue, then no code runs and no file is read."""
+    """If an attacker writes into the queue, then no code runs and no file is read."""
     touched = tmp_path / "touched"
     host = loopback({"/0": [60.0], "*": loopback.response(GOOD)}, host="127.0.86.1")
     head = b"\x00\x00"
@@ -224,7 +224,8 @@ def test_records_in_redis_run_nothing_and_read_no_file(
     check_output(result)
 
 
-# -- what is negotiated ----------------------------------------------------------------
+# -- content negotiation
+# ----------------------------------------------------------------
 
 
 def test_what_one_asks_for_poisons_no_other(

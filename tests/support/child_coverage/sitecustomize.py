@@ -2,8 +2,8 @@
 
 A child may write no file, its environment names none, and its parent kills it as soon
 as a document is read. With this folder on the path, as `make coverage` has it, a child
-is forked before it is denied anything: the fork keeps what the child hands over with
-each of its answers, and writes it when the child is gone. All other processes, and all
+is forked before it is denied anything: the fork keeps the data that the child sends
+with each response, and writes them when the child is gone. All other processes, and all
 runs of the tests without this folder on the path, are left alone.
 """
 
