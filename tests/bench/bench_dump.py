@@ -1,4 +1,4 @@
-"""A large dump through a whole crawl: unpacked, parsed, stored, scanned for links.
+"""A large dump through a complete crawl: unpacked, parsed, stored, scanned for links.
 
 CPU is that of all processes of the crawl (worker, parser child, Redis), the web server
 excluded, so the rate is what one core does. The reference is a bare loop over
@@ -175,7 +175,7 @@ def _rdf_xml(number: int, other: int) -> str:
     )
 
 
-# What a file begins with, describes a resource with, and ends with.
+# Begin of a file, description of a resource, and end of a file.
 _SYNTAXES = {
     ".nt": ("", _ntriples, ""),
     ".ttl": (

@@ -1,4 +1,4 @@
-"""What reading and writing HDT costs, beside the bare parser on the same statements.
+"""Cost of reading and writing HDT, next to the bare parser on the same statements.
 
 Run: `python -m tests.bench.bench_hdt [N_TRIPLES]`.
 """

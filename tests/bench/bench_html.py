@@ -1,4 +1,4 @@
-"""What reading a page costs, by what is in it, beside bare parsing.
+"""Cost of reading a page, by its content, next to bare parsing.
 
 Run: `python -m tests.bench.bench_html [N_PAGES]`.
 """

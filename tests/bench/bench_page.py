@@ -73,7 +73,7 @@ PATHS: Final = (
     "/faults?reason=empty",
     "/metrics",
 )
-"""What is asked; pictures are drawn anew meanwhile."""
+"""The requests; charts are redrawn meanwhile."""
 
 
 @contextmanager

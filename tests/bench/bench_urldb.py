@@ -1,7 +1,7 @@
-"""What the memory of URIs costs: CPU time, peak memory, and bytes for each URI.
+"""Cost of the memory of URIs: CPU time, peak memory, and bytes for each URI.
 
 Logs are written as a crawl writes them: each URI is listed by a sitemap, fetched once,
-and named by ten documents. Then a later run, which fetches one URI in a hundred anew.
+and named by ten documents. Then a later run, which fetches one URI in a hundred again.
 
 Run: `python -m tests.bench.bench_urldb [N_URIS ...]`, e.g. `1000000 10000000`.
 """
@@ -138,7 +138,7 @@ async def write(root: Path, n_uris: int, begin: int, step: int) -> None:
 
 
 def run(action: str, root: Path, n_uris: int) -> None:
-    """Write logs or build; print seconds of CPU, peak memory, and what was built."""
+    """Write logs or build; print seconds of CPU, peak memory, and the result."""
     start = time.process_time()
     n_records = n_bytes = 0
     if action == "build":
@@ -178,7 +178,7 @@ def measure(root: Path, n_uris: int) -> tuple[list[Figure], float]:
     us = secs / n_records * 1e6
     return [
         Figure(f"{name}, build", us, "µs/URI", at_most=MOST_US),
-        Figure(f"{name}, 1 % anew", later_secs / secs, "x build", at_most=0.7),
+        Figure(f"{name}, 1 % fetched again", later_secs / secs, "x build", at_most=0.7),
         Figure(f"{name}, memory", max(peak_mb, later_mb), "MB", at_most=MOST_MB),
         Figure(f"{name}, size", n_bytes / n_records, "B/URI", at_most=MOST_BYTES),
     ], us

@@ -47,8 +47,8 @@ class StoreRow:
         loader: command of its bulk loader.
         n_documents: in the log.
         n_quads: in the log.
-        bulk: what the bulk loader took.
-        followed: what the follower took.
+        bulk: cost of the bulk loader.
+        followed: cost of the follower.
         lag: behind a crawl; None if there was none.
     """
 

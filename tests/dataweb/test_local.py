@@ -173,7 +173,7 @@ def test_options_that_a_kind_has_not_are_refused(
 
 
 def test_options_of_sources_are_read_from_texts() -> None:
-    """If options come from the command line, numbers, lists and names are told."""
+    """If the command line has options, numbers, lists and names are distinguished."""
     sources = parse_sources(
         ["sitemap.formats=text,atom", "sitemap.n_pages=4", "sitemap.has_lastmod=false"]
     )

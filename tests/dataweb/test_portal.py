@@ -279,7 +279,7 @@ def test_any_query_is_parsed_or_refused(text: str) -> None:
 
 
 def test_pages_lists_and_paths_that_are_not_there() -> None:
-    """If pages are asked for, they are CKAN's; what there is not is 404."""
+    """If pages are requested, they are CKAN's; all others are 404."""
     node = portal(n_datasets=30, dcat="hydra")
     assert b"ckan 2.10" in node.answer(NodeRequest("GET", "/")).body
     assert (

@@ -105,7 +105,7 @@ async def test_head_has_the_length_but_no_body() -> None:
 
 
 async def test_post_with_expectation_is_continued() -> None:
-    """If a POST waits for 100 Continue, it is told to go on, then answered."""
+    """If a POST waits for 100 Continue, it gets that first, then a response."""
     config = WebConfig(
         n_nodes=2, degree=1, weights=parse_weights("sparql=1"), port=0, triples=20
     )

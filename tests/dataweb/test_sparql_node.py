@@ -1,4 +1,4 @@
-"""What a node with a SPARQL endpoint answers, without a network."""
+"""Responses of a node with a SPARQL endpoint, without a network."""
 
 from __future__ import annotations
 

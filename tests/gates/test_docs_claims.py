@@ -1,4 +1,4 @@
-"""What the pages state in numbers, lists and rules is what the code does."""
+"""Numbers, lists and rules stated by the pages match the code."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _contexts = ContextOptions()
 _sitemap = SitemapLimits()
 _segments = SegmentLimits()
 
-# Page, sentence with `#` in the places of numbers, and what the code has there.
+# Page, sentence with `#` in the places of numbers, and the values in the code.
 NUMBERS = [
     ("architecture.md", "in chunks of at most # KiB", [CHUNK_BYTES / KIB]),
     ("architecture.md", "goes back to the queue, up to # times", [MAX_RETRIES]),
@@ -135,7 +135,7 @@ def cells(page: str, heading: str) -> list[list[str]]:
 
 
 def in_code(text: str) -> list[str]:
-    """Return what is written as code."""
+    """Return the code spans."""
     return re.findall(r"`([^`]+)`", text)
 
 

@@ -29,7 +29,7 @@ _LONG: Final = ("once-429-after-1", "twice-503", "twice-429", "twice-500")
 
 @dataclass
 class Web:
-    """Hosts, and what a crawl of them has to bring.
+    """Hosts, and the expected results of a crawl of them.
 
     Args:
         prefix: first two numbers of all addresses.

@@ -109,7 +109,7 @@ def is_noticed(tree: Path, mutant: Mutant) -> bool:
 
 
 class Outcome(NamedTuple):
-    """What became of tests."""
+    """Outcome of tests."""
 
     code: int
     said: str
@@ -125,7 +125,7 @@ class Outcome(NamedTuple):
 def run(tree: Path, *tests: str, secs: float = MOST_SECS) -> Outcome:
     """Run tests in a tree."""
     options = ("-q", "-p", "no:cacheprovider", "-m", "not soak")
-    # What a defence kept small may now take all memory, or never end.
+    # A defence that limits memory or time may be off now.
     bounds = "prlimit", f"--as={MOST_BYTES}"
     words = [*bounds, sys.executable, "-m", "pytest", *options, *tests]
     with subprocess.Popen(

@@ -119,7 +119,7 @@ class _Module:
         return self._octets[begin:end].decode()
 
     def _changes(self, node: ast.AST, *, is_inside: bool) -> _Changes:
-        """Yield what is replaced, by what, and how that is named."""
+        """Yield the replaced text, the replacement, and the name of the mutant."""
         match node:
             case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                 if not is_inside:

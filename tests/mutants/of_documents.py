@@ -1,4 +1,4 @@
-"""Defences against documents: what they expand to, refer to, say, and how long."""
+"""Defences against documents: their expansion, references, statements, and length."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ OF_DOCUMENTS = (
         "run.lines",
         "tests/rdf/test_terms.py::test_a_term_makes_no_statement_of_its_own",
     ),
-    # -- what has no end ---------------------------------------------------------------
+    # -- endless documents -------------------------------------------------------------
     Mutant(
         13,
         "rdfcrawl/downloader/redirects.py",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
 
 _LEAST_SECS: Final = 20.0  # of the tests of one mutant
-_FACTOR: Final = 2.5  # of what they take with the code as it is
+_FACTOR: Final = 2.5  # of their time with the unchanged code
 _FRESH_SECS: Final = 120.0  # of tests that are started once more, by themselves
 _AT_ONCE: Final = 2
 _ADVICE: Final = (
@@ -159,7 +159,7 @@ class _Trial:
                 if allowed and self._left_secs() > 0:
                     yield SourceChange(mutant.path, mutant.text, mutant.name)
 
-        def tell(change: SourceChange, ended: MutantRun) -> float:
+        def report(change: SourceChange, ended: MutantRun) -> float:
             nonlocal allowed
             if not change.name:
                 secs = max(_LEAST_SECS, _FACTOR * ended.secs)
@@ -173,12 +173,12 @@ class _Trial:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         try:
-            nursery(tree, tests, changes(), tell, secs=allowed)
+            nursery(tree, tests, changes(), report, secs=allowed)
         finally:
             self._told.put(None)
 
     def _try_fresh(self, mutant: DerivedMutant) -> None:
-        """Try a mutant by processes that import all anew, to be sure."""
+        """Try a mutant by processes that import everything themselves, to be sure."""
         if self._left_secs() <= 0:
             return
         tree = self._trees[0]

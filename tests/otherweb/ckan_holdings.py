@@ -1,4 +1,4 @@
-"""What a CKAN portal holds: organizations, groups, packages, files."""
+"""Contents of a CKAN portal: organizations, groups, packages, files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Holdings:
 
     Attributes:
         packages: in order of their creation.
-        files: what lies under the URLs of uploads: media type and bytes.
-        contents: statements in those uploads that anybody may have.
+        files: uploads by URL: media type and bytes.
+        contents: statements in public uploads.
     """
 
     root: str
@@ -195,7 +195,7 @@ def _jsonld(data: list[ox.Triple]) -> bytes:
 
 
 def _zip(lines: bytes, xml: bytes) -> bytes:
-    """Pack the statements twice, beside a file that has none."""
+    """Pack the statements twice, together with a file that has none."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", "Read me.\n")

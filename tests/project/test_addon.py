@@ -1,4 +1,4 @@
-"""A Scrapy project of somebody else: rdfcrawl is installed, one line adds it."""
+"""A third-party Scrapy project: rdfcrawl is installed, one line adds it."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def project(start_project: StartProject, site: RawServer) -> Project:
 
 @pytest.fixture(scope="module")
 def crawl(project: Project, site: RawServer) -> CrawlResult:
-    """Return what came of a crawl of the project."""
+    """Return the result of a crawl of the project."""
     given = (f"-aseeds={site.url('/a')}", "-agreeting=hello")
     result = project.run("crawl", "people", *given, "-O", "items.jl", crawl_id="people")
     assert result.code == 0, result.stderr
@@ -225,7 +225,7 @@ def test_pipelines_of_the_project_stand_before_and_after_ours(
 def test_items_of_the_spider_reach_pipelines_and_feed(
     crawl: CrawlResult, project: Project, site: RawServer
 ) -> None:
-    """If the spider yields dicts, then they are in the feed, beside the documents."""
+    """If the spider yields dicts, then the feed has them and the documents."""
     assert crawl.code == 0
     items = {item["read"]: item for item in project.feed("items.jl") if "read" in item}
     assert items.keys() == {site.url("/a"), site.url("/b")}
@@ -352,7 +352,7 @@ def bare(start_project: StartProject) -> Project:
 def test_what_is_missing_is_told_in_one_line(
     bare: Project, words: tuple[str, ...], told: str
 ) -> None:
-    """If a project lacks what a crawl needs, then one line names it, no traceback."""
+    """If a project lacks a requirement, then one line names it, no traceback."""
     done = bare.run(*words, "-aseeds=http://a.example/")
     assert done.code == 2
     assert done.stderr.startswith(told)
@@ -375,7 +375,7 @@ def test_program_crawls_in_any_folder(
 def test_spider_is_generated_and_run_in_any_folder(
     installed: InstalledPackage, tmp_path: Path, site: RawServer
 ) -> None:
-    """If there is no project, a spider is written here; what it lacks is one line."""
+    """If there is no project, a spider is written here; a missing part is one line."""
     words = ("genspider", "-t", "rdf", "docs", site.url("/a"))
     done = installed.run("rdfcrawl", *words, folder=tmp_path)
     assert (tmp_path / "docs.py").exists(), done.stderr

@@ -1,4 +1,4 @@
-"""The spiders of the page on own spiders, in a project of somebody else."""
+"""The spiders of the page on own spiders, in a third-party project."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_books_of_callbacks_are_in_the_feed(project: Project) -> None:
 
 
 def test_arguments_of_the_page_are_checked(project: Project) -> None:
-    """If an own argument is wrong, then one line says what is allowed."""
+    """If an own argument is wrong, then one line lists the allowed values."""
     done = project.run("crawl", "people", "-alang=fr")
     assert done.code == 2
     assert "argument lang=fr: must be" in done.stderr

@@ -115,7 +115,7 @@ def project(start_project: StartProject, urls: dict[str, str]) -> Project:
 def test_subclass_of_each_spider_has_an_argument_of_its_own(
     project: Project, spider: str
 ) -> None:
-    """If a spider of ours is subclassed, then its own argument stands beside ours."""
+    """If a spider of ours is subclassed, then it takes its own argument and ours."""
     own = [item for item in project.feed(f"{spider}.jl") if "label" in item]
     assert own
     assert {item["label"] for item in own} == {f"of {spider}"}

@@ -167,7 +167,7 @@ def test_near_duplicates_say_as_much_more_as_they_are_told_to() -> None:
 
 
 def test_truth_is_what_is_served() -> None:
-    """If all pages that something names are read, then they say what the truth does."""
+    """If all linked pages are read, then they match the truth."""
     node = site(html=0.0, n_pages=40, births=1.0, vanishing=0.02)
     node.options.clock.advance(20 * DAY_SECS)
     now, graph = 20 * DAY_SECS, ox.Store()

@@ -1,4 +1,4 @@
-"""Sitemaps of sites that change: what they claim, how they are split."""
+"""Sitemaps of sites that change: their claims, and their division."""
 
 from __future__ import annotations
 
