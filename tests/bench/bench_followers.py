@@ -84,7 +84,8 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
                 runs.setdefault(failure, []).append(run)
                 print(
                     f"{failure:10}{n_documents / run.wall_secs:7,.0f} documents/s,"
-                    f" {run.cpu_secs / n_documents * 1e3:.3f} ms of CPU; {run.progress}",
+                    f" {run.cpu_secs / n_documents * 1e3:.3f} ms of CPU;"
+                    f" {run.progress}",
                     flush=True,
                 )
     cpu = {name: median(run.cpu_secs for run in each) for name, each in runs.items()}

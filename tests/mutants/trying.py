@@ -126,12 +126,12 @@ class _Trial:
         self, mutant: DerivedMutant, ended: MutantRun, doubted: list[DerivedMutant]
     ) -> None:
         if ended.is_failure and not ended.is_late:
-            self._tell(mutant, ended)
+            self._report(mutant, ended)
         else:  # other processes may have slowed it down
             print(f"{ended.secs:5.1f}  to be tried again  {mutant.name}", flush=True)
             doubted.append(mutant)
 
-    def _tell(self, mutant: DerivedMutant, ended: MutantRun) -> None:
+    def _report(self, mutant: DerivedMutant, ended: MutantRun) -> None:
         self.n_tried += 1
         word = "noticed" if ended.is_failure else "NOT NOTICED"
         if ended.has_skipped and not ended.is_failure:
@@ -191,7 +191,7 @@ class _Trial:
         finally:
             replace(path, text)
         if not ended.is_late or secs == _FRESH_SECS:
-            self._tell(mutant, ended)
+            self._report(mutant, ended)
 
 
 def mutants_of(paths: Iterable[str]) -> list[DerivedMutant]:
