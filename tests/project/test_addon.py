@@ -78,8 +78,8 @@ SPIDERS = """
 
         def parse(self, response):
             settings = self.crawler.settings
-            told = {name: settings[name] for name in ("SCHEDULER", "USER_AGENT")}
-            yield told | {"title": response.css("title::text").get()}
+            chosen = {name: settings[name] for name in ("SCHEDULER", "USER_AGENT")}
+            yield chosen | {"title": response.css("title::text").get()}
             for name in ("CRAWL_DIR", "VISIT_MAX_SECS"):
                 assert settings[name] is None
             assert "rdfcrawl" not in str(settings.copy_to_dict()["ITEM_PIPELINES"])
