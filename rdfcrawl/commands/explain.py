@@ -44,7 +44,7 @@ class Command(QuietCommand):
 
         try:
             found = asyncio.run(
-                explain(self.settings, args[0], asks_frontier=not opts.offline)
+                explain(self.settings, args[0], with_frontier=not opts.offline)
             )
         except ConfigError as error:
             fail(f"explain: {error}")

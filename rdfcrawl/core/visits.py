@@ -24,7 +24,7 @@ class UrlDeferral(NamedTuple):
     """Time until a refused URI is requested again."""
 
     secs: float
-    is_asked: bool  # by its server; otherwise it is our choice
+    is_by_server: bool  # requested by the server; otherwise our choice
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

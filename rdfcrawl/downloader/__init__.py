@@ -1,7 +1,7 @@
-"""The visit: the URIs of one host are requested one after another.
+"""The visit: request the URIs of one host, one after another.
 
-`visit` strings requests, delays, retries and redirects together; `http`, `ftp` and
-`schemes` make the requests, `contexts` those of JSON-LD; `spool` keeps large bodies out
-of memory; `services` holds what one crawler needs of all this. Nothing here raises for
-what the web does: a failed URI is a `Document` with faults.
+`visit` combines requests, delays, retries and redirects; `http`, `ftp` and `schemes`
+make the requests, `contexts` those for JSON-LD contexts; `spool` keeps large bodies out
+of memory; `services` holds the shared objects of one crawler. Failures on the web never
+raise: a failed URI is a `Document` with faults.
 """

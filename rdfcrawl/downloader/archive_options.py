@@ -1,4 +1,4 @@
-"""The settings of the web archive of a crawl."""
+"""The settings of a crawl's web archive."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def _headers(name: str, value: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSettings(OptionsTable):
-    """Whether a crawl keeps a web archive, and how."""
+    """Options of a crawl's web archive."""
 
     is_wanted: bool = switch("WARC", False)
-    """`True`: keep what is sent and received in [WARC
+    """`True`: keep requests and responses in [WARC
     files](../how-to/web-archives.md#keep-responses)"""
     max_bytes: int = integer("WARC_MAX_BYTES", 1024 * 1024 * 1024, 1024)
     """size at which a WARC file is finished and the next begins; one record may be

@@ -1,4 +1,4 @@
-"""What was sent and received goes into the web archive, before anybody reads it."""
+"""Write requests and responses to the web archive, before they are parsed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.bytesource import body_of, head_of
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, SourceFault
-from rdfcrawl.downloader.answer import HttpResponse
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.http.recording import listening
 from rdfcrawl.downloader.network_faults import note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.core.tasks.pages import RefreshedPage
-    from rdfcrawl.downloader.answer import HttpClient, RequestOptions
+    from rdfcrawl.downloader.client import HttpClient, RequestOptions
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.warc.archive import Truncation, WebArchive
     from rdfcrawl.downloader.warc.http_messages import ResponseHead
     from rdfcrawl.frontier.request_turns import SoloTurn
 
-_WAITED_FOR: Final = frozenset((*PASSING, *NO_FILES))  # see `own_trouble`
+_WAITED_FOR: Final = frozenset((*PASSING, *NO_FILES))  # see `local_failures`
 _ENDLESS: Final = 2**62
 _OK: Final = 200
 _PARTIAL: Final = 206
-_AT_ONCE_BYTES: Final = 256 * 1024  # more is written by a thread
+_SMALL_BYTES: Final = 256 * 1024  # longer records are written by a thread
 _TRUNCATIONS: Final[dict[Reason, Truncation]] = {
     Reason.TIMEOUT: "time",
     Reason.TOO_LARGE: "length",
@@ -45,12 +45,12 @@ _TRUNCATIONS: Final[dict[Reason, Truncation]] = {
 
 
 class WireCapture:
-    """The bytes of one request and its answer, as they go over the wire.
+    """The bytes of one request and its response on the wire.
 
     Attributes:
-        keeps_all: of a large answer, the body, too, is kept here.
-        fault: why not all that was received is here.
-        head: of a large answer whose body is not kept here, as the client has it.
+        keeps_all: also keep the bodies of large responses here.
+        fault: why some received bytes are missing.
+        head: of a large response whose body the client keeps.
     """
 
     def __init__(self, sink: SpoolSink, most_bytes: int) -> None:
@@ -68,7 +68,7 @@ class WireCapture:
             self.sent += content
 
     def receive(self, content: bytes) -> None:
-        """See `WireListener`; what there is no room for is noted."""
+        """See `WireListener`; lack of room sets `fault`."""
         sink = self._sink
         if sink is None or self.head is not None or self.fault is not None:
             return
@@ -83,7 +83,7 @@ class WireCapture:
             self.fault = fault
 
     def take(self) -> HttpResponse:
-        """Return what was received, as the body of a response to be released."""
+        """Return the received bytes, as the body of a response to be released."""
         taken = HttpResponse()
         if self._sink is not None:
             self._sink.keep(taken)
@@ -91,17 +91,17 @@ class WireCapture:
         return taken
 
     def drop(self) -> None:
-        """Forget what was received."""
+        """Discard the received bytes."""
         if self._sink is not None:
             self._sink.discard()
             self._sink = None
 
 
 class ArchivingExchange:
-    """A client that writes each request with its answer into an archive.
+    """A client that writes each request and its response to an archive.
 
-    What there is no room for is a failure of our own: the request is made again when
-    there is room, as for a body that does not fit on the disk.
+    Lack of room is a local failure: the request is repeated when there is room, like
+    one whose body does not fit on the disk.
     """
 
     def __init__(self, exchange: HttpClient, archive: WebArchive, spool: Spool) -> None:
@@ -110,68 +110,68 @@ class ArchivingExchange:
         self._spool = spool
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         sink = SpoolSink(
-            self._spool, replace(ask, max_bytes=_ENDLESS), url, is_copy=True
+            self._spool, replace(options, max_bytes=_ENDLESS), url, is_copy=True
         )
-        capture, began_ms = WireCapture(sink, ask.spool_bytes), now_ms()
+        capture, began_ms = WireCapture(sink, options.spool_bytes), now_ms()
         token = listening.set(capture)
         try:
-            answer = await self._exchange.get(url, ask, turn)
-            if not answer.is_unasked:
-                await self._keep(url, ask, answer, capture, began_ms)
+            response = await self._exchange.get(url, options, turn)
+            if not response.is_unsent:
+                await self._keep(url, options, response, capture, began_ms)
         finally:
             listening.reset(token)
             capture.drop()
-        return answer
+        return response
 
     async def _keep(
         self,
         url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         capture: WireCapture,
         began_ms: int,
     ) -> None:
         fault = capture.fault
         if fault is not None and fault.fault.reason is not Reason.TOO_LARGE:
-            note_fault(answer, fault)
-            answer.errno = errno_of(fault)
+            note_fault(response, fault)
+            response.errno = errno_of(fault)
             return
         received = capture.take()
         try:
             if _is_http(url):
-                exchange = _exchange_of(url, answer, capture, received, began_ms)
-                exchange.keeps_copy = _keeps_copy(ask.refreshed, answer, began_ms)
-                holder = answer if capture.head is not None else received
+                exchange = _exchange_of(url, response, capture, received, began_ms)
+                exchange.keeps_copy = _keeps_copy(options.refreshed, response, began_ms)
+                holder = response if capture.head is not None else received
                 await self._write(
                     holder, lambda: self._archive.write_exchange(exchange)
                 )
-            resource = _resource_of(url, answer, received, capture.address, began_ms)
+            resource = _resource_of(url, response, received, capture.address, began_ms)
             if resource is not None:
                 await self._write(
-                    answer, lambda: self._archive.write_resource(resource)
+                    response, lambda: self._archive.write_resource(resource)
                 )
         except OSError as error:
-            answer.errno = errno_of(error)
-            if answer.errno not in _WAITED_FOR:
+            response.errno = errno_of(error)
+            if response.errno not in _WAITED_FOR:
                 self._archive.fail(error)
-            answer.fault = Fault(Reason.INTERNAL, f"warc: {error.strerror or error}")
+            response.fault = Fault(Reason.INTERNAL, f"warc: {error.strerror or error}")
         finally:
             self._spool.release(received)
 
     async def _write(self, holder: HttpResponse, write: Callable[[], None]) -> None:
-        """Write records; whatever takes long is left to a thread."""
-        if holder.path is None and len(holder.body or b"") <= _AT_ONCE_BYTES:
+        """Write records; long ones in a thread."""
+        if holder.path is None and len(holder.body or b"") <= _SMALL_BYTES:
             write()
         else:
             await _to_its_end(asyncio.ensure_future(asyncio.to_thread(write)))
 
 
 async def _to_its_end(writing: asyncio.Future[None]) -> None:
-    """Wait for a thread; whoever cancels waits, too, as the file that it reads goes."""
+    """Wait for a thread, even when cancelled: it reads a temporary file."""
     try:
         await asyncio.shield(writing)
     except asyncio.CancelledError:
@@ -184,23 +184,23 @@ def _is_http(url: str) -> bool:
 
 
 def _keeps_copy(
-    task: RefreshedPage | None, answer: HttpResponse, began_ms: int
+    task: RefreshedPage | None, response: HttpResponse, began_ms: int
 ) -> bool:
-    """Return whether a page that was not found stays stored for now."""
+    """Return whether the stored copy of a missing page stays for now."""
     if task is None or not task.is_stored:
         return False
-    return not task.is_gone(answer.status, began_ms)
+    return not task.is_gone(response.status, began_ms)
 
 
 def _exchange_of(
     url: str,
-    answer: HttpResponse,
+    response: HttpResponse,
     capture: WireCapture,
     received: HttpResponse,
     began_ms: int,
 ) -> ArchivedExchange:
-    fault = answer.fault
-    # An answer without a fault that is not whole was of no use to us: it was cut off.
+    fault = response.fault
+    # A response without a fault that is incomplete was cut off as useless.
     truncation: Truncation = "length"
     if fault is not None and capture.fault is None:
         truncation = _TRUNCATIONS.get(fault.reason, "unspecified")
@@ -212,41 +212,40 @@ def _exchange_of(
         request=capture.sent,
         received=body_of(received) or b"",
         head=capture.head,
-        body=body_of(answer) or b"",
+        body=body_of(response) or b"",
         truncation=truncation,
-        is_whole=fault is None,
+        is_complete=fault is None,
         fault=f"{fault.reason}: {fault.detail}" if fault else "",
     )
 
 
 def _resource_of(
     url: str,
-    answer: HttpResponse,
+    response: HttpResponse,
     received: HttpResponse,
     address: str,
     began_ms: int,
 ) -> ArchivedResource | None:
-    """Return what is a document without being the answer as it was received.
+    """Return a document that differs from the bytes of one HTTP response.
 
-    So is a file of FTP, or of a scheme of the user's, and a body of which only the rest
-    was sent.
+    Examples: a file of FTP or of a custom scheme, a body that was resumed.
     """
-    body = body_of(answer)
-    if not 200 <= answer.status < 300 or not body or not answer.n_bytes:
+    body = body_of(response)
+    if not 200 <= response.status < 300 or not body or not response.n_bytes:
         return None
     note = ""
     if _is_http(url):
-        if answer.fault is not None or not _is_rest(answer, received):
+        if response.fault is not None or not _is_rest(response, received):
             return None
-        note = "put together from this answer and the begin of an earlier one"
-        began_ms = max(now_ms(), began_ms + 1)  # later than either part
-    fault = answer.fault
-    is_cut = answer.is_partial and fault is not None
-    charset = f"; charset={answer.charset}" if answer.charset else ""
+        note = "combined from this response and the start of an earlier one"
+        began_ms = max(now_ms(), began_ms + 1)  # later than both parts
+    fault = response.fault
+    is_cut = response.is_partial and fault is not None
+    charset = f"; charset={response.charset}" if response.charset else ""
     return ArchivedResource(
         url=url.partition("#")[0],
         at_ms=began_ms,
-        content_type=f"{answer.media_type or 'application/octet-stream'}{charset}",
+        content_type=f"{response.media_type or 'application/octet-stream'}{charset}",
         body=body,
         truncation=_TRUNCATIONS.get(fault.reason, "unspecified")
         if is_cut and fault
@@ -257,9 +256,9 @@ def _resource_of(
 
 
 def _head_of_plain(received: bytes) -> ResponseHead | None:
-    """Return the head of an answer whose body is kept by the client as it is sent.
+    """Return the head of a response whose body the client keeps unchanged.
 
-    Of a rest, the client has the whole; and others are decoded, or not kept at all.
+    The client has the complete body of a resumed one; others are decoded or dropped.
     """
     head = find_head(received)
     if head is None or head.status == _PARTIAL or not 200 <= head.status < 300:
@@ -267,9 +266,9 @@ def _head_of_plain(received: bytes) -> ResponseHead | None:
     return None if head.values(b"Content-Encoding") else head
 
 
-def _is_rest(answer: HttpResponse, received: HttpResponse) -> bool:
-    """Return whether an answer is whole, of which only the rest was received."""
-    if answer.status != _OK or not body_of(received):
+def _is_rest(response: HttpResponse, received: HttpResponse) -> bool:
+    """Return whether a complete response was resumed: only its rest was received."""
+    if response.status != _OK or not body_of(received):
         return False
     head = find_head(head_of(received, HEAD_BYTES))
     return head is not None and head.status == _PARTIAL

@@ -1,7 +1,7 @@
 """Compare the clock of this machine with those of hosts and Redis.
 
-By a wrong clock, certificates seem to have expired, or not to be valid yet. What hosts
-have said in `Date` tells whose fault that is.
+If the local clock is wrong, valid certificates look expired or not yet valid. The
+`Date` headers of hosts show whether it is.
 
 Source: RFC 9110 6.6.1 (Date); RFC 9111 5.1 (Age).
 """
@@ -18,18 +18,19 @@ from rdfcrawl.frontier.request_turns import steady_time
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.politeness import registered_domain
 
-_OFF_SECS: Final = 3600.0  # less is none of a certificate's trouble
-_LEAST_HOSTS: Final = 3  # that must agree, if Redis does not say the same
+_OFF_SECS: Final = 3600.0  # smaller differences do not explain a refused certificate
+_LEAST_HOSTS: Final = 3  # that must agree, unless Redis confirms them
 _MOST_DATES: Final = 256
-_VALID_SECS: Final = 3600.0  # of a date: hosts that lie stop nobody for longer
+# lifetime of a date, so that wrong dates of hosts have a limited effect
+_VALID_SECS: Final = 3600.0
 _MAX_CHARS: Final = 64
 
 
 class ClockCheck:
-    """The dates of hosts and Redis, beside the clock of this machine.
+    """Dates of hosts and Redis, compared with the local clock.
 
     Args:
-        redis_secs: asks Redis for its time; None if it does not answer.
+        redis_secs: returns the time of Redis; None if it does not respond.
     """
 
     def __init__(self, redis_secs: Callable[[], Awaitable[float | None]]) -> None:
@@ -37,21 +38,21 @@ class ClockCheck:
         self._dates: deque[tuple[str, str, str, float]] = deque(maxlen=_MOST_DATES)
 
     def note(self, url: str, headers: Mapping[str, str]) -> None:
-        """Store the `Date` of a response, to be parsed when needed."""
+        """Store the `Date` of a response, to be parsed on demand."""
         date = headers.get("Date")
         if date is not None:
             age = headers.get("Age", "")
             self._dates.append((url, date[:_MAX_CHARS], age, steady_time()))
 
     async def fault(self) -> str:
-        """Return what is wrong with the clock, in words; empty if nothing is known."""
+        """Describe the error of the clock; empty if none is known."""
         redis_secs = await self._redis_secs()
         now = time.time()
         of_redis = None if redis_secs is None else now - redis_secs
         return fault_of_clock(self._of_hosts(now), of_redis)
 
     def _of_hosts(self, now: float) -> list[float]:
-        """Return how far the clock is ahead of hosts, by the latest of each domain."""
+        """Return how far the clock is ahead of each domain, by its latest date."""
         steady = steady_time()
         found = {}
         for url, date, age, at in self._dates:
@@ -65,16 +66,16 @@ class ClockCheck:
 
 
 def fault_of_clock(of_hosts: Sequence[float], of_redis: float | None) -> str:
-    """Return what is wrong with a clock, in words; empty if nothing is known.
+    """Describe the error of a clock; empty if none is known.
 
-    That Redis agrees says nothing: it may be on the same machine.
+    Agreement with Redis proves nothing: it may be on the same machine.
 
     Args:
-        of_hosts: seconds that it is ahead of hosts of different domains.
-        of_redis: seconds that it is ahead of that of Redis; None if that is not known.
+        of_hosts: seconds ahead of hosts of different domains.
+        of_redis: seconds ahead of Redis; None if unknown.
 
     >>> fault_of_clock([7200.0, 7201.0, 7199.0, 0.5], None)
-    "this machine's is 2.0 hours ahead"
+    "it is 2.0 hours ahead"
     >>> fault_of_clock([7200.0, 0.0], 0.0)
     ''
     """
@@ -90,11 +91,11 @@ def fault_of_clock(of_hosts: Sequence[float], of_redis: float | None) -> str:
     if 2 * n_agreeing <= len(votes) or (n_agreeing < _LEAST_HOSTS and not says_redis):
         return ""
     where = "ahead" if middle > 0 else "behind"
-    return f"this machine's is {abs(middle) / 3600:.1f} hours {where}"
+    return f"it is {abs(middle) / 3600:.1f} hours {where}"
 
 
 def _secs_of(date: str, age: str) -> float | None:
-    """Return the time when an answer was sent, whatever caches it has been in."""
+    """Return the time when a response was generated, before any caches."""
     moment = parse_http_date(date)
     if moment is None:
         return None

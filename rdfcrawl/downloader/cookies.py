@@ -1,7 +1,7 @@
-"""Cookies within one chain of redirects, and not a request longer.
+"""Cookies within one chain of redirects.
 
-Some sites set a cookie and redirect to the same URL, or onwards, and give the document
-only to clients that send it back. No cookie is kept for another record.
+Some sites set a cookie, redirect, and serve the document only to clients that return
+the cookie. Cookies are not kept for other records.
 
 Source: RFC 6265, clauses 5.1 to 5.4.
 """
@@ -18,7 +18,7 @@ from rdfcrawl.uri.guard.policy import literal_address
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
 
 MAX_COOKIES: Final = 50  # of one chain
 MAX_COOKIE_CHARS: Final = 4096
@@ -31,7 +31,7 @@ class _Cookie:
     is_secure: bool
 
     def is_for(self, host: str, path: str, key: tuple[str, str, str]) -> bool:
-        """Return whether it is sent to a path of a host; its key has domain and path.
+        """Return whether the cookie, of domain and path in `key`, is sent to a URL.
 
         Source: RFC 6265 5.1.3 and 5.1.4.
         """
@@ -45,15 +45,15 @@ class _Cookie:
 
 
 class ChainCookies:
-    """The cookies that were set while one record was requested."""
+    """The cookies set while one record is requested."""
 
     def __init__(self) -> None:
         self._cookies: dict[tuple[str, str, str], _Cookie] = {}
         self._sent: dict[str, str] = {}  # by URL
-        self._latest = ""  # that was sent
+        self._latest = ""  # last cookies sent
 
     def note(self, url: str, lines: tuple[str, ...]) -> None:
-        """Keep what the `Set-Cookie` lines of a response say."""
+        """Store the cookies of `Set-Cookie` lines of a response."""
         for line in lines[:MAX_COOKIES]:
             if len(line) <= MAX_COOKIE_CHARS and line.isascii() and line.isprintable():
                 self._set(url, line)
@@ -71,15 +71,17 @@ class ChainCookies:
             and (parts.scheme == "https" or not cookie.is_secure)
         )
 
-    def ask_for(self, url: str, ask: RequestOptions) -> RequestOptions:
-        """Return how to ask for a URL, with its cookies."""
-        if any(h[0].lower() == "cookie" and h[1] != self._latest for h in ask.headers):
-            return ask  # the request has cookies of its own
-        headers = tuple(h for h in ask.headers if h[0].lower() != "cookie")
+    def options_for(self, url: str, options: RequestOptions) -> RequestOptions:
+        """Return the options of a request for a URL, with its cookies."""
+        if any(
+            h[0].lower() == "cookie" and h[1] != self._latest for h in options.headers
+        ):
+            return options  # the request has its own cookies
+        headers = tuple(h for h in options.headers if h[0].lower() != "cookie")
         self._latest = self._sent[url] = self.header(url)
         if self._latest:
             headers = (*headers, ("Cookie", self._latest))
-        return replace(ask, headers=headers)
+        return replace(options, headers=headers)
 
     def are_new_to(self, url: str) -> bool:
         """Return whether a URL was requested before, but without these cookies."""
@@ -115,7 +117,7 @@ def _may_set(host: str, domain: str) -> bool:
         return True
     if literal_address(host) or not host.endswith("." + domain):
         return False
-    site = registered_domain(host)  # not for all of a public suffix
+    site = registered_domain(host)  # excludes public suffixes
     return domain == site or domain.endswith("." + site)
 
 

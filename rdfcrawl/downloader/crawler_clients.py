@@ -13,7 +13,7 @@ from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.http.exchange import HttpExchange
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.schemes.exchange import FetcherExchange
@@ -28,16 +28,16 @@ class RareExchange:
         self._made: WatchedExchange | None = None
 
     def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> Awaitable[HttpResponse]:
         """See `HttpClient.get`."""
         if self._made is None:
             self._made = self._make()
-        return self._made.get(url, ask, turn)
+        return self._made.get(url, options, turn)
 
-    def flowing(self) -> AbstractSet[object]:
+    def active_transfers(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""
-        return self._made.flowing() if self._made is not None else frozenset()
+        return self._made.active_transfers() if self._made is not None else frozenset()
 
     async def close(self) -> None:
         """Close the connections."""
@@ -50,10 +50,10 @@ class CrawlerClients:
     """The connections of a crawler.
 
     Attributes:
-        web: for HTTP, by aiohttp or by Scrapy's downloader.
+        web: for HTTP: our own client, or Scrapy's downloader.
         ftp: for FTP.
-        requests: for requests of Scrapy that are queued as they are.
-        fetchers: for the schemes of the user's.
+        requests: for queued Scrapy requests.
+        fetchers: for custom schemes.
     """
 
     web: HttpExchange | ScrapyExchange
@@ -62,15 +62,15 @@ class CrawlerClients:
     fetchers: FetcherExchange
 
     def by_scheme(self, own: Iterable[str]) -> SchemeExchange:
-        """Return the client that passes a request on by its scheme.
+        """Return the client that dispatches requests by scheme.
 
-        `own` are the schemes of the user's.
+        `own` are the custom schemes.
         """
         return SchemeExchange(self.web, self.ftp, self.requests, self.fetchers, own)
 
-    def flowing(self) -> AbstractSet[object]:
+    def active_transfers(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""
-        return frozenset().union(*(each.flowing() for each in self._all()))
+        return frozenset().union(*(each.active_transfers() for each in self._all()))
 
     async def close(self) -> None:
         """Close the connections."""

@@ -16,7 +16,7 @@ _PROBE: Final = bytes(4096)
 class WorkerDisk:
     """The folders that a worker writes to, perhaps on several disks.
 
-    So many bytes are to be left free on each disk; 0 checks nothing.
+    The minimum of free bytes applies to each disk; 0 disables the check.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class WorkerDisk:
         self._min_free_bytes = min_free_bytes
 
     def lack(self) -> str:
-        """Return where there is too little space; empty if nowhere."""
+        """Return which disk has too little space; empty if none."""
         if not self._min_free_bytes:
             return ""
         for folder in self._folders:
@@ -38,7 +38,7 @@ class WorkerDisk:
         return ""
 
     def refusal(self) -> str:
-        """Return which folder cannot be written to; empty if none."""
+        """Return which folder is not writable; empty if all are."""
         for folder in self._folders:
             path = folder / f".probe-{os.getpid()}"
             try:
@@ -47,7 +47,7 @@ class WorkerDisk:
                     file.flush()
                     os.fsync(file.fileno())
             except FileNotFoundError:
-                continue  # it is gone, which waiting does not mend
+                continue  # removed: waiting does not help
             except OSError as error:
                 return f"{folder}: {error.strerror}"
             finally:
@@ -56,12 +56,12 @@ class WorkerDisk:
         return ""
 
     def has_room(self, folder: Path, n_bytes: int) -> bool:
-        """Return whether so many bytes may be written to a folder."""
+        """Return whether a folder has room for `n_bytes`."""
         n_free = _free_bytes(folder)
         return n_free is None or n_free - n_bytes >= self._min_free_bytes
 
-    def could_have_room(self, folder: Path, n_bytes: int) -> bool:
-        """Return whether so many bytes would fit if the disk had nothing else."""
+    def would_fit(self, folder: Path, n_bytes: int) -> bool:
+        """Return whether `n_bytes` would fit on an empty disk."""
         try:
             facts = os.statvfs(folder)
         except OSError:
@@ -72,6 +72,6 @@ class WorkerDisk:
 def _free_bytes(folder: Path) -> int | None:
     try:
         facts = os.statvfs(folder)
-    except OSError:  # it may be gone; whoever writes to it will say so
+    except OSError:  # perhaps removed: writing to it reports the error
         return None
     return facts.f_bavail * facts.f_frsize

@@ -1,4 +1,4 @@
-"""The setting `FETCH_SCHEMES`, read and checked; its classes, and their instances."""
+"""The setting `FETCH_SCHEMES`: its classes and their instances."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def fetcher_classes(paths: Mapping[str, object]) -> Mapping[str, type]:
-    """Return the classes of fetchers by their schemes.
+    """Return the fetcher class of each custom scheme.
 
     Raises:
-        ConfigError: one cannot be imported, or is no fetcher.
+        ConfigError: one cannot be imported, or is not a fetcher.
     """
     found = {}
     for scheme, where, cls in iter_classes("FETCH_SCHEMES", paths):
@@ -35,7 +35,7 @@ def build_fetchers(
     """Return the fetchers of a crawler.
 
     Raises:
-        ConfigError: a class fails with its settings.
+        ConfigError: a class rejects its settings.
     """
     found: dict[str, Any] = {}
     for scheme, cls in classes.items():

@@ -1,8 +1,8 @@
-"""What connections may cost for what they bring.
+"""Limits on the cost of connections that bring little.
 
-The limits are in the unit of the cost, an event: a chunk of a body is one, and a call
-of the event loop with received bytes some more. A server that sends a byte in each
-costs as much time as one that sends a page in each.
+The unit is an event: a chunk of a body is one, a call of the event loop with received
+bytes is several. A server that sends one byte per event costs as much time as one that
+sends a page per event.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from typing import Final
 from rdfcrawl.core.errors import Reason, SourceFault
 
 CALL_EVENTS: Final = 8
-BYTES_PER_EVENT: Final = 64  # an event that brings so much is free
+BYTES_PER_EVENT: Final = 64  # an event that brings this much is free
 _FREE_EVENTS: Final = 512  # of each response
-MAX_CHUNKS_AT_ONCE: Final = 512  # in one call of the event loop
-# Of one response, before it is judged by its body; then the least that each chunk must
-# bring, and the most bytes for each byte of the body.
+MAX_CHUNKS_PER_CALL: Final = 512  # in one call of the event loop
+# Of one response, before its body is judged; then the least bytes per chunk, and the
+# most bytes on the wire per byte of the body.
 FREE_CHUNKS: Final = 1024
 LEAST_CHUNK_BYTES: Final = 8
 FREE_BYTES: Final = 256 * 1024
 MOST_BYTES_PER_BYTE: Final = 4
-# Between two reads of a response that brings little, doubled after each small read: the
-# system joins the packets that arrive meanwhile, so that fewer reads bring as much.
+# Between two reads of a response that brings little; doubles after each small read.
+# Meanwhile the system joins packets, so that fewer reads suffice.
 _LEAST_REST_SECS: Final = 0.008
 _MOST_REST_SECS: Final = 1.024
 _SMALL_READ_BYTES: Final = 4 * 1024
 _LARGE_READ_BYTES: Final = 16 * 1024
 _WINDOW_SECS: Final = 0.1
-_MOST_EVENTS: Final = 2000  # of all connections that bring little, in each window
+_MOST_EVENTS: Final = 2000  # of all connections that bring little, per window
 
 
 class CostlyResponse(SourceFault):
-    """A response costs far more than it brings; it would do so again."""
+    """A response costs far more than it brings; a retry would, too."""
 
 
 class EventBudget:
-    """Events that the connections of a process share, if they bring little each.
+    """Events shared by the connections of a process that bring little.
 
-    Connections that bring as much as is usual never wait for it.
+    Ordinary connections never wait.
     """
 
     def __init__(self) -> None:
@@ -48,18 +48,18 @@ class EventBudget:
         self._ends_at = 0.0
 
     def spend(self, n_events: int) -> None:
-        """Take events, whether they are left or not."""
+        """Take events, even if none are left."""
         self._left -= n_events
 
     def left(self) -> int:
-        """Return how many events are left for now."""
+        """Return how many events are left now."""
         now = time.monotonic()
         if now >= self._ends_at:
             self._ends_at, self._left = now + _WINDOW_SECS, _MOST_EVENTS
         return self._left
 
     def wait_secs(self) -> float:
-        """Return how long to wait for more; others may be quicker the next time."""
+        """Return how long to wait for more; other connections may take them first."""
         return max(0.0, self._ends_at - time.monotonic()) + random() * _WINDOW_SECS
 
 
@@ -75,18 +75,18 @@ class ResponseCost:
         self._rest_secs = 0.0  # before the next read
 
     def charge(self, n_events: int, n_bytes: int = 0) -> None:
-        """Count events, and the bytes that they have brought."""
+        """Count events and the bytes that they brought."""
         self._n_received += n_bytes
         self._n_events += n_events
         n_costly = self._n_events - self._n_received // BYTES_PER_EVENT - _FREE_EVENTS
-        if n_costly > self._n_charged:  # as hardly ever
+        if n_costly > self._n_charged:
             self._budget.spend(n_costly - self._n_charged)
             self._n_charged = n_costly
         if n_bytes and self._n_charged:
             self._set_rest(n_bytes)
 
     def _set_rest(self, n_bytes: int) -> None:
-        """Set how long to rest after a read that has brought so many bytes."""
+        """Set the rest after a read of `n_bytes`."""
         if n_bytes < _SMALL_READ_BYTES:
             longer = max(_LEAST_REST_SECS, self._rest_secs * 2)
             self._rest_secs = min(_MOST_REST_SECS, longer)
@@ -97,11 +97,11 @@ class ResponseCost:
     def max_chunks(self) -> int:
         """Return how many chunks may be read now."""
         if not self._n_charged:
-            return MAX_CHUNKS_AT_ONCE
-        return min(MAX_CHUNKS_AT_ONCE, self._budget.left())
+            return MAX_CHUNKS_PER_CALL
+        return min(MAX_CHUNKS_PER_CALL, self._budget.left())
 
     def wait_secs(self) -> float:
-        """Return for how many seconds no more should be received."""
+        """Return for how many seconds to stop receiving."""
         if not self._n_charged:
             return 0.0
         if self._budget.left() > 0:
@@ -110,7 +110,7 @@ class ResponseCost:
 
 
 def check_cost(n_chunks: int, n_wire: int, n_body: int) -> None:
-    """Judge a response by its chunks, and the bytes that are and that carry its body.
+    """Judge a response by its chunks, its bytes on the wire and those of its body.
 
     Raises:
         CostlyResponse: it brings too little.

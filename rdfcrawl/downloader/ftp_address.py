@@ -1,9 +1,9 @@
 """FTP URLs: a host, a port, and a path as its bytes.
 
-Names on an FTP server are bytes. Here they are text of Latin-1, one character for
-each byte, as the connection sends and receives them.
+Names on an FTP server are bytes. Here they are text of Latin-1, one character for each
+byte, as the connection sends and receives them.
 
-Sources: RFC 1738 3.2; RFC 3986 2.1; RFC 959 (paths are of no form of their own).
+Sources: RFC 1738 3.2; RFC 3986 2.1; RFC 959 (paths have no fixed form).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _PARTS = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?)(?:/(?P<path>.*))?",
     re.DOTALL,
 ).fullmatch
-# RFC 1738 3.2.2: ";type=" names a representation. All is read as it is, as images.
+# RFC 1738 3.2.2: ";type=" names a representation. Every file is read as an image.
 _TYPE = re.compile(r";type=[aid]\Z", re.IGNORECASE)
-# What ends a command, and what else no name of a published file has in it.
+# These end a command, or never occur in names of published files.
 has_control = re.compile(r"[\x00-\x1f\x7f]").search
-# RFC 3986 3.3 allows them in a segment. ";" is left out, since ";type=" has a meaning.
+# RFC 3986 3.3 allows them in a segment. ";" is left out because of ";type=".
 _SAFE: Final = "!$&'()*+,=:@~"
 _is_plain = re.compile(r"[A-Za-z0-9_.~!$&'()*+,=:@-]*+").fullmatch
-# The same directories again and again: a link leads back to where it lies.
+# repeated directories: a symbolic link points to an ancestor
 _TIMES: Final = 3
 
 
@@ -38,14 +38,14 @@ _TIMES: Final = 3
 class FtpAddress:
     """A parsed FTP URL."""
 
-    url: str  # as it is written, without `;type=`
+    url: str  # as written, without `;type=`
     scheme: str
     host: str  # without brackets
     port: int
-    # decoded, without the first slash; empty for the directory that a user begins in;
-    # one that begins with a slash does not begin there
+    # decoded, without the first slash: relative to the login directory, empty for that
+    # directory itself; absolute with another leading slash
     path: str
-    is_directory: bool  # the URL says that it is one
+    is_directory: bool  # the URL ends with a slash
 
     @property
     def directory_url(self) -> str:
@@ -58,7 +58,7 @@ class FtpAddress:
         return _ends_in_repeats(self.path.strip("/").split("/")[::-1])
 
     def absolute(self, home: str) -> str:
-        """Return the path on a server where the user begins in the directory `home`."""
+        """Return the absolute path, for a login directory `home`."""
         if self.path.startswith("/"):
             return self.path
         return f"{home.rstrip('/')}/{self.path}"
@@ -68,8 +68,8 @@ def parse_address(url: str) -> FtpAddress:
     """Parse an FTP URL.
 
     Raises:
-        SourceFault: `BAD_URI`: it is not a URL of FTP, has a control character in its
-            path, which could be a command of its own, or goes up by an escaped slash.
+        SourceFault: `BAD_URI`: not a URL of FTP, a control character in its path
+            (command injection), or an escaped slash that leads upwards.
 
     >>> parse_address("ftp://h.example/a%20b/c?d;type=i").path
     'a b/c?d'
@@ -95,10 +95,10 @@ def parse_address(url: str) -> FtpAddress:
 
 
 def _ends_in_repeats(names: list[str]) -> bool:
-    """Return whether a path, given from its end, ends with the same names `_TIMES`.
+    """Return whether a path, in reverse order, starts with the same names `_TIMES`.
 
-    `borders` has the lengths of the longest proper prefixes that are suffixes, too
-    (Knuth, Morris, Pratt): so each name is compared a few times only.
+    `borders` has the lengths of the longest proper prefixes that are also suffixes
+    (Knuth, Morris, Pratt), so that each name is compared only a few times.
     """
     borders = [0, 0]
     for n in range(2, len(names) + 1):

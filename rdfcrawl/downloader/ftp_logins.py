@@ -1,4 +1,4 @@
-"""Logins at FTP servers: anonymous, or a user that the operator names."""
+"""FTP logins: anonymous, or a user from the operator's configuration."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ class FtpLogins:
     """The logins of an operator.
 
     Attributes:
-        known: host and port -> login; port 0 stands for the default ports alone, so
-            that no link to another port of a host gets a password.
+        known: host and port -> login; port 0 means the default ports only, so that
+            links to other ports never get a password.
     """
 
     known: Mapping[tuple[str, int], FtpLogin] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parse(cls, name: str, text: str) -> FtpLogins:
-        """Read `HOST=user:password` or `HOST:PORT=user:password`, parted by blanks.
+        """Read `HOST=user:password` or `HOST:PORT=user:password`, separated by blanks.
 
         Args:
-            name: of the variable that has the text.
-            text: names and passwords have no blanks, names no colon; UTF-8.
+            name: of the environment variable.
+            text: UTF-8; no blanks in names and passwords, no colons in names.
 
         Raises:
-            ConfigError: an entry is none; one line with its number, not its text.
+            ConfigError: an entry is invalid; the message has its number, not its text.
 
         >>> FtpLogins.parse("V", "a.example=me:pw").of("a.example", 21)
         FtpLogin(user='me', is_anonymous=False)
@@ -90,5 +90,5 @@ NO_LOGINS: Final = FtpLogins()
 
 
 def _octets(text: str) -> str:
-    """Return the bytes of text in UTF-8, one character for each."""
+    """Return text in UTF-8, one character per byte."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")

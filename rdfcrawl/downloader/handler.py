@@ -25,7 +25,7 @@ class VisitHandler(BaseDownloadHandler):
         crawler.signals.connect(self._stop, stop_visits)
 
     async def download_request(self, request: Request) -> Response:
-        """Make a visit; nothing that the web does raises."""
+        """Make a visit; failures on the web never raise."""
         visit = request.meta["visit"]
         if visit.pending:
             with visit.cuttable():

@@ -1,8 +1,8 @@
-"""Whether a redirect may be followed: judged anew for each hop.
+"""Decide whether to follow a redirect, separately for each hop.
 
-A redirect within a politeness key is followed at once, and so passes neither the
-intake nor the look at robots.txt before a visit: it could lead to another path, port,
-scheme or host of the key, which the operator or the site does not want asked for.
+Redirects within a politeness key are followed within the visit. They bypass the
+frontier's filters and the robots.txt check before a visit, but may lead to another
+path, port, scheme or host that the operator or the site excludes.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 class RedirectJudge:
     """Decide which redirects are followed."""
 
-    # says whether the crawl wants what a record is redirected to
+    # returns whether the crawl wants the redirect target of a record
     wants: Callable[[Record, str], bool] = lambda _record, _target: True
-    # says whether a record is denied, whoever has queued it
+    # returns whether a record is denied, even if already queued
     refuses: Callable[[Record], bool] = lambda _record: False
-    robots: RobotsCache | None = None  # rules of every origin; None obeys none
-    leaving: BlockedHosts = field(default_factory=BlockedHosts)
+    # rules of each origin; None if robots.txt is ignored
+    robots: RobotsCache | None = None
+    blocked_hosts: BlockedHosts = field(default_factory=BlockedHosts)
 
     def unwanted(self, record: Record, target: str) -> Fault | None:
-        """Return the fault of a target that the operator does not want."""
-        if (fault := self.leaving.fault(target)) is not None:
+        """Return the fault of a target that the operator excludes."""
+        if (fault := self.blocked_hosts.fault(target)) is not None:
             return fault
         if self.wants(record, target):
             return None
@@ -52,12 +53,12 @@ class RedirectJudge:
         visit: Visit,
         take: Take,
     ) -> Fault | list[Fault] | None:
-        """Return why robots.txt does not let a target of the visit be requested.
+        """Return why robots.txt forbids to request a target of the visit.
 
         A `Crawl-delay` of the target's origin slows down `pace` and `visit`.
 
         Returns:
-            A fault if it is forbidden, a list of faults if the rules cannot be had.
+            A fault if it is forbidden, a list of faults if the rules are unavailable.
         """
         robots = self.robots
         if robots is None:

@@ -1,4 +1,4 @@
-"""The clock of one visit, and the sleep that a stop cuts short."""
+"""The clock of one visit, and an interruptible sleep."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InterruptibleSleep:
             self._futures.discard(future)
 
     def stop(self) -> None:
-        """End all waits, now and from now on."""
+        """End all waits, present and future."""
         self.is_stopping = True
         for future in self._futures:
             _wake(future)
@@ -41,12 +41,12 @@ class InterruptibleSleep:
 class HostDelay:
     """When the next request of a visit may start.
 
-    The clock is the monotonic one: uvloop's own stands still while the loop is busy,
-    and would make the next gap shorter by as much.
+    Uses the monotonic clock: uvloop's own clock stands still while the loop is busy,
+    and would shorten the next gap.
 
     Attributes:
         next_at: monotonic time of the earliest next request.
-        ends_at: monotonic time after which none starts.
+        ends_at: monotonic time of the latest next request.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class HostDelay:
         """Wait for the turn of the next request.
 
         Args:
-            not_before: monotonic time before which it must not start either.
+            not_before: monotonic time of another lower bound.
 
         Returns:
-            False if there is none: the visit is over its time, or stopped.
+            False if the visit is out of time or stopped.
         """
         starts_at = max(self.next_at, not_before)
         now = time.monotonic()
@@ -78,31 +78,31 @@ class HostDelay:
         self.next_at = now + self._delay_secs
         return True
 
-    def sent(self, at: float) -> None:
+    def note_sent(self, at: float) -> None:
         """Count the delay of the last request from the time of sending, if known.
 
         Args:
-            at: monotonic time; 0 if it is not known.
+            at: monotonic time; 0 if unknown.
         """
         if at:
             self.next_at = max(self.next_at, at + self._delay_secs)
 
     def is_over(self) -> bool:
-        """Return whether no request starts any more, for being too late or stopped."""
+        """Return whether no request may start: out of time, or stopped."""
         starts_at = max(self.next_at, time.monotonic())
         return self._sleepers.is_stopping or starts_at >= self.ends_at
 
     def change(self, delay_secs: float) -> None:
-        """Set the delay between requests, from the last request on."""
+        """Change the delay between requests, starting with the last request."""
         self.next_at += delay_secs - self._delay_secs
         self._delay_secs = delay_secs
 
     def rest(self, secs: float) -> None:
-        """Start no request for so long from now on."""
+        """Delay the next request by at least `secs` from now."""
         self.next_at = max(self.next_at, time.monotonic() + secs)
 
     def rest_secs(self) -> float:
-        """Return how long the host must be left alone from now on."""
+        """Return how long the host still rests."""
         return max(0.0, self.next_at - time.monotonic())
 
 

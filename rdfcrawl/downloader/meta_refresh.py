@@ -1,6 +1,6 @@
-"""Pages that only lead on: `<meta http-equiv=refresh content="0; url=...">`.
+"""Pages that redirect: `<meta http-equiv=refresh content="0; url=...">`.
 
-Browsers and search engines take a refresh without delay for a redirect.
+Browsers and search engines treat a refresh without delay as a redirect.
 
 Source: the WHATWG HTML standard, clause 4.2.5.3, "shared declarative refresh steps".
 """
@@ -15,11 +15,11 @@ from urllib.parse import urldefrag, urljoin
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.client import HttpResponse
 
-HEAD_BYTES: Final = 4096  # of a page, in which the element is looked for
+HEAD_BYTES: Final = 4096  # of a page, searched for the element
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-# What is in these does not count, or not for clients that run scripts.
+# Content that does not count, or not for clients that run scripts.
 _SKIPPED: Final = re.compile(rb"<(script|style|template|noscript|title|textarea)[\s>/]")
 _attributes: Final = re.compile(
     rb"""([^\s"'<>/=]{1,32})\s{0,16}=\s{0,16}("[^"]*"|'[^']*'|[^\s"'>]+)"""
@@ -30,19 +30,19 @@ _content: Final = re.compile(
 ).fullmatch
 
 
-def refresh_target(url: str, answer: HttpResponse) -> str:
-    """Return the URL that a page leads on to without delay; empty if to none.
+def refresh_target(url: str, response: HttpResponse) -> str:
+    """Return the target of a refresh without delay; empty if there is none.
 
-    >>> from rdfcrawl.downloader.answer import HttpResponse
+    >>> from rdfcrawl.downloader.client import HttpResponse
     >>> page = b"<META HTTP-EQUIV=Refresh CONTENT='0; URL=../b#c'>"
-    >>> answer = HttpResponse(media_type="text/html", body=page)
-    >>> refresh_target("http://example.org/a/", answer)
+    >>> response = HttpResponse(media_type="text/html", body=page)
+    >>> refresh_target("http://example.org/a/", response)
     'http://example.org/b#c'
     """
-    if answer.media_type not in _HTML or not answer.body:
+    if response.media_type not in _HTML or not response.body:
         return ""
-    begin = answer.body[:HEAD_BYTES]
-    if b"http-equiv" not in begin.lower():  # as nearly always
+    begin = response.body[:HEAD_BYTES]
+    if b"http-equiv" not in begin.lower():
         return ""
     base, target = url, ""
     for name, attributes in _elements(begin):

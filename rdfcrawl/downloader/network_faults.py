@@ -1,4 +1,4 @@
-"""Faults of documents for the exceptions of aiohttp."""
+"""Faults of documents for exceptions of aiohttp."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rdfcrawl.downloader.system_errors import dns_reason, errno_of, is_untimely
 from rdfcrawl.uri.guard.gate import GuardBlocked
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.client import HttpResponse
 
-# What an exception means, and whether it holds for the whole origin; the first match
+# Exceptions, their reason, and whether it concerns the entire origin. The first match
 # counts, since aiohttp's classes inherit from one another.
 _MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] = (
     (
@@ -34,47 +34,47 @@ _MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] =
     ((aiohttp.ClientConnectorError,), Reason.UNREACHABLE, True),
     ((TimeoutError,), Reason.TIMEOUT, False),
     ((aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError), Reason.BAD_URI, False),
-    ((UnicodeError,), Reason.BAD_URI, False),  # a host that no name can be
+    ((UnicodeError,), Reason.BAD_URI, False),  # an impossible host name
     ((aiohttp.ClientPayloadError,), Reason.TRUNCATED_BODY, False),
     ((aiohttp.ClientError, OSError), Reason.BAD_HTTP, False),
 )
 
 
-def note_fault(answer: HttpResponse, exc: SourceFault) -> None:
-    """Set the fault of a response; lack of room is our own failure."""
-    answer.fault = exc.fault
-    answer.is_costly = isinstance(exc, CostlyResponse)
+def note_fault(response: HttpResponse, exc: SourceFault) -> None:
+    """Set the fault of a response; lack of room is a local failure."""
+    response.fault = exc.fault
+    response.is_costly = isinstance(exc, CostlyResponse)
     if isinstance(exc, NoRoom):
-        answer.is_own_fault = True
-        answer.put_off_secs = exc.put_off_secs
+        response.is_local_failure = True
+        response.put_off_secs = exc.put_off_secs
 
 
-def note_failure(answer: HttpResponse, exc: Exception) -> bool:
-    """Set the fault of `answer` from the exception that ended the exchange.
+def note_failure(response: HttpResponse, exc: Exception) -> bool:
+    """Set the fault of `response` from the exception that ended the exchange.
 
     Returns:
-        False if the exception is not one that the web can cause.
+        False if the web cannot have caused the exception.
     """
-    answer.errno = errno_of(exc)
+    response.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
-        note_fault(answer, exc)
+        note_fault(response, exc)
         return True
     if isinstance(exc.__cause__, GuardBlocked):
-        answer.fault = exc.__cause__.fault
-        answer.is_host_fault = True
+        response.fault = exc.__cause__.fault
+        response.is_host_fault = True
         return True
-    reason, answer.is_host_fault = _judge(exc, has_status=answer.status > 0)
+    reason, response.is_host_fault = _judge(exc, has_status=response.status > 0)
     if isinstance(exc, aiohttp.ClientConnectorDNSError):
         reason = dns_reason(exc.os_error)
-    answer.is_untimely = reason is Reason.TLS and is_untimely(exc)
-    # Without the request, which the document knows.
+    response.is_untimely = reason is Reason.TLS and is_untimely(exc)
+    # Without the request, which the document already names.
     said = exc.message if isinstance(exc, aiohttp.ClientResponseError) else exc
-    answer.fault = Fault(reason, one_line(said))
+    response.fault = Fault(reason, one_line(said))
     return reason is not Reason.INTERNAL
 
 
 def _judge(exc: Exception, *, has_status: bool) -> tuple[Reason, bool]:
-    """Return the reason, and whether it holds for the whole origin."""
+    """Return the reason, and whether it concerns the entire origin."""
     for classes, reason, is_host_fault in _MEANINGS:
         if isinstance(exc, classes):
             if reason is Reason.BAD_HTTP and has_status:

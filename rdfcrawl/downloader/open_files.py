@@ -1,4 +1,4 @@
-"""The number of hosts visited at once, by the limit of open files."""
+"""Limit the number of hosts visited in parallel by the limit of open files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_OWN: Final = 100  # stores, log, Redis, processes that read, libraries that are loaded
+_OWN: Final = 100  # stores, log, Redis, reader processes, libraries
 _PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 
 
 def held_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOptions:
-    """Raise the limit of open files to what the crawl needs, or visit fewer hosts.
+    """Raise the limit of open files as needed, or else visit fewer hosts.
 
     Args:
         work: options of the worker.
-        settings: of the crawl, which then say how many visits Scrapy makes.
+        settings: of the crawl; updated for Scrapy.
     """
     n_hosts, n_slow = work.visits, work.slow_visits
     wanted = _OWN + _PER_HOST * (n_hosts + n_slow)
@@ -36,7 +36,7 @@ def held_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOpt
     n_less = max(1, min(n_hosts, n_possible * n_hosts // max(1, n_hosts + n_slow)))
     logger.warning(
         "CONCURRENT_REQUESTS=%d and SLOW_VISITS=%d need %s, the limit"
-        " (ulimit -n) is %d: they are taken for %d and %d",
+        " (ulimit -n) is %d: using %d and %d",
         n_hosts,
         n_slow,
         counted(wanted, "descriptor"),
@@ -49,7 +49,7 @@ def held_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOpt
 
 
 def _raised(wanted: int) -> int:
-    """Return the limit of this process, raised as far as is wanted and allowed."""
+    """Return the limit of this process, raised towards `wanted` as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     infinite = resource.RLIM_INFINITY
     if soft == infinite or soft >= wanted:

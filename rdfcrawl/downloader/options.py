@@ -19,8 +19,8 @@ from rdfcrawl.core.options.table import (
     text,
 )
 from rdfcrawl.core.records import Kind
-from rdfcrawl.downloader.answer import RequestOptions
 from rdfcrawl.downloader.attempt import FAILING
+from rdfcrawl.downloader.client import RequestOptions
 from rdfcrawl.downloader.fetcher_classes import fetcher_classes
 from rdfcrawl.downloader.ftp_logins import FtpLogins
 from rdfcrawl.downloader.pace import PaceOptions
@@ -37,7 +37,7 @@ _RDF: Final = (
     "application/n-quads, application/trig, application/n-triples;q=0.95, "
     "text/turtle;q=0.9, application/ld+json;q=0.85, application/rdf+xml;q=0.8"
 )
-# Read by readers of our own, slower, and seldom served without one of the above.
+# Parsed by our own, slower parsers; rarely served without one of the above.
 _RARE: Final = (
     "text/n3;q=0.7, application/trix;q=0.6, application/rdf+json;q=0.6, "
     "application/hex+x-ndjson;q=0.6"
@@ -49,7 +49,7 @@ ACCEPT: Final = {
     Kind.PAGE: f"{_RDF}, {_RARE}, application/xhtml+xml;q=0.4, text/html;q=0.3, "
     "*/*;q=0.1",
     # A dump is a file: archives and octet streams are as good as RDF types. HDT is
-    # a file of everything, which nobody wants instead of a page.
+    # never useful for a single page.
     Kind.DUMP: f"{_RDF}, {_RARE}, application/vnd.hdt;q=0.7, application/gzip;q=0.7, "
     "*/*;q=0.5",
     Kind.SITEMAP: "application/xml, text/xml;q=0.9, text/plain;q=0.8, "
@@ -58,15 +58,15 @@ ACCEPT: Final = {
     Kind.CKAN: "application/json, */*;q=0.1",
     Kind.SPARQL: "application/sparql-results+json, application/n-triples;q=0.9, "
     "text/turtle;q=0.8, */*;q=0.1",
-    Kind.REQUEST: "*/*",  # the request says it
+    Kind.REQUEST: "*/*",  # the request has its own
     Kind.CUSTOM: "*/*",
     Kind.WARC: "application/warc, application/gzip;q=0.9, */*;q=0.5",
 }
-"""`Accept` header of each kind: explicit types first, any type last and least."""
+"""`Accept` header of each kind: explicit types first, any type last."""
 
 
 def accept_also(media_types: Iterable[str]) -> Mapping[Kind, str]:
-    """Return the headers with further types, behind the common ones of RDF."""
+    """Return the headers with further types, after the common ones of RDF."""
     also = "".join(f", {each};q=0.7" for each in media_types)
     if not also:
         return ACCEPT
@@ -85,7 +85,7 @@ _DAY: Final = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOptions(OptionsTable):
-    """Limits and manners of the fetch; times in seconds, sizes in bytes."""
+    """Limits and behaviour of the fetch; times in seconds, sizes in bytes."""
 
     user_agent: str = text("USER_AGENT", defaults.USER_AGENT)
     """how the crawler introduces itself. **Set it to name you and a way to reach you**:
@@ -99,17 +99,17 @@ class FetchOptions(OptionsTable):
     dump_timeout_secs: float = number("DUMP_TIMEOUT_SECS", 6 * 3600.0, 0.01, _DAY * 7)
     """the same for a dump"""
     first_byte_secs: float = number("TRANSFER_FIRST_BYTE_SECS", 30.0, 0.01, _DAY)
-    """from connecting to the end of the headers of an answer, whatever is asked for; of
+    """from connecting to the end of the headers of any response; in
     FTP, for each reply"""
     endpoint_first_byte_secs: float = number(
         "ENDPOINT_FIRST_BYTE_SECS", 600.0, 0.01, _DAY
     )
-    """the same for portals, and for endpoints that have answered an earlier request:
+    """the same for portals, and for endpoints that have responded before:
     their queries may take long"""
     connect_secs: float = 20.0  # for name lookup, connecting and the TLS handshake
-    keep_alive_secs: float = 10.0  # an idle connection is kept so long
+    keep_alive_secs: float = 10.0  # lifetime of an idle connection
     max_document_bytes: int = integer("DOWNLOAD_MAXSIZE", defaults.DOWNLOAD_MAXSIZE, 1)
-    """longest body of a page, decompressed; what is beyond it is not read"""
+    """longest body of a page, decompressed; longer ones are truncated"""
     max_dump_bytes: int = integer("DUMP_MAXSIZE", 50 * 1024 * 1024 * 1024, 1)
     """the same for a dump"""
     max_ratio: float = 200.0  # decoded : received, once 1 MiB is decoded
@@ -120,12 +120,12 @@ class FetchOptions(OptionsTable):
     spool_max_bytes: int = integer(
         "SPOOL_MAX_BYTES", 100 * 1024 * 1024 * 1024, 0, unread=0
     )
-    """such files of one worker, all together; an answer that there is no room for goes
-    back to the queue as it was. 0: no limit"""
+    """such files of one worker, all together; a response without room goes
+    back to the queue unchanged. 0: no limit"""
     spool_host_max_bytes: int = integer(
         "SPOOL_HOST_MAX_BYTES", 60 * 1024 * 1024 * 1024, 0, unread=0
     )
-    """the same for those of one host; a single answer that is longer is cut there
+    """the same for those of one host; a single longer response is truncated
     (`too_large`). 0: no limit"""
     min_free_bytes: int = integer("DISK_MIN_FREE_BYTES", 256 * 1024 * 1024, 0, unread=0)
     """left free on the disks of `quads`, `provenance`, `spool` and
@@ -139,12 +139,11 @@ class FetchOptions(OptionsTable):
     """redirects on the way to one document, over all hosts; `REDIRECT_ENABLED=False` is
     0"""
     retry_times: int = integer("RETRY_TIMES", defaults.RETRY_TIMES, 0, 3)
-    """a document is asked for so many times more, and a host that refuses is visited so
-    many times more at least (see `HOST_PATIENCE_SECS`); `RETRY_ENABLED=False` is 0,
-    and no patience"""
-    # statuses that may be better the next time
+    """retries of a document, and least number of further visits to a refusing host (see
+    `HOST_PATIENCE_SECS`); `RETRY_ENABLED=False` means 0, without patience"""
+    # statuses that are worth a retry
     retry_codes: frozenset[int] = FAILING | {408}
-    # statuses that ask for the whole host to be left alone
+    # statuses that stop requests to the entire host
     busy_codes: frozenset[int] = frozenset({429, 503})
     verify_certificates: bool = switch(
         "DOWNLOAD_VERIFY_CERTIFICATES", defaults.DOWNLOAD_VERIFY_CERTIFICATES
@@ -153,20 +152,19 @@ class FetchOptions(OptionsTable):
     visit_max_secs: float = number("VISIT_MAX_SECS", 300.0, 1, _DAY)
     """no request of a visit starts after this time; the rest goes back to the queue"""
     min_bytes_per_sec: int = integer("TRANSFER_MIN_BYTES_PER_SEC", 1024, 0)
-    """a response that comes more slowly is given up"""
+    """slower responses are aborted"""
     min_rate_after_secs: float = number("TRANSFER_MIN_RATE_SECS", 10.0, 0.1, _DAY)
-    """time over which that is measured, again and again while the answer comes"""
+    """period over which the rate is measured, repeatedly during the response"""
     backoff_base_secs: float = number("HOST_BACKOFF_SECS", 5.0, 0.01, 3600, unread=1.0)
     """first wait for a host that refuses or cannot be reached; it doubles each time, up
     to an hour"""
-    backoff_max_secs: float = 3600.0  # longest wait of that kind
+    backoff_max_secs: float = 3600.0  # longest such wait
     retry_after_max_secs: float = number(
         "RETRY_AFTER_MAX_SECS", 6 * 3600.0, 0, _DAY * 30
     )
-    """longest `Retry-After` that is obeyed: a host that asks for more is asked again
-    then"""
+    """longest `Retry-After` that is obeyed; after it, the host is requested again"""
     pace: PaceOptions = part(PaceOptions)
-    with_scrapy: bool = False  # Scrapy's downloader does the requests
+    with_scrapy: bool = False  # use Scrapy's downloader
     guard: Guard = field(default_factory=Guard)
     ignored_types: tuple[str, ...] = parsed(
         "IGNORED_MEDIA_TYPES",
@@ -179,7 +177,7 @@ class FetchOptions(OptionsTable):
     value: all are received"""
     # responses whose bodies are not received
     unread: UnreadTypes = field(default_factory=UnreadTypes)
-    # classes of the user's, by the schemes that they are for
+    # custom classes, by scheme
     fetchers: Mapping[str, type] = field(default_factory=dict)
 
     @classmethod
@@ -189,7 +187,7 @@ class FetchOptions(OptionsTable):
         crawl: CrawlOptions,
         extractors: Iterable[CustomExtractor] = (),
     ) -> Self:
-        """Read the settings of a crawl, whose other options are known.
+        """Read the settings of a crawl, after its other options.
 
         Raises:
             ConfigError: one is wrong.
@@ -211,10 +209,10 @@ class FetchOptions(OptionsTable):
         }
         return cls(**read)
 
-    def ask(self, kind: Kind) -> RequestOptions:
-        """Return how a URI of `kind` is asked for."""
+    def request_options(self, kind: Kind) -> RequestOptions:
+        """Return the options of a request for a URI of `kind`."""
         searches = kind in (Kind.SPARQL, Kind.CKAN)
-        # A list of resources or a result of a query may be as long as a dump.
+        # Lists of resources and query results may be as long as a dump.
         is_dump = kind in (Kind.DUMP, Kind.RESOURCESYNC, Kind.SPARQL, Kind.WARC)
         return RequestOptions(
             accept=self.accept[kind],
@@ -224,14 +222,14 @@ class FetchOptions(OptionsTable):
             first_byte_secs=(
                 self.endpoint_first_byte_secs if searches else self.first_byte_secs
             ),
-            goes_on=kind in (Kind.DUMP, Kind.RESOURCESYNC),
-            # An endpoint that fails is asked for less.
+            is_resumable=kind in (Kind.DUMP, Kind.RESOURCESYNC),
+            # A failed query is replaced by smaller ones.
             is_final=kind is Kind.SPARQL,
             unread=self.unread if kind.is_of_url else None,
         )
 
-    def ask_robots(self, max_bytes: int) -> RequestOptions:
-        """Return how robots.txt is asked for: always kept in memory."""
+    def robots_options(self, max_bytes: int) -> RequestOptions:
+        """Return the options of a request for robots.txt: always kept in memory."""
         return RequestOptions(
             accept=ROBOTS_ACCEPT,
             max_bytes=max_bytes,
@@ -242,7 +240,7 @@ class FetchOptions(OptionsTable):
 
 
 def ftp_logins() -> FtpLogins:
-    """Return the logins of FTP servers, which the environment has.
+    """Return the logins of FTP servers from the environment.
 
     Raises:
         ConfigError: `FTP_CREDENTIALS` is wrong.

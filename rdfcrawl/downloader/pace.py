@@ -1,7 +1,7 @@
-"""The delay of a host after a response: longer after one that was slow, or failed.
+"""Adapt the delay of a host: longer after slow or failed responses.
 
-The delay of a host never sinks below what the settings and its robots.txt say. A host
-without any delay, as those of one's own, keeps none.
+It never falls below the delay of the settings and robots.txt. A host without a delay,
+such as one of the operator's, keeps none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from rdfcrawl.core.options.table import OptionsTable, number
 
-_CLOSE: Final = 1.05  # to the wanted delay, and as good as that
+_CLOSE: Final = 1.05  # relative difference that is ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +19,9 @@ class PaceOptions(OptionsTable):
     """How the delay of a host follows its responses."""
 
     factor: float = number("DELAY_FACTOR", 0.0, 0, 100)
-    """a host is left alone at least so many times as long as its last response took;
-    see [pace](../explanation/politeness.md#rules-for-all-requests). 0: however
-    slow it is"""
+    """multiple of the last response time for which a host rests at least;
+    see [pace](../explanation/politeness.md#rules-for-all-requests). 0:
+    disabled"""
     max_secs: float = number("DELAY_MAX_SECS", 30.0, 0, 3600)
     """longest delay of that kind, and of hosts that fail, whose delay doubles with each
     failure"""
@@ -35,15 +35,14 @@ def next_delay(
     has_failed: bool,
     options: PaceOptions,
 ) -> float:
-    """Return the delay after a response; one of 0 stays.
+    """Return the delay after a response; 0 stays 0.
 
-    A failure doubles the delay, and each response after that brings it half the way
-    back.
+    A failure doubles the delay; each later response halves the difference.
 
     Args:
-        delay_secs: until now.
-        least_secs: what settings and robots.txt say.
-        response_secs: from the request to the whole response.
+        delay_secs: present delay.
+        least_secs: delay of settings and robots.txt.
+        response_secs: from the request to the end of the response.
         has_failed: the server failed, or did not respond in time.
         options: of the crawl.
 

@@ -1,8 +1,7 @@
-"""Parts of long bodies, kept when a transfer breaks off, so that the next goes on.
+"""Parts of long bodies, kept when a transfer breaks off, so that the next resumes it.
 
-A part is what has come of one answer, byte for byte, and what is to be known of that
-answer. Beside each long body that is being received lies a file with these facts: so
-what a killed worker leaves behind is a part, too.
+A part consists of the received bytes of one response and its facts, which lie in a file
+next to the body while it is received: even a killed worker leaves a valid part.
 
 Sources: RFC 9110, sections 8.8 (validators), 13.1.5 (If-Range), 14 (ranges); RFC 3659,
 sections 3 to 5 (MDTM, SIZE, REST).
@@ -26,14 +25,14 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError, SourceFault
 from rdfcrawl.downloader.retry_policy import parse_http_date
 
-OVERLAP_BYTES: Final = 4096  # that are asked for again, and compared
-_LONGEST_SECS: Final = 24 * 3600.0  # a part is kept
-_SETTLED: Final = timedelta(seconds=5)  # a file that was written to before is complete
+OVERLAP_BYTES: Final = 4096  # requested twice, and compared
+_LONGEST_SECS: Final = 24 * 3600.0  # lifetime of a part
+_SETTLED: Final = timedelta(seconds=5)  # files modified earlier are complete
 _MOST_PARTS: Final = 1000
-_MOST_CHARS: Final = 64 * 1024  # of the headers that are kept
+_MOST_CHARS: Final = 64 * 1024  # of the kept headers
 _BODY, _FACTS = ".body", ".part"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-# Of the answer to a request with `If-Range`, a server may leave them out (15.3.7).
+# A 206 response to a request with `If-Range` may omit them (15.3.7).
 _KEPT_HEADERS: Final = (
     "Content-Type", "Content-Encoding", "ETag", "Last-Modified", "Cache-Control",
     "Link", "Server", "X-Robots-Tag", "TDM-Reservation", "TDM-Policy",
@@ -44,19 +43,19 @@ _content_range: Final = re.compile(
 
 
 class UnfitPart(RdfcrawlError):
-    """A response does not continue a part: the whole is requested anew."""
+    """A response does not continue a part: the body is requested from its start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFacts:
     """Validators and length of the response that a part belongs to."""
 
-    url: str  # that was asked for
-    validator: str  # value of `If-Range`; of FTP, size and time of the file
-    total: int = 0  # length of the whole body as it is sent; 0 if that is not known
-    headers: tuple[tuple[str, str], ...] = ()  # that its document is made from
-    # says which run of the machine it comes from; after a power failure, the end of a
-    # file may not be what was written
+    url: str  # requested URL
+    validator: str  # value of `If-Range`; for FTP, size and time of the file
+    total: int = 0  # length of the body as sent; 0 if unknown
+    headers: tuple[tuple[str, str], ...] = ()  # headers that its document uses
+    # boot of the machine that wrote it: after a power failure, the end of a file may be
+    # corrupt
     boot: str = ""
 
     def get(self, name: str) -> str:
@@ -66,7 +65,7 @@ class PartFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialBody:
-    """A part that one request continues; no other can take it."""
+    """A part that one request continues, with exclusive access."""
 
     path: Path
     n_bytes: int
@@ -74,7 +73,7 @@ class PartialBody:
 
     @property
     def offset(self) -> int:
-        """The first byte that is asked for: what comes twice is compared."""
+        """The first requested byte; the overlap is compared."""
         return max(0, self.n_bytes - OVERLAP_BYTES)
 
     def tail(self) -> bytes:
@@ -84,7 +83,7 @@ class PartialBody:
             return file.read()
 
     def request_headers(self) -> tuple[tuple[str, str], ...]:
-        """Return what asks for the rest of the same body, or for all of another."""
+        """Return headers that request the rest of this body, or another in full."""
         return ("Range", f"bytes={self.offset}-"), ("If-Range", self.facts.validator)
 
 
@@ -110,15 +109,15 @@ def facts_of(url: str, headers: Mapping[str, str], length: int = 0) -> PartFacts
 def facts_of_file(url: str, size: int, modified: str) -> PartFacts | None:
     """Return the facts of a file on an FTP server; None if not resumable.
 
-    The size is -1 and the time of modification, `xsd:dateTime` in UTC, is empty if the
-    server does not tell.
+    If unknown, the size is -1 and the time of modification (`xsd:dateTime` in UTC)
+    empty.
 
     >>> facts_of_file("ftp://h.example/d.nt", 255, "2024-01-02T03:04:05Z").validator
     'ff-2024-01-02T03:04:05Z'
     """
     if size < 0 or not modified:
         return None
-    # It may be being written, or be written to again within the same second.
+    # The file may still be written, or change within the same second.
     if datetime.now(UTC) - datetime.fromisoformat(modified) < _SETTLED:
         return None
     validator = f"{size:x}-{modified}"
@@ -126,7 +125,7 @@ def facts_of_file(url: str, size: int, modified: str) -> PartFacts | None:
 
 
 def _strong_validator(headers: Mapping[str, str]) -> str:
-    """Return what may stand in `If-Range`: a strong ETag, or a date that is one."""
+    """Return the value of `If-Range`: a strong ETag, or a date that is strong."""
     etag = headers.get("ETag", "").strip()
     if etag:
         is_strong = etag.startswith('"') and etag.isascii() and etag.isprintable()
@@ -136,21 +135,21 @@ def _strong_validator(headers: Mapping[str, str]) -> str:
     changed_at = parse_http_date(changed)
     if sent_at is None or changed_at is None:
         return ""
-    # 8.8.2.2: what has changed within the second may change once more in it.
+    # 8.8.2.2: a file modified within the second may change once more in it.
     return changed if sent_at - changed_at >= timedelta(seconds=1) else ""
 
 
 def check_rest(facts: PartFacts, offset: int, headers: Mapping[str, str]) -> int:
-    """Check that an answer of 206 goes on where a part ends.
+    """Check that a 206 response continues a part.
 
     Returns:
-        Length of the whole body, or 0 if nobody knows; what comes may end before.
+        Length of the body, or 0 if unknown; the response may end earlier.
 
     Raises:
-        UnfitPart: it is of another body, or begins elsewhere.
+        UnfitPart: it belongs to another body, or begins elsewhere.
     """
     found = _content_range(headers.get("Content-Range", ""))
-    if found is None:  # several parts at once, too, which nobody has asked for
+    if found is None:  # also several parts, which were not requested
         raise UnfitPart("no Content-Range")
     first, last = int(found[1]), int(found[2])
     total = 0 if found[3] == "*" else int(found[3])
@@ -174,10 +173,10 @@ def boot_id() -> str:
 
 
 def write_facts(path: Path, facts: PartFacts) -> None:
-    """Write the facts beside a body, so that a part remains if the process dies.
+    """Write the facts next to a body, so that a part remains if the process dies.
 
     Raises:
-        OSError: the disk does not take it.
+        OSError: the disk does not accept it.
     """
     from rdfcrawl.core.codec import encode  # noqa: PLC0415  needed by few workers
 
@@ -185,26 +184,26 @@ def write_facts(path: Path, facts: PartFacts) -> None:
 
 
 def remove_facts(path: Path) -> None:
-    """Remove the facts beside a body, which is no part any more."""
+    """Remove the facts next to a body."""
     path.with_suffix(_FACTS).unlink(missing_ok=True)
 
 
 class PartFolder:
-    """The parts that no request continues now, shared by the workers of a machine.
+    """The idle parts, shared by the workers of a machine.
 
     Args:
-        folder: made when the first one is kept.
+        folder: created with the first part.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.n_bytes = 0
-        """Bytes of all parts, when they were last looked at."""
+        """Bytes of all parts, at the last check."""
 
     def add(self, path: Path, facts: PartFacts) -> bool:
         """Link a file into the folder; return whether that succeeded.
 
-        The file may be appended to no more.
+        The file must not be appended to afterwards.
         """
         kept = self._path(facts.url)
         try:
@@ -212,7 +211,7 @@ class PartFolder:
             self.drop(facts.url)
             os.link(path, kept)
             write_facts(kept, facts)
-        except OSError:  # a file system without links, or without room
+        except OSError:  # a file system without hard links, or full
             return False
         return True
 
@@ -229,7 +228,7 @@ class PartFolder:
         kept = self._path(url)
         facts = read_facts(kept.with_suffix(_FACTS))
         try:
-            kept.rename(path)  # one alone has it
+            kept.rename(path)  # atomic: only one process gets it
             n_bytes = path.stat().st_size
         except OSError:
             return None
@@ -240,13 +239,13 @@ class PartFolder:
         return PartialBody(path=path, n_bytes=n_bytes, facts=facts)
 
     def drop(self, url: str) -> None:
-        """Forget the part of a URL."""
+        """Remove the part of a URL."""
         kept = self._path(url)
         kept.unlink(missing_ok=True)
         remove_facts(kept)
 
     def tidy(self, most_bytes: int) -> None:
-        """Remove what is stale, and the oldest until there is room for the others."""
+        """Remove stale parts, then the oldest until the others fit."""
         n_bytes = n_parts = 0
         for age_secs, size, path in sorted(self._bodies()):
             facts = read_facts(path.with_suffix(_FACTS))
@@ -266,11 +265,11 @@ class PartFolder:
             if not path.with_suffix(_BODY).exists():
                 path.unlink(missing_ok=True)
         self.n_bytes = n_bytes
-        with suppress(OSError):  # there are some, or there never was one
+        with suppress(OSError):  # not empty, or missing
             self._folder.rmdir()
 
     def _bodies(self) -> Iterator[tuple[float, int, Path]]:
-        now = time.time()  # as files have it
+        now = time.time()  # file times use this clock
         for path in self._folder.glob(f"*{_BODY}"):
             with suppress(FileNotFoundError):
                 facts = path.stat()
@@ -282,7 +281,7 @@ class PartFolder:
 
 
 def read_facts(path: Path) -> PartFacts | None:
-    """Return the facts beside a body; None if there are none."""
+    """Return the facts next to a body; None if there are none."""
     from rdfcrawl.core.codec import decode  # noqa: PLC0415  needed by few workers
 
     try:

@@ -1,4 +1,4 @@
-"""Where a redirect leads."""
+"""Resolve redirects, and build the requests that follow them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.tasks.pages import RefreshedPage
-from rdfcrawl.downloader.answer import conditional_headers
+from rdfcrawl.downloader.client import conditional_headers
 from rdfcrawl.frontier.queue.url_kind import kind_of_named
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import is_same_server
@@ -18,35 +18,35 @@ from rdfcrawl.uri.origin import is_same_server
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.core.tasks.pages import RequestTask
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-"""Statuses that name one other URI to ask (RFC 9110 15.4)."""
+"""Statuses that redirect to one URI (RFC 9110 15.4)."""
 SEE_OTHER: Final = 303
-"""The status that stands for a page that only leads on."""
+"""The status that represents a page with a refresh."""
 
 _BECOMES_GET: Final = frozenset({301, 302, 303})  # RFC 9110 15.4.2 to 15.4.4
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _OF_BODY: Final = frozenset({"content-type", "content-length"})
 _SECRETS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
-# What another server may know of us; all else may be a secret of the first one.
-_OF_NO_SECRET: Final = frozenset(
+# Headers that other servers may receive; any other may contain a secret.
+_NOT_SECRET: Final = frozenset(
     {"content-type", "if-modified-since", "if-none-match", "range"}
 )
 
 
 def is_redirect(status: int, location: str) -> bool:
-    """Return whether a response names another URI to ask."""
-    # RFC 9110 15.4.1: of several choices, `Location` has the one that is preferred.
+    """Return whether a response redirects to another URI."""
+    # RFC 9110 15.4.1: `Location` names the preferred choice.
     return status in REDIRECTS or (status == 300 and bool(location))
 
 
 def resolve_redirect(base: str, location: str) -> str:
-    """Return the URL to request for `Location` in an answer of `base`.
+    """Return the URL to request for `Location` in a response of `base`.
 
     Raises:
-        SourceFault: `REDIRECT_BAD_TARGET`: none, or no URL that is crawled.
+        SourceFault: `REDIRECT_BAD_TARGET`: missing, or not a crawlable URL.
 
     >>> resolve_redirect("http://example.org/id/a", "../doc/a#it")
     'http://example.org/doc/a'
@@ -62,9 +62,9 @@ def resolve_redirect(base: str, location: str) -> str:
 def check_chain(
     target: str, chain: Sequence[str], limit: int, *, may_return: bool = False
 ) -> None:
-    """Refuse a redirect back to where it came from, or one too many.
+    """Refuse redirect loops and chains that are too long.
 
-    With `may_return`, the same URL may answer in another way.
+    With `may_return`, a requested URL may be requested again.
 
     Raises:
         SourceFault: `REDIRECT_LOOP` or `REDIRECT_LIMIT`.
@@ -75,53 +75,55 @@ def check_chain(
         raise SourceFault(Reason.REDIRECT_LIMIT, f"over {counted(limit, 'redirect')}")
 
 
-def ask_after(
-    ask: RequestOptions, status: int, url: str, target: str
+def options_after(
+    options: RequestOptions, status: int, url: str, target: str
 ) -> RequestOptions:
-    """Return how to ask for the target of a redirect from `url`.
+    """Return the options of a request for the target of a redirect from `url`.
 
-    A POST becomes a GET where a browser does so, and credentials stay with the server
-    that they are for: another scheme, host or port is another server, except for https
-    instead of http, each on its own port.
+    A POST becomes a GET where a browser does so. Credentials stay with their server:
+    another scheme, host or port is another server, except for https instead of http,
+    each on its default port.
     """
-    if ask.data and status in _BECOMES_GET:
-        headers = tuple(h for h in ask.headers if h[0].lower() != "content-type")
-        ask = replace(ask, data=b"", headers=headers)
-    if ask.headers and not is_same_server(url, target):
-        headers = tuple(h for h in ask.headers if h[0].lower() in _OF_NO_SECRET)
-        ask = replace(ask, headers=headers)
-    if ask.request is not None:
-        ask = replace(ask, request=request_after(ask.request, status, url, target))
-    return ask
+    if options.data and status in _BECOMES_GET:
+        headers = tuple(h for h in options.headers if h[0].lower() != "content-type")
+        options = replace(options, data=b"", headers=headers)
+    if options.headers and not is_same_server(url, target):
+        headers = tuple(h for h in options.headers if h[0].lower() in _NOT_SECRET)
+        options = replace(options, headers=headers)
+    if options.request is not None:
+        options = replace(
+            options, request=request_after(options.request, status, url, target)
+        )
+    return options
 
 
-def ask_along(
+def options_of_second(
     record: Record,
     cookies: ChainCookies | None,
-    ask: RequestOptions,
+    options: RequestOptions,
     status: int,
     *urls: str,
 ) -> RequestOptions:
-    """Return how to ask for the second of two URLs after the first, in a visit."""
+    """Return the options of a request for the second of two URLs in a visit."""
     url, target = urls
-    ask = ask_after(ask, status, url, target)
+    options = options_after(options, status, url, target)
     if isinstance(task := record.task, RefreshedPage):
         headers = validators_for(task, record.url, target)
-        ask = replace(ask, headers=headers)
-    return ask if cookies is None else cookies.ask_for(target, ask)
+        options = replace(options, headers=headers)
+    return options if cookies is None else cookies.options_for(target, options)
 
 
 def validators_for(
     task: RefreshedPage, own_url: str, url: str
 ) -> tuple[tuple[str, str], ...]:
-    """Return the validators of a page that is fetched again, if they are of this URL.
+    """Return the validators of a page to be fetched again, if they are of this URL.
 
     Another resource may have the same `ETag` (RFC 9110 8.8.3).
 
     Args:
         task: of the page.
         own_url: of the page.
-        url: that is asked for on its behalf.
+        url: requested on behalf of the page.
     """
     if url != (task.read_at or own_url):
         return ()
@@ -131,7 +133,7 @@ def validators_for(
 def request_after(
     request: RequestTask, status: int, url: str, target: str
 ) -> RequestTask:
-    """Return the request for the target of a redirect, changed as `ask_after` says."""
+    """Return the request for the target of a redirect, like in `options_after`."""
     if status in _BECOMES_GET and request.method not in _SAFE:
         headers = tuple(h for h in request.headers if h[0].lower() not in _OF_BODY)
         request = replace(request, method="GET", body="", headers=headers)
@@ -147,23 +149,22 @@ def request_after(
 def moved(record: Record, requested: Sequence[str], target: str) -> Record:
     """Return the record of a redirect's target on another host.
 
-    What was asked for a record of a source may be longer than its URL, by a path or a
-    query; the source then is where the target begins.
+    The requested URL of a source may be longer than the source's own, by a path or a
+    query; the new source is then the corresponding prefix of the target.
 
     Raises:
-        SourceFault: `REDIRECT_BAD_TARGET`: what was asked of a source cannot be asked
-            there.
+        SourceFault: `REDIRECT_BAD_TARGET`: the target has no such prefix.
     """
     chain = (*record.chain, *requested)
     asked = requested[0].removeprefix(record.url)
     if record.kind.is_source and asked:
         base = target.removesuffix(asked)
         if base == target or not requested[0].startswith(record.url):
-            detail = f"not where a source could be: {target}"
+            detail = f"not the URL of a source:  {target}"
             raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail)
         target = requestable(base)
     kind = kind_of_named(record.kind, target)
     record = replace(record, url=target, kind=kind, chain=chain, lost=0, retries=0)
-    if isinstance(record.task, RefreshedPage):  # the target is due at its own time
+    if isinstance(record.task, RefreshedPage):  # the target has its own schedule
         return replace(record, task=None, change="")
     return record

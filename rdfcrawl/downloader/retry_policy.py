@@ -1,6 +1,6 @@
 """Decide whether a response is a document, a retry, or the end of the visit.
 
-Also `Retry-After`, and the waits of the crawler's own choice.
+Also parses `Retry-After`, and computes back-off times.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.downloader.redirects import is_redirect
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.options import FetchOptions
 
 
@@ -22,22 +22,22 @@ class RetryDecision(Enum):
     """What to do after a response."""
 
     DONE = auto()
-    """It is the document, or its final fault."""
+    """The document, or its final fault."""
     REDIRECT = auto()
-    """Another URI is to be asked."""
+    """Request another URI."""
     RETRY = auto()
-    """It may be better in a moment."""
+    """Request it again soon."""
     UNREACHABLE = auto()
-    """The origin cannot be reached: nothing else of it need be tried."""
+    """The origin is unreachable: skip its other URLs."""
     BLOCKED = auto()
-    """The guard refuses it, and whatever else has its origin."""
+    """The guard refuses it, and everything else of its origin."""
     REFUSED = auto()
-    """This URL was refused, or its server was silent: so may be the host."""
+    """This URL was refused or timed out; the host may do so, too."""
     DEFERRED = auto()
-    """It is to be asked for later; that says nothing of others."""
+    """Request it later; other URLs are unaffected."""
 
 
-# An origin that is silent may be so for one URL alone.
+# A timeout may concern one URL only.
 _OF_HOST: Final = {
     Reason.GUARD_BLOCKED: RetryDecision.BLOCKED,
     Reason.TIMEOUT: RetryDecision.REFUSED,
@@ -47,49 +47,49 @@ _PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_H
 
 _STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
 _CLASS_REASONS: Final = {
-    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: nothing that is followed
+    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: never followed
     4: Reason.CLIENT_ERROR,
     5: Reason.SERVER_ERROR,
 }
 
 
-def judge_answer(
-    answer: HttpResponse, options: FetchOptions, ask: RequestOptions
+def judge_response(
+    response: HttpResponse, fetch: FetchOptions, options: RequestOptions
 ) -> RetryDecision:
-    """Return what to do next, and set `answer.fault` to what the status means.
+    """Return the next step, and set `response.fault` by the status.
 
-    Only a conditional request may be answered by 304, and one of a range by 206.
+    304 is valid only for conditional requests, 206 only for range requests.
     """
-    status = answer.status
-    if status in options.busy_codes:
-        answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
+    status = response.status
+    if status in fetch.busy_codes:
+        response.fault = Fault(Reason.HOST_BUSY, f"status {status}")
         return RetryDecision.REFUSED
-    if answer.fault is not None:
-        if answer.is_host_fault:
-            return _OF_HOST.get(answer.fault.reason, RetryDecision.UNREACHABLE)
-        passes = answer.fault.reason in _PASSING and not answer.is_costly
+    if response.fault is not None:
+        if response.is_host_fault:
+            return _OF_HOST.get(response.fault.reason, RetryDecision.UNREACHABLE)
+        passes = response.fault.reason in _PASSING and not response.is_costly
         return RetryDecision.RETRY if passes else RetryDecision.DONE
-    if is_redirect(status, answer.location):
+    if is_redirect(status, response.location):
         return RetryDecision.REDIRECT
-    if status == 304 and ask.is_conditional:
+    if status == 304 and options.is_conditional:
         return RetryDecision.DONE
-    if not (status == 206 and ask.is_of_range):
-        answer.fault = fault_of_status(status)
-        answer.is_partial |= status == 206
-    return RetryDecision.RETRY if status in options.retry_codes else RetryDecision.DONE
+    if not (status == 206 and options.is_of_range):
+        response.fault = fault_of_status(status)
+        response.is_partial |= status == 206
+    return RetryDecision.RETRY if status in fetch.retry_codes else RetryDecision.DONE
 
 
-def has_failed(answer: HttpResponse) -> bool:
+def has_failed(response: HttpResponse) -> bool:
     """Return whether a server failed, was too busy, or did not respond in time."""
-    if answer.status >= 500 or answer.status == 429:
+    if response.status >= 500 or response.status == 429:
         return True
-    return answer.fault is not None and answer.fault.reason in _PASSING
+    return response.fault is not None and response.fault.reason in _PASSING
 
 
 def fault_of_status(status: int) -> Fault | None:
     """Return the fault for a status; None for success."""
     if status == 206:
-        return Fault(Reason.TRUNCATED_BODY, "a part that was not asked for")
+        return Fault(Reason.TRUNCATED_BODY, "an unrequested part")
     if 200 <= status < 300:
         return None
     reason = _STATUS_REASONS.get(status) or _CLASS_REASONS.get(status // 100)
@@ -121,9 +121,9 @@ def parse_retry_after(value: str, now: datetime) -> float | None:
 
 
 def by_its_own_clock(value: str, date: str) -> str:
-    """Return `Retry-After` in seconds, by the header `Date` of the same answer.
+    """Return `Retry-After` in seconds, relative to `Date` of the same response.
 
-    Our clock and that of a server may differ by more than the wait.
+    The local clock and the server's may differ by more than the wait.
 
     >>> by_its_own_clock(
     ...     "Thu, 01 Jan 2026 00:02:00 GMT", "Thu, 01 Jan 2026 00:00:00 GMT"

@@ -1,4 +1,4 @@
-"""What a fetcher of the user's is to the crawl: one request, one response."""
+"""The interface of custom fetchers: one request, one response."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemeRequest:
-    """A request for one URL of a scheme of the user's.
+    """A request for one URL of a custom scheme.
 
     Attributes:
         url: requestable: no fragment, no user, a path.
-        accept: media types that are read, as in the `Accept` header.
-        max_bytes: longest body that is kept.
-        timeout_secs: for all of it, from the call to the last byte.
-        etag, last_modified: validators of the version that is known, or empty. Where
-            they still hold, the response is a 304.
-        aborted: is set when nobody waits for the response any more, for threads; what
-            is awaited is cancelled.
+        accept: readable media types, in the form of the `Accept` header.
+        max_bytes: longest body to keep.
+        timeout_secs: from the call to the last byte.
+        etag, last_modified: validators of the known version, or empty. If they still
+            hold, the response is a 304.
+        aborted: set when the request is cancelled, for threads; coroutines are
+            cancelled.
     """
 
     url: str
@@ -34,18 +34,17 @@ class SchemeRequest:
 
 @dataclass(frozen=True, slots=True)
 class SchemeResponse:
-    """What a fetcher returns for a request.
+    """The response of a fetcher.
 
     Attributes:
-        body: of a 200: bytes, or chunks of them as they come, not encoded.
-        status: that HTTP would have: 200; 301 to 308 with `location`; 304; 403, 404
-            and 410; 429 and 503, for which the whole authority rests; other 5xx, which
-            are tried again.
-        media_type: as `Content-Type` has it; empty if the name of the URL decides.
-        etag, last_modified: validators, for a request in a later run.
-        length: of the body in bytes, if it is known: a shorter one is cut off.
-        location: where a redirect leads; resolved against the URL.
-        retry_after_secs: rest after 429 and 503.
+        body: of a 200: bytes, or an iterator of chunks, without content encoding.
+        status: equivalent of HTTP: 200; 301 to 308 with `location`; 304; 403, 404 and
+            410; 429 and 503, which pause the authority; other 5xx, which are retried.
+        media_type: value of `Content-Type`; empty to use the file extension of the URL.
+        etag, last_modified: validators, for requests of later runs.
+        length: of the body in bytes, if known: a shorter body is incomplete.
+        location: target of a redirect, relative to the URL.
+        retry_after_secs: pause after 429 and 503.
     """
 
     body: bytes | AsyncIterable[bytes] = b""
@@ -61,16 +60,16 @@ class SchemeResponse:
 class SchemeFetcher(Protocol):
     """Fetcher of the URLs of a scheme; each worker has one instance.
 
-    Its class is called without arguments, or by `from_crawler(crawler)` if it has that.
-    An `async def close()`, if there is one, is called at the end.
+    Its class is called without arguments, or by `from_crawler(crawler)` if defined. An
+    `async def close()`, if defined, is called at the end.
     """
 
     async def fetch(self, request: SchemeRequest) -> SchemeResponse:
         """Return the response to a request.
 
-        Several requests are under way at the same time, in one event loop.
+        Several requests run concurrently in one event loop.
 
         Raises:
-            SourceFault: by its reason, it is tried again, or the authority rests.
-            OSError: what the system said of the file or connection.
+            SourceFault: its reason decides about a retry or a pause of the authority.
+            OSError: error of the file or connection.
         """

@@ -1,4 +1,4 @@
-"""The services that one crawler process fetches with."""
+"""The shared objects of one crawler process that fetches."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.reservations import Obedience
+from rdfcrawl.downloader.blocked_host_filter import BlockedHostFilter
 from rdfcrawl.downloader.clock import ClockCheck
 from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.downloader.crawler_clients import CrawlerClients, RareExchange
@@ -20,8 +21,11 @@ from rdfcrawl.downloader.hops import RedirectJudge
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.http.connector import OtherAddresses
 from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.left_hosts import LeavingExchange
-from rdfcrawl.downloader.own_trouble import BearingExchange, KnownNames, OwnTrouble
+from rdfcrawl.downloader.local_failures import (
+    KnownNames,
+    LocalFailureGuard,
+    LocalFailures,
+)
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
 from rdfcrawl.downloader.robots.tdm_cache import TdmCache
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.core.records import Record
-    from rdfcrawl.downloader.answer import HttpClient, HttpRequest
+    from rdfcrawl.downloader.client import HttpClient, HttpRequest
     from rdfcrawl.downloader.contexts.store import ContextStore
     from rdfcrawl.downloader.ftp_logins import FtpLogins
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
@@ -53,15 +57,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FetchSetup:
-    """A spider as its requests need it.
+    """A spider's part in its requests.
 
     Attributes:
         options: limits and politeness of requests.
         robots: effect of robots.txt and other reservations.
-        folders: that the crawl writes to.
+        folders: written by the crawl.
         ftp_logins: of FTP servers.
-        fetchers: of the user, by scheme.
-        question: returns the request for a record; None is a GET of its URL.
+        fetchers: custom ones, by scheme.
+        request_for: returns the request for a record; None is a GET of its URL.
         ignores_robots: returns whether robots.txt does not apply to a record.
     """
 
@@ -70,7 +74,7 @@ class FetchSetup:
     folders: Sequence[Path]
     ftp_logins: FtpLogins
     fetchers: Mapping[str, SchemeFetcher]
-    question: Callable[[Record], Awaitable[HttpRequest | None]]
+    request_for: Callable[[Record], Awaitable[HttpRequest | None]]
     ignores_robots: Callable[[Record], bool]
 
 
@@ -78,11 +82,11 @@ class FetchServices:
     """Connections, spool, robots.txt and contexts of a crawler; closed by its handler.
 
     Attributes:
-        exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
-        trouble: failures of this machine.
+        exchange: makes one request, by the client of its scheme.
+        local_failures: failures of this machine.
         active_transfers: returns the tasks whose transfers make progress.
-        robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
-        tdm: files of reservations; None if they are not read.
+        robots: rules to obey; None if `ROBOTSTXT_OBEY` is off.
+        tdm: files of reservations; None if they are ignored.
     """
 
     def __init__(
@@ -94,15 +98,15 @@ class FetchServices:
         self._count = partial(_count, crawler.stats)
         known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
         clock = ClockCheck(partial(_secs_of_redis, session.redis))
-        self.trouble = OwnTrouble(known, sleepers, self._spool, clock)
-        self._looking = asyncio.create_task(self.trouble.look_at_disk())
+        self.local_failures = LocalFailures(known, sleepers, self._spool, clock)
+        self._looking = asyncio.create_task(self.local_failures.look_at_disk())
         self.turns = session.turns(sleepers)
         self._clients = self._open_clients(
             crawler, setup, session, known=known, clock=clock
         )
-        self.active_transfers = self._clients.flowing
+        self.active_transfers = self._clients.active_transfers
         self.exchange = self._exchange(session, setup.fetchers)
-        # What is read of an archive has to be in it, so that it is asked for again.
+        # An archive must contain every file that was read: harvesters request it again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
         self.robots = self._robots(setup, session)
@@ -161,7 +165,7 @@ class FetchServices:
         )
 
     def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
-        """Return the client of each scheme, behind what holds for all of them."""
+        """Return the client of all schemes, wrapped by the layers common to them."""
         exchange: HttpClient = self._clients.by_scheme(own)
         if self._archive is not None:
             from rdfcrawl.downloader.archiving import ArchivingExchange
@@ -169,8 +173,8 @@ class FetchServices:
             exchange = ArchivingExchange(exchange, self._archive, self._spool)
         if session.keys.goes_by_address:
             exchange = OtherAddresses(exchange, self._spool)
-        exchange = BearingExchange(exchange, self.trouble, self._spool)
-        return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
+        exchange = LocalFailureGuard(exchange, self.local_failures, self._spool)
+        return BlockedHostFilter(exchange, session.blocked, self._spool.parts.drop)
 
     def _robots(self, setup: FetchSetup, session: CrawlSession) -> RobotsCache | None:
         rules, first_secs = setup.robots, self._options.backoff_base_secs
@@ -221,7 +225,7 @@ class FetchServices:
             wants=session.links.wants_target,
             refuses=session.links.refuses,
             robots=self.robots,
-            leaving=session.blocked,
+            blocked_hosts=session.blocked,
         )
         return VisitMaker(
             self.exchange,
@@ -230,7 +234,7 @@ class FetchServices:
             key_of=session.keys.of,
             is_new=session.links.is_new,
             prime=session.keys.prime,
-            question=setup.question,
+            request_for=setup.request_for,
             hops=hops,
             robots_txt=self._robots_txt,
             begin=partial(session.worker.begin, what="asked"),
@@ -258,8 +262,8 @@ class FetchServices:
             hosts=ContextHosts(
                 turns=self.turns,
                 is_denied=session.ingests.own.denies,
-                trouble=self.trouble,
-                leaving=session.blocked,
+                local_failures=self.local_failures,
+                blocked_hosts=session.blocked,
             ),
         )
         shared = SharedContexts(session.redis, session.frontier.key, count=count)
@@ -267,8 +271,8 @@ class FetchServices:
 
     async def _url_of(self, record: Record) -> str:
         try:
-            return (await self.visitor.ask(record))[0]
-        except Exception:  # the visit meets the same, and says so
+            return (await self.visitor.first_request(record))[0]
+        except Exception:  # the visit meets and reports the same error
             return record.url
 
     async def close(self) -> None:
@@ -313,8 +317,8 @@ def _count(stats: StatsCollector | None, group: str, name: str, count: int = 1) 
         stats.inc_value(f"{group}{name}", count)
 
 
-# A handler, a middleware and the spider share it, and Scrapy gives such a thing no
-# place; it is kept per crawler, as a process may run several.
+# Shared by a handler, a middleware and the spider. Scrapy has no place for such
+# objects; keyed by crawler, since a process may run several.
 _services: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
 
 
@@ -338,7 +342,7 @@ def services_of(crawler: Crawler) -> FetchServices:
 
 
 async def close_services(crawler: Crawler) -> None:
-    """Close the services of a crawler, if there are any."""
+    """Close the services of a crawler, if they exist."""
     services = _services.pop(crawler, None)
     if services is not None:
         await services.close()

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.core.records import FetchedResponse
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
 
 logger = logging.getLogger(__name__)
 
 
-_LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two looks at the disk
+_LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two checks of the disk
 
 
 class NoRoom(SourceFault):
-    """There is no room for a body now, which is our own failure.
+    """There is no room for a body now: a local failure.
 
     Attributes:
-        put_off_secs: the host is not asked for so long.
+        put_off_secs: pause of the host.
     """
 
     def __init__(self, detail: str, put_off_secs: float = 0.0) -> None:
@@ -50,11 +50,11 @@ class NoRoom(SourceFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolLimits:
-    """Limits on the spool files of one process; 0 is none."""
+    """Limits on the spool files of one process; 0 disables a limit."""
 
     most_bytes: int = 0  # of all files
     host_bytes: int = 0  # of those of one host
-    # a host is left alone so long, if there is no room for a body
+    # pause of a host, without room for a body
     put_off_secs: float = 5.0
 
     @property
@@ -66,13 +66,13 @@ class SpoolLimits:
 class Spool:
     """Bodies that one process holds, in memory and in spool files.
 
-    Each process has a folder of its own under `folder`, named in a lock file that
-    the process keeps locked for its life: the folders of dead processes are removed
-    when the next one opens, whatever they died of. Close it at the end.
+    Each process has its own folder below `folder`, named in a lock file that the
+    process keeps locked while it lives: the next process to start removes the folders
+    of dead ones. Close it at the end.
 
     Attributes:
-        parts: what transfers that ended too early have left, to go on with.
-        is_short: nothing more is written to files, as the disk is nearly full.
+        parts: parts of interrupted transfers, to be resumed.
+        is_short: bodies stay out of files, as the disk is nearly full.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class Spool:
         self._limits = limits or SpoolLimits()
         self.disk = disk or WorkerDisk()
         self._taken: Counter[str] = Counter()  # bytes of files by host
-        self._sizes: dict[Path, tuple[str, int]] = {}  # of bodies that are complete
-        self._n_unseen = 0  # bytes since the last look at the disk
+        self._sizes: dict[Path, tuple[str, int]] = {}  # of complete bodies
+        self._n_unseen = 0  # bytes since the last check of the disk
         self._n_files = 0
         self.parts = PartFolder(folder / "parts")
         self._lock_path, self._lock_fd = _lock_new(folder)
@@ -108,20 +108,20 @@ class Spool:
         self.close()
 
     def take_part(self, url: str) -> PartialBody | None:
-        """Take up what there is of a body, if there is any."""
+        """Take the part of a body, if there is one."""
         return self.parts.take(url, self.new_path())
 
     def return_part(self, part: PartialBody) -> None:
-        """Put back a part that was taken up and not gone on with."""
+        """Put back a part that was taken and not resumed."""
         self.keep_part(part.path, part.facts)
         self.drop_part(part)
 
     def drop_part(self, part: PartialBody) -> None:
-        """Forget a part that was taken up."""
+        """Remove a part that was taken."""
         part.path.unlink(missing_ok=True)
         remove_facts(part.path)
 
-    def spare(self, holder: FetchedResponse) -> None:
+    def keep_for_resume(self, holder: FetchedResponse) -> None:
         """Keep a body with facts as a part, to be resumed by a later request."""
         if holder.path is not None:
             facts = read_facts(holder.path)
@@ -129,13 +129,13 @@ class Spool:
                 self.keep_part(holder.path, facts)
 
     def keep_part(self, path: Path, facts: PartFacts) -> bool:
-        """Keep the file of a body as a part; tell whether that is so."""
+        """Keep the file of a body as a part; return whether that succeeded."""
         is_kept = not self.is_short and self.parts.add(path, facts)
         self._tidy()
         return is_kept
 
     def drop_parts(self) -> bool:
-        """Free what parts take; tell whether there were any."""
+        """Remove all parts; return whether there were any."""
         had_any = self.parts.n_bytes > 0
         self.parts.tidy(0)
         return had_any
@@ -154,20 +154,20 @@ class Spool:
         """Return whether a body of `n_bytes` may be kept in memory."""
         return self.memory_bytes + n_bytes <= self._memory_limit_bytes
 
-    def holds(self, n_bytes: int, ask: RequestOptions) -> bool:
-        """Return whether a whole body of `n_bytes` is kept in memory."""
-        return n_bytes <= ask.spool_bytes and self.has_room(n_bytes)
+    def holds(self, n_bytes: int, options: RequestOptions) -> bool:
+        """Return whether a complete body of `n_bytes` stays in memory."""
+        return n_bytes <= options.spool_bytes and self.has_room(n_bytes)
 
     def new_path(self) -> Path:
-        """Return the name of a spool file that does not exist yet."""
+        """Return an unused path for a spool file."""
         self._n_files += 1
         return self.folder / f"{self._n_files}.body"
 
     def release(self, holder: FetchedResponse) -> None:
-        """Free the body of a document that is done with; a second call is nothing.
+        """Free the body of a document; further calls do nothing.
 
-        The body must still be the one that was fetched: whoever unpacks it into
-        something else keeps that elsewhere.
+        The body must still be the one that was fetched: unpacked content is kept
+        elsewhere.
         """
         if holder.body is not None:
             self.memory_bytes -= len(holder.body)
@@ -185,13 +185,13 @@ class Spool:
         return self._taken.total()
 
     def take(self, host: str, n_bytes: int, *, own_bytes: int) -> None:
-        """Count bytes that are about to be written to the file of a body.
+        """Reserve bytes for the file of a body.
 
-        The body has taken `own_bytes` before.
+        The body has reserved `own_bytes` before.
 
         Raises:
-            NoRoom: there is none for them now.
-            SourceFault: `TOO_LARGE`: there never is.
+            NoRoom: there is no room now.
+            SourceFault: `TOO_LARGE`: there never is room.
             OSError: the disk is nearly full.
         """
         limits = self._limits
@@ -201,7 +201,7 @@ class Spool:
             what = f"SPOOL_HOST_MAX_BYTES={most_of_host}"
             if own_bytes + n_bytes > most_of_host:
                 raise SourceFault(Reason.TOO_LARGE, f"over {what}")
-            raise NoRoom(f"{host} has more in the spool than {what}")
+            raise NoRoom(f"{host} has in the spool more than {what}")
         wanted = self.file_bytes + n_bytes
         if most and wanted + self.parts.n_bytes > most:
             self.parts.tidy(max(0, most - wanted))
@@ -213,11 +213,11 @@ class Spool:
         self._taken[host] += n_bytes
 
     def room_for(self, n_bytes: int) -> int:
-        """Return how much of a body the limits let in, if there is no other."""
+        """Return how much of a body the limits allow, without other bodies."""
         return min([n_bytes, *(each for each in self._limits.both if each)])
 
     def give_back(self, host: str, n_bytes: int) -> None:
-        """Count bytes that are not in a file any more."""
+        """Return reserved bytes."""
         self._taken[host] -= n_bytes
         if self._taken[host] <= 0:
             del self._taken[host]
@@ -227,7 +227,7 @@ class Spool:
         self._sizes[path] = host, n_bytes
 
     def look_at_disk(self, n_bytes: int, own_bytes: int) -> None:
-        """See that the disk has room; the errors are those of `take`."""
+        """Check the room on the disk; raises the errors of `take`."""
         if self.is_short:
             self._check_size(own_bytes * 2)
             raise OSError(errno.ENOSPC, "the disk is nearly full")
@@ -243,12 +243,12 @@ class Spool:
             raise NoRoom(detail, self._limits.put_off_secs)
 
     def _check_size(self, n_bytes: int) -> None:
-        """Refuse what would not fit if the disk were empty."""
-        if not self.disk.could_have_room(self.folder, n_bytes):
+        """Refuse a body that would not fit on an empty disk."""
+        if not self.disk.would_fit(self.folder, n_bytes):
             raise SourceFault(Reason.TOO_LARGE, "the disk is too small for it")
 
     def close(self) -> None:
-        """Remove all spool files of this process, but for parts."""
+        """Remove all spool files of this process, except parts."""
         if self._lock_fd < 0:
             return
         self.parts.adopt(self.folder)
@@ -265,15 +265,15 @@ def _lock_new(folder: Path) -> tuple[Path, int]:
         path = folder / f"{os.getpid()}-{secrets.token_hex(4)}.lock"
         lock_fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(lock_fd, fcntl.LOCK_EX)
-        # Invariant: whoever removes a lock file holds its lock. If another process
-        # took this file for stale before it was locked, the name is gone now.
+        # Invariant: a lock file is removed only by the holder of its lock. If another
+        # process considered this file stale before it was locked, it is gone now.
         if path.exists():
             return path, lock_fd
         os.close(lock_fd)
 
 
 def _remove_stale(folder: Path, parts: PartFolder) -> None:
-    """Remove what dead processes left behind, but for parts."""
+    """Remove the files of dead processes, except parts."""
     for path, lock_fd in _iter_stale(folder):
         parts.adopt(path.with_suffix(""))
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)

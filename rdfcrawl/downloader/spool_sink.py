@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from io import RawIOBase
     from pathlib import Path
 
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer
@@ -25,51 +25,51 @@ if TYPE_CHECKING:
 class SpoolSink:
     """Writer of one body, within the limits of a request; `keep` or `discard` it.
 
-    With `facts`, a body that ends too early becomes a part; with `part`, the body
-    continues that.
+    With `facts`, a truncated body becomes a part; with `part`, the body continues that
+    part.
 
     Raises:
         SourceFault: there is no room for the part.
     """
 
     _spool: Spool
-    _ask: RequestOptions
+    _options: RequestOptions
     _url: str = ""
     n_expected: int = 0  # length of the body; 0 if unknown
     _: KW_ONLY
     facts: PartFacts | None = None
     part: InitVar[PartialBody | None] = None
-    is_copy: bool = False  # counts for no limit: it must not be in the way of the body
+    is_copy: bool = False  # exempt from limits, so that it does not displace the body
     _host: str = ""
-    _n_taken: int = 0  # bytes that the spool counts for its file
-    _n_written: int = 0  # bytes that are in it
+    _n_taken: int = 0  # bytes reserved in the spool
+    _n_written: int = 0  # bytes in the file
     _pieces: list[bytes] = field(default_factory=list)
     _n_held: int = 0
     _file: RawIOBase | None = None
-    path: Path | None = None  # of its file
+    path: Path | None = None  # of the file
     n_bytes: int = 0  # written so far
 
     def __post_init__(self, part: PartialBody | None) -> None:
         if part is not None:
-            self._go_on(part)
+            self._resume(part)
 
     def write(self, piece: bytes) -> None:
         """Add `piece`.
 
         Raises:
-            SourceFault: `TOO_LARGE`: the body is kept up to the limit; `INTERNAL`:
+            SourceFault: `TOO_LARGE`: the body is truncated at the limit; `INTERNAL`:
                 the disk is full or broken.
-            UnreadBody: it begins as something that nothing here reads.
-            NoRoom: there is no room for it now.
+            UnreadBody: no parser reads such a body.
+            NoRoom: there is no room now.
         """
-        if not self.n_bytes and self._ask.unread is not None:
-            self._ask.unread.check_begin(self._url, piece)
-        room = self._ask.max_bytes - self.n_bytes
+        if not self.n_bytes and self._options.unread is not None:
+            self._options.unread.check_begin(self._url, piece)
+        room = self._options.max_bytes - self.n_bytes
         is_over = len(piece) > room
         if is_over:
             piece = piece[:room]
         self.n_bytes += len(piece)
-        is_short = self._file is None and self.n_bytes <= self._ask.spool_bytes
+        is_short = self._file is None and self.n_bytes <= self._options.spool_bytes
         if is_short and self._spool.has_room(len(piece)):
             self._pieces.append(piece)
             self._n_held += len(piece)
@@ -78,29 +78,29 @@ class SpoolSink:
             self._write_file(piece)
         if is_over:
             raise SourceFault(
-                Reason.TOO_LARGE, f"over {counted(self._ask.max_bytes, 'byte')}"
+                Reason.TOO_LARGE, f"over {counted(self._options.max_bytes, 'byte')}"
             )
 
     def held(self) -> bytes:
-        """Return what is in memory."""
+        """Return the content in memory."""
         return b"".join(self._pieces)
 
-    def keep(self, answer: HttpResponse) -> None:
-        """Close the body and hand it to `answer`."""
-        answer.n_bytes = self.n_bytes
+    def keep(self, response: HttpResponse) -> None:
+        """Close the body and hand it to `response`."""
+        response.n_bytes = self.n_bytes
         if self._file is None:
             pieces = self._pieces
-            answer.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            response.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         else:
             self._file.close()
-            answer.path = self.path
+            response.path = self.path
             if self.path is not None and not self.is_copy:
                 self._spool.keep(self.path, self._host, self._n_taken)
                 self._n_taken = 0
         self._return_taken()
 
     def discard(self) -> None:
-        """Forget the body."""
+        """Discard the body."""
         self._spool.memory_bytes -= self._n_held
         self._n_held = 0
         self._pieces.clear()
@@ -111,21 +111,21 @@ class SpoolSink:
         self._return_taken()
 
     def end_early(
-        self, answer: HttpResponse, transfer: WatchedTransfer, exc: BaseException
+        self, response: HttpResponse, transfer: WatchedTransfer, exc: BaseException
     ) -> None:
-        """Hand what has come to `answer`; forget the body if nobody waits for it.
+        """Pass the received bytes to `response`; discard them if the visit was cut.
 
-        Nobody does if `exc` cancels the visit, and not the watchdog the transfer.
+        `exc` is the visit's own cancellation, unless the watchdog cancelled `transfer`.
         """
         if isinstance(exc, UnreadBody):
             self.discard()
         elif isinstance(exc, Exception) or transfer.verdict is not None:
-            self.keep(answer)
-            answer.is_partial = self.n_bytes > 0
+            self.keep(response)
+            response.is_partial = self.n_bytes > 0
         else:
             self.discard()
 
-    def _go_on(self, part: PartialBody) -> None:
+    def _resume(self, part: PartialBody) -> None:
         self._host = host_of(self._url)
         self.path = part.path
         self.facts = part.facts
@@ -149,7 +149,7 @@ class SpoolSink:
         return is_kept
 
     def forget_part(self) -> None:
-        """Note that the body will be no part: no request could go on with it."""
+        """Note that the body cannot become a part: no request could resume it."""
         self.facts = None
         if self.path is not None:
             remove_facts(self.path)
@@ -167,9 +167,9 @@ class SpoolSink:
             raise SourceFault(Reason.INTERNAL, f"spool: {exc.strerror}") from exc
 
     def _open_file(self) -> RawIOBase:
-        """Begin a file with what is in memory."""
+        """Create a file with the content in memory."""
         self._host = host_of(self._url) if self._url else ""
-        n_bytes = max(self._n_held, min(self.n_expected, self._ask.max_bytes))
+        n_bytes = max(self._n_held, min(self.n_expected, self._options.max_bytes))
         self._take(self._spool.room_for(n_bytes))
         self.path = self._spool.new_path()
         # Unbuffered: pieces are large, and closing must not fail.
@@ -199,7 +199,7 @@ class SpoolSink:
 
 
 def _write_all(file: RawIOBase, octets: bytes) -> None:
-    """Write all of `octets`; a raw file may take only a part at a time."""
+    """Write all of `octets`; a raw file may accept only a part at a time."""
     rest = memoryview(octets)
     while rest:
         rest = rest[file.write(rest) or 0 :]

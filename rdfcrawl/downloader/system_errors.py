@@ -8,7 +8,7 @@ from typing import Final
 
 from rdfcrawl.core.errors import Reason
 
-# `EAI_NODATA` is no constant of each system.
+# `EAI_NODATA` is not defined on every system.
 _NO_NAME: Final = frozenset(
     getattr(socket, name)
     for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
@@ -21,7 +21,7 @@ _UNTIMELY: Final = frozenset({9, 10})
 
 
 def dns_reason(error: OSError) -> Reason:
-    """Return whether a name is known to have no address, or nobody could tell.
+    """Return whether a name has no address, or could not be resolved.
 
     >>> str(dns_reason(socket.gaierror(socket.EAI_AGAIN, "try again")))
     'dns_unanswered'
@@ -30,7 +30,7 @@ def dns_reason(error: OSError) -> Reason:
 
 
 def look_up(name: str) -> Reason | None:
-    """Look up a name; return why it has no address, if it has none."""
+    """Look up a name; return why it has no address, or None."""
     try:
         socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError as exc:
@@ -39,9 +39,9 @@ def look_up(name: str) -> Reason | None:
 
 
 def errno_of(exc: BaseException) -> int:
-    """Return the number of the system's error behind an exception; 0: there is none."""
+    """Return the system's error number behind an exception; 0 if there is none."""
     for cause in _causes(exc):
-        # Twisted's are no errors of the system, but say which one is behind them.
+        # Twisted's errors are not system errors, but refer to one.
         number = getattr(cause, "osError", None) or getattr(cause, "errno", None)
         if isinstance(number, int) and number > 0:
             return number
@@ -49,8 +49,8 @@ def errno_of(exc: BaseException) -> int:
 
 
 def is_untimely(exc: BaseException) -> bool:
-    """Return whether a certificate is refused for its time alone, by our clock."""
-    # aiohttp's error is one of its class, but has not got its code.
+    """Return whether a certificate is refused only for its period of validity."""
+    # aiohttp's subclass lacks the code.
     codes = (getattr(cause, "verify_code", 0) for cause in _causes(exc))
     return any(code in _UNTIMELY for code in codes)
 

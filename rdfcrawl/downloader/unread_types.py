@@ -1,4 +1,4 @@
-"""Responses that nothing here reads, by their media types and by their first bytes.
+"""Recognize responses that no parser reads, by media type and first bytes.
 
 Their bodies are not received.
 """
@@ -35,16 +35,16 @@ IGNORED_MEDIA_TYPES: Final = (
     *("application/x-apple-diskimage", "application/x-iso9660-image"),
     *("application/vnd.rar", "application/x-rar-compressed"),
 )
-"""Types whose bodies are not received, unless a setting has others."""
-# RDFa may be in any XML, and JSON is read by rules.
+"""Default of `IGNORED_MEDIA_TYPES`."""
+# RDFa may occur in any XML, and rules read JSON.
 _READ_SUFFIXES: Final = ("+xml", "+json")
 _READ: Final = frozenset(name for each in FORMATS for name in each.media_types)
-# A body of this length is read on, so that its connection can be used again.
+# Bodies up to this length are drained to reuse the connection.
 DRAINED_BYTES: Final = 8 * 1024
 
 
 class UnreadBody(SourceFault):
-    """A response is of a type that nothing here reads; its body is not kept."""
+    """No parser reads the type of a response; its body is dropped."""
 
     def __init__(self, found: str) -> None:
         super().__init__(Reason.UNSUPPORTED_FORMAT, found)
@@ -55,12 +55,12 @@ class UnreadTypes:
     """The media types of responses whose bodies are not received."""
 
     names: frozenset[str] = frozenset()
-    # prefixes of names; types that may hold RDF are not covered by them
+    # prefixes of media types; types that may contain RDF are exempt
     begins: tuple[str, ...] = ()
-    # types and extensions of names that classes of the user's read
+    # types and file extensions that custom classes read
     read: frozenset[str] = frozenset()
     read_extensions: tuple[str, ...] = ()
-    has_magic: bool = False  # such a class is selected by the first bytes
+    has_magic: bool = False  # a custom class is selected by first bytes
 
     @classmethod
     def of(
@@ -76,10 +76,10 @@ class UnreadTypes:
         )
 
     def check(self, url: str, media_type: str) -> None:
-        """Raise `UnreadBody` if the body of a response is not to be received."""
+        """Raise `UnreadBody` if the body of a response should not be received."""
         if media_type not in self.names:
             if not media_type.startswith(self.begins):
-                return  # as most
+                return
             if media_type in _READ or media_type.endswith(_READ_SUFFIXES):
                 return
         if media_type in self.read or self._is_named(url):
@@ -87,16 +87,16 @@ class UnreadTypes:
         raise UnreadBody(media_type)
 
     def check_begin(self, url: str, head: bytes) -> None:
-        """Raise `UnreadBody` if a body begins as a picture or the like does.
+        """Raise `UnreadBody` if a body begins like an image or another such format.
 
-        A class of the user's may read it, if it reads other types than ours.
+        A custom class with further types may read it.
         """
         is_judged = (self.names or self.begins) and not (self.read or self.has_magic)
         if is_judged and (found := media_at(head)) and not self._is_named(url):
             raise UnreadBody(found)
 
     def _is_named(self, url: str) -> bool:
-        """Return whether a file has the name of RDF, of an archive or of the user's."""
+        """Return whether a URL has an extension of RDF, archives or custom types."""
         is_dump = kind_of(url) is Kind.DUMP
         return is_dump or file_name(url).endswith(self.read_extensions)
 

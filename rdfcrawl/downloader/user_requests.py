@@ -1,4 +1,4 @@
-"""How requests of users' spiders are sent."""
+"""Options of requests of users' spiders."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from rdfcrawl.frontier.queue.queued_requests import meta_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks.pages import RequestTask
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
 
 
-def ask_of_user(ask: RequestOptions, request: RequestTask) -> RequestOptions:
-    """Return how to ask for what a user's spider wants, as its `meta` says."""
+def options_of_user(options: RequestOptions, request: RequestTask) -> RequestOptions:
+    """Return the options of a request of a user's spider, by its `meta`."""
     meta = meta_of(request)
     statuses = meta.get("handle_httpstatus_list") or ()
     wants_redirects = meta.get("handle_httpstatus_all") or any(
         status in REDIRECTS for status in statuses
     )
     return replace(
-        ask,
+        options,
         request=request,
         follows=not (meta.get("dont_redirect") or wants_redirects),
         is_final=bool(meta.get("dont_retry")),

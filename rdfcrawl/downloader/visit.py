@@ -1,4 +1,4 @@
-"""A visit: the records of one host, asked for one after another."""
+"""A visit: request the records of one host, one after another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import CrawlGone, Fault, Reason, SourceFault, one_line
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.tasks.pages import RefreshedPage, RequestTask
-from rdfcrawl.downloader.answer import (
+from rdfcrawl.downloader.attempt import RecordAttempt, UrlRefusal
+from rdfcrawl.downloader.client import (
     HttpClient,
     HttpRequest,
     HttpResponse,
     RequestOptions,
 )
-from rdfcrawl.downloader.attempt import RecordAttempt, UrlRefusal
 from rdfcrawl.downloader.hops import RedirectJudge
 from rdfcrawl.downloader.host_delay import HostDelay, InterruptibleSleep
 from rdfcrawl.downloader.host_evidence import HostEvidence
@@ -28,19 +28,19 @@ from rdfcrawl.downloader.meta_refresh import refresh_target
 from rdfcrawl.downloader.pace import next_delay
 from rdfcrawl.downloader.redirects import (
     SEE_OTHER,
-    ask_along,
     check_chain,
     moved,
+    options_of_second,
     request_after,
     resolve_redirect,
 )
 from rdfcrawl.downloader.retry_policy import (
     RetryDecision,
     has_failed,
-    judge_answer,
+    judge_response,
     parse_retry_after,
 )
-from rdfcrawl.downloader.user_requests import ask_of_user
+from rdfcrawl.downloader.user_requests import options_of_user
 from rdfcrawl.downloader.visit_records import VisitRecords
 from rdfcrawl.frontier.queue.url_kind import kind_of_named
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns
@@ -63,16 +63,15 @@ class VisitMaker:
     """Make the visits of a worker process.
 
     Attributes:
-        key_of: politeness key of a URL; a redirect within a key is followed.
-        is_new: marks a redirect target as seen in the frontier, and says whether
-            it had not been: one that had is somebody else's to fetch.
-        prime: called with a URL before its key is asked for the first time.
-        question: says how a record of a source is asked for.
-        hops: judges where redirects lead.
-        robots_txt: files that were read for their rules; None if they are to be asked
-            for again.
+        key_of: politeness key of a URL; redirects within a key are followed.
+        is_new: marks a redirect target as seen in the frontier; returns whether it was
+            unseen, and so may be fetched here.
+        prime: called with a URL before the first lookup of its key.
+        request_for: returns the request for a record of a source.
+        hops: decides which redirects are followed.
+        robots_txt: files already read for their rules; None to request them again.
         begin: called with a visit whose only record is a suspect (`Record.lost`),
-            before it is asked for.
+            before its request.
         sleepers: waits that `stop` ends.
     """
 
@@ -83,75 +82,79 @@ class VisitMaker:
     key_of: Callable[[str], str]
     is_new: Callable[[str], Awaitable[bool]]
     prime: Callable[[str], Awaitable[None]] | None = None
-    question: Callable[[Record], Awaitable[HttpRequest | None]] | None = None
+    request_for: Callable[[Record], Awaitable[HttpRequest | None]] | None = None
     hops: RedirectJudge = field(default_factory=RedirectJudge)
     robots_txt: FetchedRobots | None = None
     begin: Callable[[Visit], Awaitable[None]] | None = None
     sleepers: InterruptibleSleep = field(default_factory=InterruptibleSleep)
     turns: SoloTurns = field(default_factory=SoloTurns)
-    _asks: dict[Kind, RequestOptions] = field(init=False)
+    _options_of_kinds: dict[Kind, RequestOptions] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._asks = {kind: self.options.ask(kind) for kind in Kind}
+        self._options_of_kinds = {
+            kind: self.options.request_options(kind) for kind in Kind
+        }
 
-    async def ask(self, record: Record) -> tuple[str, RequestOptions]:
-        """Return what to ask for first for a record, and how.
+    async def first_request(self, record: Record) -> tuple[str, RequestOptions]:
+        """Return the first URL to request for a record, and the options.
 
         Raises:
             SourceFault: `NOT_WANTED`, or that of its source.
-            Exception: whatever its source raises.
+            Exception: any error of its source.
         """
         if self.hops.refuses(record):
             raise SourceFault(Reason.NOT_WANTED, record.url)
-        ask = self._asks[record.kind]
+        options = self._options_of_kinds[record.kind]
         if isinstance(record.task, RequestTask):
-            return record.url, ask_of_user(ask, record.task)
+            return record.url, options_of_user(options, record.task)
         if isinstance(record.task, RefreshedPage):
-            ask = replace(ask, refreshed=record.task)
-        if self.question is None or not (record.kind.is_source or record.task):
-            return record.url, ask
-        question = await self.question(record)
-        if question is None:
-            return record.url, ask
-        if host_of(question.url) != host_of(record.url):
-            # The lease, the delay and the rules are those of the record's host.
-            raise SourceFault(Reason.CROSS_SITE, question.url)
-        return question.url, question.options(ask, self.options.first_byte_secs)
+            options = replace(options, refreshed=record.task)
+        if self.request_for is None or not (record.kind.is_source or record.task):
+            return record.url, options
+        request_for = await self.request_for(record)
+        if request_for is None:
+            return record.url, options
+        if host_of(request_for.url) != host_of(record.url):
+            # Lease, delay and rules belong to the record's host.
+            raise SourceFault(Reason.CROSS_SITE, request_for.url)
+        return request_for.url, request_for.options(
+            options, self.options.first_byte_secs
+        )
 
     def with_limits(
-        self, ask: RequestOptions, record: Record, target: str
+        self, options: RequestOptions, record: Record, target: str
     ) -> RequestOptions:
         """Return the options for a redirect's target, with the limits of that kind."""
-        limits = self._asks[kind_of_named(record.kind, target)]
+        limits = self._options_of_kinds[kind_of_named(record.kind, target)]
         return replace(
-            ask,
+            options,
             max_bytes=limits.max_bytes,
             timeout_secs=limits.timeout_secs,
             first_byte_secs=limits.first_byte_secs,
-            goes_on=limits.goes_on,
+            is_resumable=limits.is_resumable,
         )
 
     def stop(self) -> None:
-        """Let open visits end after the request that is under way."""
+        """End open visits after their present request."""
         self.sleepers.stop()
 
     async def visit(self, visit: Visit) -> None:
         """Request `visit.pending`, and store the results in `visit`.
 
-        Raises no fault. If it is cancelled, what was not done is in
-        `visit.returned`.
+        Raises no fault. After a cancellation, `visit.returned` has the remaining
+        records.
         """
-        course = _VisitRun(self, visit)
+        run = _VisitRun(self, visit)
         try:
-            await course.run()
-        except CrawlGone:  # told by whoever stops the crawl
+            await run.run()
+        except CrawlGone:  # reported by the code that stops the crawl
             pass
-        except Exception:  # the edge: what was fetched before is not lost
+        except Exception:  # the edge: keep earlier results
             logger.exception("Unexpected error in the visit of %s", visit.key)
-            course.records.blame()
+            run.records.blame()
         finally:
-            visit.refused = course.evidence.suspected
-            course.records.settle(course.pace.rest_secs())
+            visit.refused = run.evidence.suspected
+            run.records.settle(run.pace.rest_secs())
 
 
 class _VisitRun:
@@ -170,7 +173,7 @@ class _VisitRun:
         )
         self.evidence = HostEvidence(visit)
         if visit.suspected:
-            self.records.put_behind(visit.suspected)
+            self.records.move_to_end(visit.suspected)
         if visit.floor_secs is None:
             visit.floor_secs = visit.delay_secs
 
@@ -181,20 +184,20 @@ class _VisitRun:
             attempt = records.queue[0]
             if attempt.record.lost and self._visitor.begin is not None:
                 await self._visitor.begin(self._visit)
-            asked = await self._asked(attempt)
-            if asked is None:
+            first = await self._first_request(attempt)
+            if first is None:
                 records.queue.popleft()
                 continue
-            verdict = await self._try(attempt, *asked)
+            verdict = await self._try(attempt, *first)
             if verdict is None:
                 return
-            # No await from here on: an attempt is in one place at any time.
+            # No await from here on: an attempt is always in one place.
             records.queue.popleft()
             match verdict:
-                case RetryDecision.DONE:  # as most
+                case RetryDecision.DONE:
                     records.finish(attempt)
                 case RetryDecision.RETRY if not attempt.dead_origin:
-                    records.repeat(attempt)
+                    records.retry(attempt)
                 case RetryDecision.UNREACHABLE | RetryDecision.RETRY:
                     records.give_up_origin(attempt)
                 case RetryDecision.REFUSED | RetryDecision.DEFERRED:
@@ -202,19 +205,21 @@ class _VisitRun:
                 case RetryDecision.BLOCKED:
                     records.finish_blocked(attempt)
 
-    async def _asked(self, attempt: RecordAttempt) -> tuple[str, RequestOptions] | None:
-        """Return what to ask for a record; None if its source cannot say.
+    async def _first_request(
+        self, attempt: RecordAttempt
+    ) -> tuple[str, RequestOptions] | None:
+        """Return the first URL and options for a record; None if its source fails.
 
-        That is the fault of this record, and not of the others.
+        That fault concerns only this record.
         """
         attempt.requested, attempt.cookies = [], None
         try:
-            return await self._visitor.ask(attempt.record)
+            return await self._visitor.first_request(attempt.record)
         except SourceFault as exc:
             attempt.best = attempt.best or attempt.document(HttpResponse(), [exc.fault])
             self.records.finish(attempt)
-        except Exception as exc:  # the edge: a server made a source fail, say
-            logger.exception("Nothing to ask for %s", attempt.record.url)
+        except Exception as exc:  # the edge: response data may make a source fail
+            logger.exception("No request for %s", attempt.record.url)
             part = attempt.record.kind.name.lower()
             fault = Fault(Reason.INTERNAL, one_line(repr(exc)), part=part)
             attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])
@@ -222,106 +227,114 @@ class _VisitRun:
         return None
 
     async def _try(
-        self, attempt: RecordAttempt, url: str, ask: RequestOptions
+        self, attempt: RecordAttempt, url: str, options: RequestOptions
     ) -> RetryDecision | None:
-        """Ask for a record and follow it; None if the visit is over before."""
+        """Request a record and follow redirects; None if the visit ends first."""
         visit = self._visit
         visit.step_at = time.monotonic()
         while not visit.is_lost:
-            answer = await self._answer(attempt, url, ask)
-            if answer.is_own_fault:
-                visit.not_before_secs = max(visit.not_before_secs, answer.put_off_secs)
+            response = await self._response(attempt, url, options)
+            if response.is_local_failure:
+                visit.not_before_secs = max(
+                    visit.not_before_secs, response.put_off_secs
+                )
                 return None
-            target, verdict = await self._lead(attempt, url, ask, answer)
+            target, verdict = await self._next_step(attempt, url, options, response)
             if target is None:
-                return self._note(attempt, answer, verdict, origin_of(url))
+                return self._note(attempt, response, verdict, origin_of(url))
             record, cookies = attempt.record, attempt.cookies
-            ask = ask_along(record, cookies, ask, answer.status, url, target)
-            ask = self._visitor.with_limits(ask, attempt.record, target)
+            options = options_of_second(
+                record, cookies, options, response.status, url, target
+            )
+            options = self._visitor.with_limits(options, attempt.record, target)
             url = target
             if origin_of(url) in self.records.dead:
                 attempt.dead_origin = origin_of(url)
                 return RetryDecision.UNREACHABLE
         return None
 
-    async def _lead(
+    async def _next_step(
         self,
         attempt: RecordAttempt,
         url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
     ) -> tuple[str | None, RetryDecision]:
-        """Return the URL to ask next within this visit, if any, and what else to do."""
-        verdict = judge_answer(answer, self._options, ask)
-        attempt.request = ask.request
-        if verdict is RetryDecision.REDIRECT and not ask.follows:
+        """Return the next URL within this visit, if any, and the next step."""
+        verdict = judge_response(response, self._options, options)
+        attempt.request = options.request
+        if verdict is RetryDecision.REDIRECT and not options.follows:
             return None, RetryDecision.DONE
-        if verdict is RetryDecision.REDIRECT and answer.retry_after:
-            verdict = await self._wait_as_told(attempt, answer)
+        if verdict is RetryDecision.REDIRECT and response.retry_after:
+            verdict = await self._wait_as_requested(attempt, response)
         if verdict is RetryDecision.REDIRECT:
-            target, verdict = await self._follow(attempt, url, answer)
-            self._note_leading(attempt, answer, url, target)
+            target, verdict = await self._follow(attempt, url, response)
+            self._note_redirect(attempt, response, url, target)
             return target, verdict
         if verdict is RetryDecision.DONE and attempt.record.kind is Kind.PAGE:
-            target = await self._refresh(attempt, url, answer)
-            self._note_leading(attempt, answer, url, target)
+            target = await self._refresh(attempt, url, response)
+            self._note_redirect(attempt, response, url, target)
             return target, verdict
-        is_final = verdict is RetryDecision.RETRY and ask.is_final
+        is_final = verdict is RetryDecision.RETRY and options.is_final
         return None, RetryDecision.DONE if is_final else verdict
 
-    def _note_leading(
-        self, attempt: RecordAttempt, answer: HttpResponse, url: str, target: str | None
+    def _note_redirect(
+        self,
+        attempt: RecordAttempt,
+        response: HttpResponse,
+        url: str,
+        target: str | None,
     ) -> None:
-        """Note an answer that leads on within its origin, and not to another one."""
+        """Note a redirect within an origin as a success of its host."""
         if target is not None and (origin := origin_of(url)) == origin_of(target):
-            self.records.answered.add(origin)
-            self.evidence.note_status(attempt, origin, answer.status)
+            self.records.responding.add(origin)
+            self.evidence.note_status(attempt, origin, response.status)
 
-    async def _answer(
-        self, attempt: RecordAttempt, url: str, ask: RequestOptions
+    async def _response(
+        self, attempt: RecordAttempt, url: str, options: RequestOptions
     ) -> HttpResponse:
-        """Request a URL when it is the visit's turn."""
-        if (known := self._known(attempt, url)) is not None:
+        """Request a URL in the visit's turn."""
+        if (known := self._known_robots(attempt, url)) is not None:
             return known
         visit, pace = self._visit, self.pace
         turn = None
         if await pace.turn(attempt.not_before):
             turn = await self._visitor.turns.of_visit(visit, url)
         if turn is None:
-            return HttpResponse(is_own_fault=True)
+            return HttpResponse(is_local_failure=True)
         visit.step_at = time.monotonic()
         if not attempt.requested:
             attempt.started_ms = now_ms()
         attempt.requested.append(url)
         try:
-            answer = await self._visitor.exchange.get(url, ask, turn)
+            response = await self._visitor.exchange.get(url, options, turn)
         finally:
             turn.end()
-            pace.sent(turn.sent_at)
+            pace.note_sent(turn.sent_at)
         if visit.delay_secs > 0:
-            self._set_pace(answer, turn)
-        if answer.status in self._options.busy_codes:
-            self._rest(answer, turn)
-        if answer.is_unasked or answer.is_anew:
-            is_anew = answer.is_anew
+            self._set_pace(response, turn)
+        if response.status in self._options.busy_codes:
+            self._rest(response, turn)
+        if response.is_unsent or response.has_restarted:
+            has_restarted = response.has_restarted
             attempt.requested.pop()
-            answer = await self._answer(attempt, url, ask)
-            # Or what never fits would be begun anew for ever.
-            answer.has_gone_on &= not is_anew
-        return answer
+            response = await self._response(attempt, url, options)
+            # Otherwise, a body that never fits would be requested for ever.
+            response.has_progressed &= not has_restarted
+        return response
 
-    def _set_pace(self, answer: HttpResponse, turn: SoloTurn) -> None:
-        """Keep the delay that a response asks for, by its time or its failure."""
-        if answer.is_own_fault or answer.is_unasked:
+    def _set_pace(self, response: HttpResponse, turn: SoloTurn) -> None:
+        """Adapt the delay to the time or the failure of a response."""
+        if response.is_local_failure or response.is_unsent:
             return
         visit, before = self._visit, self._visit.delay_secs
-        # What is long takes its time, which says nothing of the server.
+        # A long body takes long without the server being slow.
         took_secs = time.monotonic() - (turn.sent_at or visit.step_at)
         visit.delay_secs = next_delay(
             before,
             least_secs=visit.floor_secs or 0.0,
-            response_secs=took_secs if answer.path is None else 0.0,
-            has_failed=has_failed(answer),
+            response_secs=took_secs if response.path is None else 0.0,
+            has_failed=has_failed(response),
             options=self._options.pace,
         )
         if visit.delay_secs != before:
@@ -329,14 +342,14 @@ class _VisitRun:
         if visit.delay_secs > before:
             turn.rest(visit.delay_secs)
 
-    def _rest(self, answer: HttpResponse, turn: SoloTurn) -> None:
-        """Leave the host alone for a moment, if a refusal asks for no more."""
-        secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
+    def _rest(self, response: HttpResponse, turn: SoloTurn) -> None:
+        """Pause the host briefly after a refusal that does not end the visit."""
+        secs = parse_retry_after(response.retry_after, datetime.now(UTC)) or 0.0
         if 0.0 < secs <= _WAIT_SECS:
             self.pace.rest(secs)
             turn.rest(secs)
 
-    def _known(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
+    def _known_robots(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
         """Return the robots.txt for a source if its rules were just read."""
         robots_txt = self._visitor.robots_txt
         if robots_txt is None or attempt.record.kind is not Kind.SITEMAP:
@@ -348,74 +361,74 @@ class _VisitRun:
         return known
 
     async def _turn_of_hop(self, url: str) -> SoloTurn | None:
-        """Wait for the turn to ask for the robots.txt of a redirect's target."""
+        """Wait for a turn to request the robots.txt of a redirect's target."""
         if not await self.pace.turn():
             return None
         return await self._visitor.turns.of_url(url, visit=self._visit)
 
     async def _follow(
-        self, attempt: RecordAttempt, url: str, answer: HttpResponse
+        self, attempt: RecordAttempt, url: str, response: HttpResponse
     ) -> tuple[str | None, RetryDecision]:
-        """Return the URL to ask next within this visit, if there is one."""
+        """Return the next URL within this visit, if any."""
         record, limit = attempt.record, self._options.redirect_limit
         chain = (*record.chain, *attempt.requested)
-        attempt.note_cookies(url, answer)
+        attempt.note_cookies(url, response)
         try:
-            target = resolve_redirect(url, answer.location)
+            target = resolve_redirect(url, response.location)
             returns = attempt.may_return_to(target)
             check_chain(target, chain, limit, may_return=returns)
         except SourceFault as exc:
-            answer.fault = exc.fault
+            response.fault = exc.fault
             return None, RetryDecision.DONE
-        answer.fault = self._visitor.hops.unwanted(record, target)
-        if answer.fault is not None:
+        response.fault = self._visitor.hops.unwanted(record, target)
+        if response.fault is not None:
             return None, RetryDecision.DONE
         if self._visitor.prime is not None:
             await self._visitor.prime(target)
         is_counted = self._visit.is_scheduled and not (record.kind.is_source or returns)
         if is_counted or self._visitor.key_of(target) != self._visit.key:
             if attempt.request is not None:
-                request = request_after(attempt.request, answer.status, url, target)
+                request = request_after(attempt.request, response.status, url, target)
                 record = replace(record, task=request)
             try:
                 self._visit.outlinks.append(moved(record, attempt.requested, target))
             except SourceFault as exc:
-                answer.fault = exc.fault
+                response.fault = exc.fault
             return None, RetryDecision.DONE
-        answer.fault = await self._refusal(attempt, target)
-        if answer.fault is not None:
+        response.fault = await self._refusal(attempt, target)
+        if response.fault is not None:
             return None, RetryDecision.DONE
         if origin_of(target) in self.records.dead or await self._claim(attempt, target):
             return target, RetryDecision.REDIRECT
         return None, RetryDecision.DONE
 
     async def _refresh(
-        self, attempt: RecordAttempt, url: str, answer: HttpResponse
+        self, attempt: RecordAttempt, url: str, response: HttpResponse
     ) -> str | None:
-        """Follow a page that only leads on; it is the document if that fails."""
-        answer.location = refresh_target(url, answer)
-        if not answer.location or answer.fault is not None:
+        """Follow a page that redirects; if that fails, the page is the document."""
+        response.location = refresh_target(url, response)
+        if not response.location or response.fault is not None:
             return None
-        target, _ = await self._follow(attempt, url, answer)
-        if answer.fault is not None:
-            answer.fault, answer.location = None, ""
+        target, _ = await self._follow(attempt, url, response)
+        if response.fault is not None:
+            response.fault, response.location = None, ""
             return None
-        self._visitor.spool.release(answer)
-        answer.status, answer.n_bytes = SEE_OTHER, 0
+        self._visitor.spool.release(response)
+        response.status, response.n_bytes = SEE_OTHER, 0
         return target
 
-    async def _wait_as_told(
-        self, attempt: RecordAttempt, answer: HttpResponse
+    async def _wait_as_requested(
+        self, attempt: RecordAttempt, response: HttpResponse
     ) -> RetryDecision:
-        """Wait for as long as a redirect says (RFC 9110 10.2.3).
+        """Wait as long as `Retry-After` of a redirect requests (RFC 9110 10.2.3).
 
-        If that is longer than a visit waits, then the record is put back for as long.
-        A record that has waited once is redirected then, in any case.
+        If that exceeds the visit's limit, the record is put back for this time. A
+        record that has waited once is redirected without another wait.
         """
-        secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
+        secs = parse_retry_after(response.retry_after, datetime.now(UTC)) or 0.0
         secs = min(secs, self._options.retry_after_max_secs)
         if secs > _WAIT_SECS and not attempt.record.retries:
-            answer.fault = Fault(Reason.HOST_BUSY, f"status {answer.status}")
+            response.fault = Fault(Reason.HOST_BUSY, f"status {response.status}")
             attempt.refusal = UrlRefusal(secs)
             return RetryDecision.DEFERRED
         await self._visitor.sleepers.sleep(min(secs, _WAIT_SECS))
@@ -423,9 +436,9 @@ class _VisitRun:
         return RetryDecision.REDIRECT
 
     async def _refusal(self, attempt: RecordAttempt, target: str) -> Fault | None:
-        """Return why a target of this key must not be asked for.
+        """Return why a target of this key must not be requested.
 
-        If its robots.txt cannot be had, its origin is one that cannot be reached.
+        If its robots.txt is unavailable, its origin counts as unreachable.
         """
         origin = origin_of(target)
         if origin in self.records.dead:
@@ -440,23 +453,24 @@ class _VisitRun:
         )
         if not isinstance(found, list):
             return found
-        if not (self.pace.is_over() or self._visit.is_lost):  # else it was not asked
+        # otherwise it was not requested
+        if not (self.pace.is_over() or self._visit.is_lost):
             self.records.dead[origin] = found
         return None
 
     async def _claim(self, attempt: RecordAttempt, target: str) -> bool:
-        """Return whether `target` is for this record to fetch."""
+        """Return whether this record may fetch `target`."""
         record = attempt.record
-        # What answers a source is not the page of that URL: nobody else fetches it.
+        # A source's response is not the page of that URL: the claims do not collide.
         is_own = target in attempt.claimed or target in attempt.requested
         if is_own or not record.kind.is_of_url:
             return True
         self._visit.known.append(target)
-        # Before it is asked: if the visit is cancelled meanwhile, it may be ours.
+        # Before the request: after a cancellation, the claim remains known.
         attempt.claimed.add(target)
         is_new = await self._visitor.is_new(target)
-        # A record that was lost or put back may itself have marked its target; of one
-        # that has changed, the target was seen before that.
+        # A record that was lost or put back may itself have marked its target; for one
+        # that has changed, the target was seen before.
         if is_new or record.lost > 0 or record.retries > 0 or record.change:
             return True
         attempt.claimed.discard(target)
@@ -465,34 +479,35 @@ class _VisitRun:
     def _note(
         self,
         attempt: RecordAttempt,
-        answer: HttpResponse,
+        response: HttpResponse,
         verdict: RetryDecision,
         origin: str,
     ) -> RetryDecision:
-        """Keep the answer if it is the best one so far; return what to do next."""
-        if answer.status:
-            self.records.answered.add(origin)
+        """Keep the best response so far; return the next step."""
+        if response.status:
+            self.records.responding.add(origin)
             self._visit.is_answering = self._visit.has_answered = True
-        elif answer.errno == ECONNREFUSED and origin.startswith("http"):
-            self._visit.is_connection_refused = True  # FTP has those for data, too
-        faults = [answer.fault] if answer.fault else []
-        document = attempt.document(answer, faults)
+        elif response.errno == ECONNREFUSED and origin.startswith("http"):
+            # FTP also has this status for data connections
+            self._visit.is_connection_refused = True
+        faults = [response.fault] if response.fault else []
+        document = attempt.document(response, faults)
         best = attempt.best
         if best is not None:
             if best.response.n_bytes > document.response.n_bytes and document.faults:
                 best, document = document, best
             self._visitor.spool.release(best.response)
         attempt.best = document
-        attempt.n_tried += not answer.has_gone_on
-        attempt.has_gone_on = answer.has_gone_on
+        attempt.n_tried += not response.has_progressed
+        attempt.has_progressed = response.has_progressed
         is_last_try = attempt.n_tried > self._options.retry_times
         verdict = self.evidence.judge(
-            attempt, answer, verdict, origin, is_last_try=is_last_try
+            attempt, response, verdict, origin, is_last_try=is_last_try
         )
         if verdict is RetryDecision.UNREACHABLE:
             attempt.dead_origin = origin
             self.records.dead[origin] = faults
             if attempt.refusal is not None:
                 self.records.refusing.add(origin)
-                self.records.retry_after_secs = attempt.refusal.asked_secs
+                self.records.retry_after_secs = attempt.refusal.requested_secs
         return verdict

@@ -1,4 +1,4 @@
-"""What becomes of the records of a visit: a document of each, or another visit."""
+"""The outcome of each record of a visit: a document, or another visit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import MAY_PASS, Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.core.visits import UrlDeferral
-from rdfcrawl.downloader.answer import HttpResponse
 from rdfcrawl.downloader.attempt import FAILING, RecordAttempt
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.host_evidence import ADAPTING, form_of
 from rdfcrawl.downloader.retry_policy import backoff_secs
 from rdfcrawl.uri.origin import origin_of
@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class VisitRecords:
-    """The attempts at the records of one visit; each is in one place at any time."""
+    """The attempts at the records of one visit; each is always in one place."""
 
     visit: Visit
     options: FetchOptions
     spool: Spool
-    # still to be requested, in this order
+    # to be requested, in this order
     queue: deque[RecordAttempt] = field(init=False)
-    # whose origin cannot be reached
+    # whose origin is unreachable
     set_aside: list[RecordAttempt] = field(default_factory=list)
-    # that were refused, as far as is known without their hosts
+    # refused, until evidence about their hosts decides
     deferred: list[RecordAttempt] = field(default_factory=list)
     retry_after_secs: float | None = None  # `Retry-After` of an origin that refuses
-    answered: set[str] = field(default_factory=set)  # origins that did
-    # origins that did not, and why
+    responding: set[str] = field(default_factory=set)  # origins that responded
+    # unreachable origins, with their faults
     dead: dict[str, list[Fault]] = field(default_factory=dict)
-    refusing: set[str] = field(default_factory=set)  # of these, servers that are there
+    # subset whose servers respond with refusals
+    refusing: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         visit = self.visit
@@ -48,31 +49,31 @@ class VisitRecords:
     def finish(self, attempt: RecordAttempt) -> None:
         """Hand on the document of a record."""
         if attempt.best is None:  # pragma: no cover
-            raise AssertionError("finished without an answer")
+            raise AssertionError("finished without a response")
         self.visit.documents.append(attempt.best)
         if any(fault.reason in MAY_PASS for fault in attempt.best.faults):
-            # What was too much for an endpoint is asked for in another way.
+            # Endpoints repeat such queries with smaller ones.
             may_be_owed = attempt.record.kind not in ADAPTING
             faults = attempt.best.faults if may_be_owed else None
             self.visit.give_up(attempt.index, faults)
 
-    def repeat(self, attempt: RecordAttempt) -> None:
-        """Request a record once more, after the others, unless it was too often."""
+    def retry(self, attempt: RecordAttempt) -> None:
+        """Request a record once more, after the others, up to the limit."""
         if attempt.n_tried > self.options.retry_times:
             self.finish(attempt)
             return
         if self.visit.is_scheduled and not attempt.record.kind.is_source:
-            self.set_aside.append(attempt)  # each try needs a grant of its own
+            self.set_aside.append(attempt)  # each try needs its own grant
             return
         wait_secs = self._backoff_secs(max(0, attempt.n_tried - 1))
         attempt.not_before = time.monotonic() + wait_secs
         self.queue.append(attempt)
 
     def give_up_origin(self, attempt: RecordAttempt) -> None:
-        """Set aside what else there is of an origin that cannot be reached.
+        """Set aside all records of an unreachable origin.
 
-        A politeness key may cover many origins (hosts of one registered domain):
-        one dead name among them does not end the visit.
+        A politeness key may cover many origins (hosts of one registered domain): one
+        dead name among them does not end the visit.
         """
         self.set_aside.append(attempt)
         for other in self._unqueue(attempt.dead_origin):
@@ -80,14 +81,14 @@ class VisitRecords:
             self.set_aside.append(other)
 
     def defer(self, attempt: RecordAttempt) -> None:
-        """Set aside a record that was refused, and try others before its like."""
+        """Set aside a refused record, and move similar URLs to the end."""
         self.deferred.append(attempt)
-        self.put_behind(attempt.record.url)
+        self.move_to_end(attempt.record.url)
 
-    def put_behind(self, refused: str) -> None:
-        """Have the URLs that are like a refused one requested after all others.
+    def move_to_end(self, refused: str) -> None:
+        """Move the URLs that are similar to a refused one to the end of the queue.
 
-        Among the like, those that were refused before come last.
+        Among them, those that were refused before come last.
         """
         form = form_of(refused)
 
@@ -97,13 +98,13 @@ class VisitRecords:
         self.queue = deque(sorted(self.queue, key=place))
 
     def finish_blocked(self, attempt: RecordAttempt) -> None:
-        """Finish what else there is of an origin that the guard refuses.
+        """Finish all records of an origin that the guard refuses.
 
-        It would refuse each of them, after the delay of the host.
+        Each request would wait for the delay of the host and then be refused.
         """
         self.finish(attempt)
         if len(attempt.requested) > 1 or attempt.best is None:
-            return  # it was led there
+            return  # reached by a redirect
         for other in self._unqueue(origin_of(attempt.requested[0])):
             other.best = other.document(HttpResponse(), attempt.best.faults)
             self.finish(other)
@@ -114,31 +115,31 @@ class VisitRecords:
         return taken
 
     def blame(self) -> None:
-        """Count an error of our own as a try of the record that was under way."""
+        """Count an internal error as a try of the record in progress."""
         if self.queue:
             attempt = self.queue[0]
             fault = Fault(Reason.INTERNAL, "the visit failed")
             attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])
 
     def settle(self, rest_secs: float) -> None:
-        """Put every record in its place: a document, or back to the queue.
+        """Settle every record: a document, or back to the queue.
 
-        The host is to be left alone for `rest_secs` at least.
+        The host then rests for at least `rest_secs`.
         """
         visit = self.visit
         visit.pending.clear()
         visit.not_before_secs = max(visit.not_before_secs, rest_secs)
-        is_dead = bool(self.dead) and not self.answered - self.dead.keys()
+        is_dead = bool(self.dead) and not self.responding - self.dead.keys()
         if is_dead:
             self._settle_refusal()
         else:
-            # The host answers, but this origin of it does not: each record of it
-            # counts its own tries, or they would wait for one another. One that was not
-            # requested, as others of a server that is there were refused, has none.
+            # The host responds, but this origin does not: each record counts its own
+            # tries, so that they do not wait for one another. A record skipped because
+            # its server refused others counts none.
             for attempt in self.set_aside:
                 deferral = self._deferral(attempt)
                 if attempt.dead_origin in self.refusing and attempt.best is None:
-                    deferral = UrlDeferral(self._backoff_secs(0), is_asked=False)
+                    deferral = UrlDeferral(self._backoff_secs(0), is_by_server=False)
                 else:
                     attempt.best = attempt.best or self._unanswered(attempt)
                 self._put_back(attempt, deferral=deferral)
@@ -148,7 +149,7 @@ class VisitRecords:
             self._put_back(attempt, deferral=self._deferral_of_cut(attempt))
 
     def _settle_refusal(self) -> None:
-        """Leave the host alone: for a while, or for this batch for good."""
+        """Let the host rest: for a while, or for the remainder of this batch."""
         visit = self.visit
         visit.host_refused = True
         ignores_failures = visit.ignores_failures and not self._is_lasting()
@@ -157,24 +158,25 @@ class VisitRecords:
         if self.retry_after_secs is not None:
             wait_secs = min(self.retry_after_secs, self.options.retry_after_max_secs)
             visit.retry_after_secs = wait_secs
-            if self._has_tried and not is_last:  # it has been wrong about itself
+            # its earlier `Retry-After` was too short
+            if self._has_tried and not is_last:
                 wait_secs = max(wait_secs, own_secs)
         visit.not_before_secs = max(visit.not_before_secs, wait_secs)
-        is_asked = self.retry_after_secs is not None
+        is_by_server = self.retry_after_secs is not None
         for attempt in self.set_aside:
             is_tried = attempt.best is not None
             if is_last and (is_tried or attempt.record.kind not in ADAPTING):
                 attempt.best = attempt.best or self._unanswered(attempt)
                 self.finish(attempt)
-            else:  # others come first the next time
-                deferral = UrlDeferral(wait_secs, is_asked) if is_tried else None
+            else:  # others come first in the next visit
+                deferral = UrlDeferral(wait_secs, is_by_server) if is_tried else None
                 self._put_back(attempt, counts=not ignores_failures, deferral=deferral)
 
     def _settle_deferred(self, attempt: RecordAttempt, *, is_dead: bool) -> None:
-        """Put back a record that was refused, unless it was so too often.
+        """Put back a refused record, up to the limit of tries.
 
-        Tries count once another URL was answered in between: the refusal is its own.
-        If there is no other, the record stands for its host.
+        Tries count once another URL has succeeded in between: the refusal concerns this
+        URL. Without another URL, the record represents its host.
         """
         visit, refusal, record = self.visit, attempt.refusal, attempt.record
         is_own = record.kind in ADAPTING or (refusal is not None and refusal.is_own)
@@ -193,7 +195,7 @@ class VisitRecords:
             return
         deferral = self._deferral(attempt)
         if visit.is_scheduled and deferral and not visit.is_answering:
-            # A record that waits for a grant has no time of its own.
+            # A record that waits for a grant has no time.
             visit.not_before_secs = max(visit.not_before_secs, deferral.secs)
         self._put_back(attempt, counts=is_own, deferral=deferral)
 
@@ -202,34 +204,38 @@ class VisitRecords:
         return self.visit.failures >= self.options.retry_times
 
     def _deferral(self, attempt: RecordAttempt) -> UrlDeferral | None:
-        """Return how long a refused record waits."""
+        """Return the wait of a refused record."""
         if attempt.refusal is None:
             return None
-        asked, most = attempt.refusal.asked_secs, self.options.retry_after_max_secs
+        requested_secs = attempt.refusal.requested_secs
         n_failures = max(self.visit.failures, attempt.record.retries)
         own_secs = self._backoff_secs(n_failures)
-        if asked is None or (n_failures and asked < own_secs):  # it was wrong before
-            return UrlDeferral(own_secs, is_asked=False)
-        return UrlDeferral(min(asked, most), is_asked=True)
+        # its earlier `Retry-After` was too short
+        if requested_secs is None or (n_failures and requested_secs < own_secs):
+            return UrlDeferral(own_secs, is_by_server=False)
+        return UrlDeferral(
+            min(requested_secs, self.options.retry_after_max_secs), is_by_server=True
+        )
 
     def _deferral_of_cut(self, attempt: RecordAttempt) -> UrlDeferral | None:
-        """Return how long a record waits whose request was cut short."""
+        """Return the wait of a record whose request was cut short."""
         if self.visit.is_cut and attempt.requested and attempt.best is None:
-            return UrlDeferral(self.options.backoff_base_secs, is_asked=False)
+            return UrlDeferral(self.options.backoff_base_secs, is_by_server=False)
         return None
 
     def _is_lasting(self) -> bool:
-        """Return whether what keeps the host from answering will not pass."""
+        """Return whether the host's failure is permanent."""
         refused = (each.record.kind for each in self.set_aside if each.refusal)
         if Kind.SPARQL in refused:
-            # So endpoints say that it was too much: they are asked for less.
+            # Endpoints respond this way to queries that are too large; smaller ones
+            # follow.
             return True
         lasting = self.visit.lasting_reasons
         faults = (fault for each in self.dead.values() for fault in each)
         return all(each.reason in lasting for each in faults)
 
     def _unanswered(self, attempt: RecordAttempt) -> Document:
-        """Return the document of a record that shares the fault of another."""
+        """Return the document of a record with the fault of another."""
         faults = self.dead.get(attempt.dead_origin, [])
         return attempt.document(HttpResponse(), faults)
 
@@ -240,17 +246,17 @@ class VisitRecords:
         counts: bool = True,
         deferral: UrlDeferral | None = None,
     ) -> None:
-        """Return a record to the queue, once more if it was tried and that counts."""
+        """Put a record back into the queue; count a retry if it was tried."""
         record, best = attempt.record, attempt.best
         n_retries = record.retries
-        if best is not None and counts and not attempt.has_gone_on:
+        if best is not None and counts and not attempt.has_progressed:
             if n_retries >= MAX_RETRIES:
                 self.finish(attempt)
                 return
             n_retries += 1
         elif best is not None or attempt.claimed:
-            # The frontier takes its target for seen: only a record that was put
-            # back may still fetch it.
+            # The frontier considers its target seen: only a record that was put back
+            # may still fetch it.
             n_retries = max(1, n_retries)
         if best is not None:
             self.spool.release(best.response)

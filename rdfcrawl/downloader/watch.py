@@ -1,7 +1,7 @@
-"""Deadlines and least rates of all open requests, kept by one timer.
+"""Enforce deadlines and minimum rates of all open requests with one timer.
 
-A timer per request costs more than the limits are worth on small documents; one
-sweep a second over what is open costs next to nothing.
+A timer per request is expensive for small documents; one sweep per second over all open
+requests costs next to nothing.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from rdfcrawl.downloader.parts import UnfitPart
 from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.options import FetchOptions
 
 logger = logging.getLogger(__name__)
 
 SWEEP_SECS: Final = 1.0
-_FLOW: Final = 16  # times the least rate: so much comes forward
+_FLOW: Final = 16  # times the minimum rate: good progress
 
 
 class WatchedTransfer:
-    """One request under way: its task, its begin and its bytes.
+    """One request in progress: its task, its start and its bytes.
 
     Attributes:
-        n_bytes: bytes of the body received so far; kept up by the reader.
-        has_headers: the headers are there; set by the reader.
-        verdict: why the watch has cancelled the task.
-        is_silent: the verdict is that no answer has begun.
-        rate: bytes a second, of late.
+        n_bytes: bytes of the body received so far; updated by the reader.
+        has_headers: the headers have arrived; set by the reader.
+        verdict: why the watchdog has cancelled the task.
+        is_silent: the verdict is that no response has begun.
+        rate: recent bytes per second.
     """
 
     def __init__(
@@ -55,27 +55,27 @@ class WatchedTransfer:
         self.has_headers = False
         self.verdict: Fault | None = None
         self.is_silent = False
-        self.mark: tuple[float, int] | None = None  # begin of a window of the rate
+        self.mark: tuple[float, int] | None = None  # start of a window of the rate
         self.cancelling = task.cancelling()
 
-    def waits(self, now: float) -> None:
-        """Note that something new is waited for, such as a reply of FTP."""
+    def restart_wait(self, now: float) -> None:
+        """Start a new wait, such as for a reply of FTP."""
         self.waits_since, self.mark = now, None
 
-    def is_own_cancel(self) -> bool:
-        """Return whether a `CancelledError` is the watch's own and nobody else's."""
+    def is_only_cancel(self) -> bool:
+        """Return whether only the watchdog has cancelled the task."""
         return self.verdict is not None and self.task.uncancel() <= self.cancelling
 
 
 class TimeoutWatchdog:
-    """Cancel the tasks of requests that take too long or crawl."""
+    """Cancel the tasks of requests that are too slow."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._loop = asyncio.get_running_loop()
         self._open: set[WatchedTransfer] = set()
         self._min_bytes_per_sec = options.min_bytes_per_sec
         self._min_rate_after_secs = options.min_rate_after_secs
-        # A limit may be overrun by one sweep: short limits get short sweeps.
+        # A limit may be exceeded by one sweep: short limits need short sweeps.
         shortest = min(
             options.timeout_secs,
             options.first_byte_secs,
@@ -88,49 +88,51 @@ class TimeoutWatchdog:
     def watching(
         self,
         url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         note_failure: Callable[[HttpResponse, Exception], bool] | None = None,
     ) -> Iterator[WatchedTransfer]:
-        """Watch over the request of the current task for a block.
+        """Watch the request of the current task for a block.
 
-        Whatever ends the block early is noted in `answer`, unless somebody else has
-        cancelled the task. `note_failure` sets the fault of an exception, and returns
-        False if the web cannot have caused it; without that, exceptions are raised.
+        An early end of the block is noted in `response`, unless the task was cancelled
+        from outside. `note_failure` sets the fault of an exception, and returns False
+        if the web cannot have caused it; without it, exceptions are raised.
         """
-        transfer = self._begin(ask)
+        transfer = self._begin(options)
         try:
             yield transfer
         except NotSentError:
-            answer.is_unasked = True
+            response.is_unsent = True
         except UnfitPart:
-            answer.is_anew = True
+            response.has_restarted = True
         except asyncio.CancelledError:
-            if not transfer.is_own_cancel():
+            if not transfer.is_only_cancel():
                 raise
-            answer.fault = transfer.verdict
-            # An endpoint that is silent is asked for less.
-            answer.is_host_fault = transfer.is_silent and not ask.is_final
-        except Exception as exc:  # the edge: whatever it was, the visit goes on
+            response.fault = transfer.verdict
+            # A silent endpoint receives a smaller query.
+            response.is_host_fault = transfer.is_silent and not options.is_final
+        except Exception as exc:  # the edge: the visit continues after any error
             if note_failure is None:
                 raise
-            if not note_failure(answer, exc):
+            if not note_failure(response, exc):
                 logger.exception("Unexpected error on %(url)s", {"url": url})
         finally:
             self._open.discard(transfer)
 
-    def _begin(self, ask: RequestOptions) -> WatchedTransfer:
+    def _begin(self, options: RequestOptions) -> WatchedTransfer:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an exchange needs a task")
         now = self._loop.time()
-        transfer = WatchedTransfer(task, now, ask.timeout_secs, ask.first_byte_secs)
+        transfer = WatchedTransfer(
+            task, now, options.timeout_secs, options.first_byte_secs
+        )
         self._open.add(transfer)
         if self._timer is None:
             self._timer = self._loop.call_later(self._sweep_secs, self._sweep)
         return transfer
 
-    def flowing(self) -> AbstractSet[object]:
+    def active_transfers(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""
         least = _FLOW * self._min_bytes_per_sec
         return {
@@ -162,9 +164,9 @@ class TimeoutWatchdog:
     def _judge(self, transfer: WatchedTransfer, now: float) -> Fault | None:
         if now >= transfer.ends_at:
             secs = now - transfer.started_at
-            transfer.is_silent = not _flows(transfer)
+            transfer.is_silent = not _is_active(transfer)
             return Fault(Reason.TIMEOUT, f"not done after {secs:.0f} s")
-        if not _flows(transfer):
+        if not _is_active(transfer):
             return self._judge_silence(transfer, now)
         return self._judge_rate(transfer, now)
 
@@ -173,19 +175,19 @@ class TimeoutWatchdog:
         if secs < transfer.first_secs:
             return None
         transfer.is_silent = True
-        return Fault(Reason.TIMEOUT, f"no answer after {secs:.0f} s")
+        return Fault(Reason.TIMEOUT, f"no response after {secs:.0f} s")
 
     def _judge_rate(self, transfer: WatchedTransfer, now: float) -> Fault | None:
-        """Judge what came in the last window: all of it, since the answer began.
+        """Judge the rate of the last window, or since the response began.
 
-        A server that was quick for a while may not rest on it for hours.
+        A server that was quick for a while must not become slow for hours.
         """
         if transfer.mark is None:
             transfer.mark = now, transfer.n_bytes
             return None
         since, n_before = transfer.mark
         secs, n_bytes = now - since, transfer.n_bytes - n_before
-        # A query may think before it gives its first row, too.
+        # A query may also take long before its first row.
         window_secs = self._min_rate_after_secs
         if not transfer.n_bytes:
             window_secs = max(window_secs, transfer.first_secs)
@@ -199,26 +201,26 @@ class TimeoutWatchdog:
 
 
 class WatchedExchange:
-    """A client whose requests are watched; it is made in a running loop."""
+    """A client whose requests are watched; create it in a running loop."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._watch = TimeoutWatchdog(options)
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         raise NotImplementedError
 
-    def flowing(self) -> AbstractSet[object]:
+    def active_transfers(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""
-        return self._watch.flowing()
+        return self._watch.active_transfers()
 
     async def close(self) -> None:
         """Stop watching."""
         self._watch.close()
 
 
-def _flows(transfer: WatchedTransfer) -> bool:
-    """Return whether the answer has begun."""
+def _is_active(transfer: WatchedTransfer) -> bool:
+    """Return whether the response has begun."""
     return transfer.has_headers or transfer.n_bytes > 0

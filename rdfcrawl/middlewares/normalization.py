@@ -45,14 +45,14 @@ class UriNormalizationMiddleware(BaseSpiderMiddleware):
 
 
 class UriFingerprinter:
-    """A request fingerprinter that compares URLs as the frontier does.
+    """A request fingerprinter that compares URLs like the frontier.
 
     Requests with equal methods and bodies are one if the normal forms of their URLs
     are: default ports, dot segments, escapes, the order of the query and
     `SESSION_PARAMETERS` do not count. It is set by `REQUEST_FINGERPRINTER_CLASS`.
 
     Raises:
-        ConfigError: `SESSION_PARAMETERS` has something else than names.
+        ConfigError: `SESSION_PARAMETERS` contains something other than names.
     """
 
     def __init__(self, normal_form: NormalForm) -> None:

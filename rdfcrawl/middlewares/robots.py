@@ -14,11 +14,12 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
 from rdfcrawl.downloader.retry_policy import parse_retry_after
-from rdfcrawl.downloader.robots.answers import RobotsResponse
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
+from rdfcrawl.downloader.robots.responses import RobotsResponse
 from rdfcrawl.uri import BadUri, is_of_web, requestable
+from rdfcrawl.uri.guard.gate import GuardBlocked
 from rdfcrawl.uri.origin import origin_of
 from rdfcrawl.uri.parse import MAX_INPUT_CHARS
 
@@ -36,13 +37,13 @@ _TEXT: Final = "rdfcrawl_robots_txt"
 _MAX_UNPACKED_BYTES: Final = 16 * 1024 * 1024
 _META: Final = {
     "dont_obey_robotstxt": True,
-    "dont_redirect": True,  # the cache follows redirects as RFC 9309 2.3.1.2 says
+    "dont_redirect": True,  # the cache follows redirects (RFC 9309 2.3.1.2)
     "handle_httpstatus_all": True,
     "allow_offsite": True,
     "download_maxsize": _MAX_UNPACKED_BYTES,
 }
 _COUNTED: Final = {
-    Reason.ROBOTS_DISALLOWED: "robotstxt/forbidden",  # as Scrapy's middleware has it
+    Reason.ROBOTS_DISALLOWED: "robotstxt/forbidden",  # like in Scrapy's middleware
     Reason.ROBOTS_UNREACHABLE: "robotstxt/unreachable",
     Reason.CRAWL_DELAY_TOO_LONG: "robotstxt/crawl_delay_too_long",
 }
@@ -117,6 +118,8 @@ class RobotsMiddleware:
         robots = await self._opening
         rules = await robots.rules(origin_of(url))
         if isinstance(rules, list):
+            if rules[0].reason is Reason.GUARD_BLOCKED:
+                return  # the request itself is refused, with its own message
             self._refuse(request, rules[0])
         if fault := robots.refusal(rules, url):
             self._refuse(request, fault)
@@ -177,7 +180,7 @@ class RobotsMiddleware:
         asked = Request(
             url,
             callback=NO_CALLBACK,
-            headers={"Accept-Encoding": "identity"},  # so that a part can be read
+            headers={"Accept-Encoding": "identity"},  # a truncated text stays readable
             meta={**_META, _TEXT: received},
             priority=1000,
         )
@@ -186,6 +189,9 @@ class RobotsMiddleware:
         try:
             response = await engine.download_async(asked)
         except Exception as error:
+            if isinstance(getattr(error, "blocked", None), GuardBlocked):
+                fault = Fault(Reason.GUARD_BLOCKED, str(error))
+                return RobotsResponse(status=0, fault=fault)
             logger.warning("%s: %s", url, error or type(error).__name__)
             return RobotsResponse(status=0)
         finally:

@@ -1,4 +1,4 @@
-"""Rules of robots.txt in Redis, for all processes that have it in their settings."""
+"""Rules of robots.txt in Redis, for all processes with the same Redis settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME: Final = "~robots"  # no crawl can have this name
 
 
 class SharedRules:
-    """The keeper of rules, with the connection that it uses.
+    """The keeper of rules, with its connection.
 
     Args:
         keeper: of one process.
@@ -40,7 +40,7 @@ class SharedRules:
     async def open(cls, settings: BaseSettings, session: CrawlSession | None) -> Self:
         """Return the rules of a crawl, or else those of all ordinary spiders.
 
-        Without an answer of Redis, each process fetches what it needs.
+        If Redis does not respond, each process fetches its own rules.
 
         Raises:
             ConfigError: a setting of the connection is wrong.

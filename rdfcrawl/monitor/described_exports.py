@@ -1,4 +1,4 @@
-"""The files of an export, as a description of the crawl names them."""
+"""Describe the files of an export as a description of the crawl names them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _COMPRESSIONS: Final = {"": "", "gz": "application/gzip", "zst": "application/zs
 def described_files(
     report: ExportReport, plan: ExportPlan, description: Path
 ) -> list[DescribedFile]:
-    """Return the files of an export, as they are seen from a description.
+    """Return the files of an export, named relative to its description.
 
     Args:
-        report: what was written.
-        plan: whose target is no standard output.
-        description: path of its file.
+        report: result of the export.
+        plan: of the export; its target is not standard output.
+        description: path of the description file.
     """
     if plan.target is None:
         return []

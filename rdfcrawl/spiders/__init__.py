@@ -1,5 +1,5 @@
-"""Spiders: each decides what to seed and what to follow, and nothing else.
+"""Spiders: each decides what to seed and what to follow.
 
-All share one frontier and one way of a document; `base` dispatches the documents of a
-visit, whichever spider's worker made the visit.
+All spiders share one frontier and one pipeline of documents; `base` dispatches the
+documents of a visit of any spider.
 """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.answer import HttpRequest
+    from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
@@ -51,14 +51,13 @@ class RdfSpider(Spider):
     """A spider that visits hosts; `docs/reference/spiders.md` lists its arguments.
 
     Attributes:
-        harvesters: for responses of sources, by its own arguments.
+        harvesters: for responses of sources, with its own arguments.
         member: the spider as it joins the crawl.
         session: the worker's connection to its crawl, once the scheduler is open.
-        takes: our arguments of a class beside those of all spiders and of its bases.
-        arguments_class: of the parsed arguments: a subclass of `CrawlArguments` that
-            has further ones.
-        makes_documents: a request that is nothing but a URL is for a document.
-        is_onlooker: the spider looks at a page, and leaves the crawl alone.
+        takes: our arguments that the class adds to those of its bases.
+        arguments_class: class of the parsed arguments, a subclass of `CrawlArguments`.
+        makes_documents: a request with only a URL is for a document.
+        is_onlooker: the spider reads one page without joining the crawl.
     """
 
     takes: ClassVar[tuple[str, ...]] = ()
@@ -84,7 +83,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Set the `custom_settings` of the class, and our defaults below."""
+        """Set the `custom_settings` of the class, and our defaults."""
         from rdfcrawl.core.options.merging import apply_defaults, is_of_shell
         from rdfcrawl.pipelines.spider_options import SpiderOptions
 
@@ -92,12 +91,12 @@ class RdfSpider(Spider):
         is_command, is_shell = _is_of_command(cls.start), is_of_shell(settings)
         with _exits_on_config_error(is_command or is_shell):
             apply_defaults(settings, wants_pipelines=not is_command)
-            if is_shell:  # the spider is made in another thread, which cannot exit
+            if is_shell:  # the spider is created in another thread, which cannot exit
                 SpiderOptions.from_settings(settings, cls.name)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Return the spider, or raise `ConfigError` for what the operator gave."""
+        """Return the spider; raise `ConfigError` for invalid arguments or settings."""
         with _exits_on_config_error(_is_of_command(cls.start)):
             return cls._from_crawler(crawler, *args, **kwargs)
 
@@ -155,7 +154,7 @@ class RdfSpider(Spider):
         if crawler in prepared:
             return prepared[crawler]
         settings, accepts = crawler.settings, cls.accepts()
-        # A subclass may not have called `super().update_settings`.
+        # A subclass may skip `super().update_settings`.
         if not (settings.frozen or has_defaults(settings)):
             apply_defaults(settings, wants_pipelines=not is_onlooker)
         given = cls.given(arguments, settings)
@@ -176,7 +175,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def accepts(cls) -> ArgumentSet:
-        """Return the arguments that the class takes, whatever its name."""
+        """Return the arguments that the class takes."""
         from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
 
         takes = [name for base in cls.__mro__ for name in vars(base).get("takes", ())]
@@ -188,7 +187,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
-        """Return the spider as it joins a crawl; `given` is the result of `given`."""
+        """Return the spider as a member of a crawl, from the result of `given`."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.stored import CrawlMember
 
@@ -216,7 +215,7 @@ class RdfSpider(Spider):
         from rdfcrawl.frontier.arguments.crawl import texts_of
         from rdfcrawl.frontier.arguments.parsers import MAX_DEPTH
 
-        passed = cls.accepts().passed  # from a script, they may be anything
+        passed = cls.accepts().passed  # values from a script may have any type
         given = texts_of(
             {
                 name: value
@@ -240,7 +239,7 @@ class RdfSpider(Spider):
         return given
 
     async def start(self) -> AsyncIterator[Document]:
-        """Add the seeds to the frontier; yield documents for invalid ones."""
+        """Add the seeds to the frontier; yield documents for invalid seeds."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
         from rdfcrawl.frontier.arguments.seeds import iter_start_urls, iter_typed_seeds
@@ -276,7 +275,7 @@ class RdfSpider(Spider):
             yield Seed(each, NAMED[name]) if isinstance(each, str) else each
 
     async def _note_sources(self, schemes: frozenset[str]) -> None:
-        """Have all named sitemaps known as such before the first of them is read."""
+        """Register all named sitemaps before the first one is read."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
         from rdfcrawl.frontier.arguments.seeds import iter_typed_seeds
@@ -311,7 +310,7 @@ class RdfSpider(Spider):
             await self.joined().seeds.add_sources(sources)
 
     async def add_source(self, name: str, url: str) -> None:
-        """Queue a source that begins at a URL; to be called in `start`.
+        """Queue a source that begins at a URL; call it in `start`.
 
         Args:
             name: of its harvester in `HARVESTERS`.
@@ -322,7 +321,7 @@ class RdfSpider(Spider):
 
     @property
     def crawl_options(self) -> CrawlOptions:
-        """Options of its crawl, and of this worker."""
+        """Options of the crawl and of this worker."""
         return self.options.crawl
 
     @property
@@ -331,7 +330,7 @@ class RdfSpider(Spider):
         return None
 
     def link_policy(self) -> EveryLink | None:
-        """Return the policy of the user; None if every link is followed.
+        """Return the user's link policy; None if every link is followed.
 
         Raises:
             ConfigError: its class cannot be built.
@@ -346,7 +345,7 @@ class RdfSpider(Spider):
         return policy
 
     def join(self, session: CrawlSession) -> SpiderServices:
-        """Join a crawl, with the options and arguments that the crawl keeps."""
+        """Join a crawl, with the options and arguments that it keeps."""
         from rdfcrawl.downloader.services import FetchSetup, open_services
         from rdfcrawl.frontier.visiting import SpiderServices
 
@@ -360,28 +359,28 @@ class RdfSpider(Spider):
             folders=options.folders,
             ftp_logins=options.ftp_logins,
             fetchers=self.fetchers,
-            question=self.question,
+            request_for=self.request_for,
             ignores_robots=self.ignores_robots,
         )
         fetching = open_services(self.crawler, session, setup)
         return SpiderServices(
             process_visit=self.process_visit,
             release=self._processor.release,
-            is_pausing=fetching.trouble.is_pausing,
-            keeps_from_writing=fetching.trouble.keeps_from_writing,
-            pause_if_local_failure=fetching.trouble.pause_if_local_failure,
+            is_pausing=fetching.local_failures.is_pausing,
+            keeps_from_writing=fetching.local_failures.keeps_from_writing,
+            pause_if_local_failure=fetching.local_failures.pause_if_local_failure,
             active_transfers=fetching.active_transfers,
         )
 
     def joined(self) -> CrawlSession:
-        """Return the connection to the crawl, which exists once `start` is called."""
+        """Return the connection to the crawl, which is open once `start` runs."""
         if self.session is None:
             raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         return self.session
 
     @property
     def worker(self) -> str:
-        """Number of the process among those of `scrapy workers`, for names of feeds."""
+        """Number of this process among `scrapy workers`, for names of feeds."""
         from rdfcrawl.frontier.queue.options import WORKER
 
         return str(self.settings.get(WORKER, "0"))
@@ -392,7 +391,7 @@ class RdfSpider(Spider):
 
         return services_of(self.crawler).turns
 
-    async def question(self, record: Record) -> HttpRequest | None:
+    async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
         return await self.harvesters_of(record).request_for(record)
 
@@ -443,12 +442,12 @@ class RdfSpider(Spider):
     def parse(self, response: Response) -> Any:
         """Do nothing with an ordinary response that has no callback.
 
-        For `scrapy parse`, yield what a crawl would make of it.
+        For `scrapy parse`, yield the results of a crawl.
         """
         if self.is_onlooker:
             return self._look_at(response)
         logger.error(
-            "%s has no callback for %s: `%s rdf` shows what is read of a page",
+            "%s has no callback for %s: `%s rdf` shows the statements of a page",
             *(self.name, response.url, program()),
         )
         return None
@@ -466,15 +465,15 @@ class RdfSpider(Spider):
         )
 
     def parse_document(self, document: ParsedDocument) -> Any:
-        """Do nothing; a spider of your own may yield items and requests.
+        """Override it to yield items and requests; it does nothing here.
 
-        Called for each document that was fetched and stored, or given by a source,
+        Called for each document that was fetched and stored, or comes from a source,
         before the document is acknowledged.
         """
 
     @property
     def parses_documents(self) -> bool:
-        """Whether the class has a `parse_document` of its own."""
+        """Whether the class overrides `parse_document`."""
         return type(self).parse_document is not RdfSpider.parse_document
 
     @cached_property
@@ -501,7 +500,7 @@ class RdfSpider(Spider):
     def obey(self, document: Document, reservations: Reservations) -> None:
         """Apply the reservations of a publisher to a document.
 
-        With `nofollow` in `follow`, links that nobody vouches for are wanted.
+        With `nofollow` in `follow`, links marked `nofollow` are followed.
         """
         from rdfcrawl.core.link_relations import Relation
 
@@ -532,9 +531,9 @@ def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
 
 @contextmanager
 def _exits_on_config_error(is_command: bool) -> Iterator[None]:
-    """Exit with 2 and one line if a command meets an error of the operator.
+    """Exit with code 2 and one line if a command raises `ConfigError`.
 
-    For a script, the error is raised.
+    A script gets the error.
     """
     try:
         yield
@@ -547,6 +546,6 @@ def _exits_on_config_error(is_command: bool) -> Iterator[None]:
 def _is_of_command(start: object) -> bool:
     """Return whether `fetch`, `view`, `parse` or `check` has replaced `start`.
 
-    `shell` does not; it makes a spider without a crawl.
+    `shell` does not; it creates a spider without a crawl.
     """
     return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")

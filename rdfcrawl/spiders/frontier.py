@@ -21,9 +21,9 @@ _SEEDS_AT_ONCE = 500
 class FrontierSpider(RdfSpider):
     """Base of spiders with callbacks, whose requests are in the frontier.
 
-    All workers of the crawl share the requests, politely to each host, and these
-    survive the end of any worker. `seeds` and `start_urls` are requested first, for
-    `parse`.
+    All workers of the crawl share the requests, and these survive the end of any
+    worker. Requests to one host are spaced by its delay. `seeds` and `start_urls` are
+    requested first, for `parse`.
     """
 
     makes_documents = False

@@ -6,7 +6,7 @@ from rdfcrawl.spiders.base import RdfSpider
 
 
 class SitemapSpider(RdfSpider):
-    """Reads the sitemaps of the sites in `sites`, and what they list."""
+    """Reads the sitemaps of the sites in `sites`, and the pages they list."""
 
     name = "sitemap"
     takes = ("sites", "slice")

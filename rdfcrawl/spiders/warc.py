@@ -1,4 +1,4 @@
-"""The WARC spider: what web archives hold, without asking its servers again."""
+"""The WARC spider: the content of web archives, without new requests."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ async def compare(port: int, n_requests: int, n_rounds: int) -> list[Figure]:
                 ) as session,
                 HttpExchange(options, spool) as exchange,
             ):
-                ask = options.ask(Kind.PAGE)
+                ask = options.request_options(Kind.PAGE)
 
                 async def bare(number: int) -> None:
                     async with session.get(f"{base}{number}") as response:

@@ -1,4 +1,4 @@
-"""Requests that are archived: what went over the wire, and what did not fit."""
+"""Requests that are archived: their bytes on the wire, and those without room."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Archived:
 
     async def get(self, url: str, **changes: object) -> Reason | None:
         """Ask for a URL, and return the reason of the fault."""
-        ask = replace(self.options.ask(Kind.PAGE), **changes)  # type: ignore[arg-type]
+        ask = replace(self.options.request_options(Kind.PAGE), **changes)  # type: ignore[arg-type]
         answer = await self.exchange.get(url, ask)
         self.spool.release(answer)
         return answer.fault.reason if answer.fault else None
@@ -117,7 +117,7 @@ async def test_requests_of_one_connection_have_their_own_records(
 async def test_what_is_cut_off_says_why(
     raw_server: RawServers, fetch_options: MakeOptions, tmp_path: Path
 ) -> None:
-    """If an answer is not whole, then what came is kept, and why there is no more."""
+    """If a response is incomplete, then its bytes are kept, and the reason."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n"
     server = await raw_server(
         {
@@ -156,14 +156,14 @@ async def test_what_has_no_room_is_our_own_failure(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If the archive cannot be written, then the answer is no answer of the host."""
+    """If the archive cannot be written, then the host is not to blame."""
     server = await raw_server({"/a": raw_server.response(b"a")})
 
     def refuse(_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     async with archived(tmp_path, fetch_options()) as client:
-        ask = client.options.ask(Kind.PAGE)
+        ask = client.options.request_options(Kind.PAGE)
         with monkeypatch.context() as patch:
             patch.setattr(client.archive, "write_exchange", refuse)
             answer = await client.exchange.get(server.url("/a"), ask)

@@ -16,7 +16,7 @@ DAY = 86400.0
 @pytest.mark.parametrize(
     ("of_hosts", "of_redis", "is_wrong"),
     [
-        pytest.param([], None, False, id="nobody knows"),
+        pytest.param([], None, False, id="no source"),
         pytest.param([], 0.5, False, id="Redis may be here"),
         pytest.param([], DAY, True, id="Redis alone"),
         pytest.param([DAY, DAY], 0.0, False, id="two hosts"),
@@ -32,7 +32,7 @@ DAY = 86400.0
 def test_clock_is_wrong_if_most_say_so(
     of_hosts: list[float], of_redis: float | None, is_wrong: bool
 ) -> None:
-    """If most of those who are asked agree that a clock is wrong, it is."""
+    """If most sources agree that a clock is wrong, it is."""
     assert bool(fault_of_clock(of_hosts, of_redis)) == is_wrong
 
 
@@ -52,7 +52,7 @@ async def _no_redis() -> float | None:
 def test_domains_are_asked_for_their_time(
     age: str, hosts: list[str], is_wrong: bool
 ) -> None:
-    """If answers of three domains were sent long ago by our clock, it is wrong."""
+    """If responses of three domains were sent long ago by our clock, it is wrong."""
     clock = ClockCheck(_no_redis)
     for host in hosts:
         headers = {"Date": formatdate(time.time() - 7200, usegmt=True), "Age": age}

@@ -72,7 +72,7 @@ async def test_stale_context_is_asked_for_with_its_validators(
     name: str,
     value: str,
 ) -> None:
-    """If a stale context has not changed (304), then it is used as it was."""
+    """If a stale context has not changed (304), then it is used unchanged."""
 
     def reply(request: RawRequest) -> bytes:
         if request.headers.get(name) == value:
@@ -106,7 +106,7 @@ async def test_changed_context_replaces_the_stale_one(
 async def test_stale_context_is_used_if_nobody_answers(
     raw_server: RawServers, fetch_options: MakeOptions, reply: Reply
 ) -> None:
-    """If a context cannot be asked for at the moment, then the old one is used."""
+    """If a context is temporarily unavailable, then the old one is used."""
     server = await raw_server({"/c": response(CONTEXT)})
     async with worker(fetch_options(), STALE) as one:
         await one.load(server.url("/c"))
@@ -120,7 +120,7 @@ async def test_stale_context_is_used_if_nobody_answers(
 async def test_stale_context_that_is_gone_is_not_used(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a context was taken away, then the old one is not used any more."""
+    """If a context was removed, then the old one is no longer used."""
     server = await raw_server({"/c": response(CONTEXT)})
     async with worker(fetch_options(), STALE) as one:
         await one.load(server.url("/c"))
@@ -131,7 +131,7 @@ async def test_stale_context_that_is_gone_is_not_used(
 async def test_fault_is_forgotten_after_a_while(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a context was not there, then it is asked for again later."""
+    """If a context was missing, then it is requested again later."""
     server = await raw_server({})
     async with worker(fetch_options(), replace(FAST, fault_secs=-1.0)) as one:
         assert "not_found" in await one.refusal(server.url("/c"))
@@ -192,7 +192,7 @@ async def test_workers_share_faults(
 async def test_workers_at_the_same_time_ask_once(
     raw_server: RawServers, fetch_options: MakeOptions, redis: Redis
 ) -> None:
-    """If two workers want a context at once, then one of them asks for both."""
+    """If two workers want a context in parallel, then one requests it for both."""
     reply: Reply = [0.3, response(CONTEXT)]
     server = await raw_server({"/c": reply})
     async with (
@@ -210,7 +210,7 @@ async def test_workers_at_the_same_time_ask_once(
 async def test_validators_are_shared(
     raw_server: RawServers, fetch_options: MakeOptions, redis: Redis
 ) -> None:
-    """If a worker finds a stale context in Redis, then it asks with its validators."""
+    """If a worker finds a stale context in Redis, then it sends its validators."""
 
     def reply(request: RawRequest) -> bytes:
         if request.headers.get("if-none-match") == '"a"':
@@ -300,7 +300,7 @@ def test_entry_survives_redis() -> None:
 async def test_crawl_goes_on_without_redis(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If Redis does not answer, then each worker fetches for itself."""
+    """If Redis does not respond, then each worker fetches for itself."""
     server = await raw_server({"/c": response(CONTEXT)})
     options = replace(FAST, delay_secs=0.01)
     async with (

@@ -1,4 +1,4 @@
-"""Hosts that are asked for contexts: the guard, robots.txt, delays."""
+"""Hosts of contexts: the guard, robots.txt, delays."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TimedLocalTurns(LocalTurns):
 async def test_private_context_is_refused(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a document of the web names a private context, then nobody is asked."""
+    """If a document of the web names a private context, then no request is made."""
     server = await raw_server({"*": response(CONTEXT)}, host=PRIVATE)
     async with worker(fetch_options(), has_robots=True) as one:
         assert "guard_blocked" in await one.refusal(server.url("/c"))
@@ -91,7 +91,7 @@ async def test_way_to_a_private_context_is_refused(
 async def test_robots_of_a_public_host_do_not_lead_to_a_private_one(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If robots.txt redirects to a private address, then nobody is asked there."""
+    """If robots.txt redirects to a private address, then it gets no request."""
     private = await raw_server({"*": response(b"")}, host=PRIVATE)
     public = await raw_server(
         {"/robots.txt": moved(private.url("/")), "/c": response(CONTEXT)}
@@ -104,7 +104,7 @@ async def test_robots_of_a_public_host_do_not_lead_to_a_private_one(
 async def test_private_context_is_refused_to_its_own_origin(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a document was public and its host turns private, then nobody is asked."""
+    """If a document was public and its host turns private, then no request is made."""
     private = await raw_server({"/c": response(CONTEXT)}, host=PRIVATE)
     async with worker(fetch_options()) as one:
         url, page = private.url("/c"), private.url("/page")
@@ -115,9 +115,9 @@ async def test_private_context_is_refused_to_its_own_origin(
 async def test_private_context_behind_a_public_one_is_for_nobody(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a public context leads to a private site, then not even that gets it so.
+    """If a public context redirects to a private site, then it is refused.
 
-    What is kept is kept by the public URL, by which all documents ask.
+    Contexts are cached by their public URL, which all documents share.
     """
     private = await raw_server({"/c": response(CONTEXT)}, host=PRIVATE)
     public = await raw_server({"/c": moved(private.url("/c"))})
@@ -142,7 +142,7 @@ async def test_public_context_of_the_own_origin_is_for_all(
 async def test_robots_are_obeyed(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If robots.txt disallows a context, then it is not asked for."""
+    """If robots.txt disallows a context, then it is not requested."""
     text = b"User-agent: *\nDisallow: /private"
     server = await raw_server(
         {"/robots.txt": response(text, "text/plain"), "*": response(CONTEXT)}
@@ -163,7 +163,7 @@ async def test_robots_are_obeyed(
 async def test_host_that_wants_to_be_left_alone_is(
     raw_server: RawServers, fetch_options: MakeOptions, robots: bytes, reason: str
 ) -> None:
-    """If robots.txt cannot be had or asks for too much, then there is no context."""
+    """If robots.txt is unavailable or too demanding, then there is no context."""
     server = await raw_server({"/robots.txt": robots, "*": response(CONTEXT)})
     async with worker(fetch_options(), has_robots=True) as one:
         assert reason in await one.refusal(server.url("/c"))

@@ -1,4 +1,4 @@
-"""Contexts of JSON-LD: what is fetched, what is refused, and how readers get them."""
+"""Contexts of JSON-LD: which are fetched or refused, and their way to parsers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.support.context_workers import (
 async def test_context_is_fetched_once(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a context was loaded, then it is at hand, and nobody asks for it again."""
+    """If a context was loaded, then it is in memory, and not requested again."""
     server = await raw_server({"/c": raw_server.response(CONTEXT, LD)})
     url = server.url("/c")
     async with worker(fetch_options()) as one:
@@ -56,7 +56,7 @@ async def test_context_is_fetched_once(
 async def test_loads_at_the_same_time_are_one(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If many documents want a context at once, then it is asked for once."""
+    """If many documents want a context in parallel, then it is requested once."""
     reply: Reply = [0.05, raw_server.response(CONTEXT, LD)]
     server = await raw_server({"/c": reply})
     async with worker(fetch_options()) as one:
@@ -99,7 +99,7 @@ async def test_json_is_taken(
     media_type: str,
     content: bytes,
 ) -> None:
-    """If an answer is a JSON object, then it is the context, whatever its type."""
+    """If a response is a JSON object, then it is the context with any media type."""
     server = await raw_server({"/c": raw_server.response(body, media_type)})
     async with worker(fetch_options()) as one:
         assert (await one.load(server.url("/c"))).content == content
@@ -140,7 +140,7 @@ async def test_alternate_of_a_page_is_followed(
 async def test_alternate_of_json_is_not_followed(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If an answer is JSON, then it is the context although there is an alternate."""
+    """If a response is JSON, then it is the context although there is an alternate."""
     link = f'<other>; rel="alternate"; type="{LD}"'
     reply = raw_server.response(CONTEXT, "application/json", Link=link)
     server = await raw_server({"/c": reply})
@@ -178,7 +178,7 @@ REFUSED: list[Any] = [
 async def test_bad_context_is_refused(
     raw_server: RawServers, fetch_options: MakeOptions, reply: Reply, reason: str
 ) -> None:
-    """If there is no context, then the fault says why, and it is not asked again."""
+    """If there is no context, then the fault says why, and no request follows."""
     server = await raw_server({"*": reply})
     options = replace(FAST, timeout_secs=1.0)
     async with worker(fetch_options(), options) as one:
@@ -216,7 +216,7 @@ async def test_load_has_a_limit_of_time(
     ],
 )
 async def test_url_off_the_web_is_refused(fetch_options: MakeOptions, url: str) -> None:
-    """If a context is not on the Web, then nothing is asked."""
+    """If a context is not on the Web, then no request is made."""
     async with worker(fetch_options()) as one:
         await one.refusal(url)
         with pytest.raises(SourceFault):
@@ -226,7 +226,7 @@ async def test_url_off_the_web_is_refused(fetch_options: MakeOptions, url: str) 
 async def test_passing_fault_is_tried_twice(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a connection breaks, then the context is asked for once more."""
+    """If a connection breaks, then the context is requested once more."""
 
     def reply(request: RawRequest) -> Any:
         return [None] if request.nth == 1 else response(CONTEXT)
@@ -240,7 +240,7 @@ async def test_passing_fault_is_tried_twice(
 async def test_document_has_a_budget(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a document names very many contexts, then not all of them are asked for."""
+    """If a document names very many contexts, then not all of them are requested."""
     server = await raw_server({"*": response(CONTEXT)})
     async with worker(fetch_options(), replace(FAST, most_per_document=2)) as one:
         await one.load(server.url("/1"))

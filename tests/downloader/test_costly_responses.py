@@ -38,7 +38,7 @@ FLOODS = {
 
 N_PACKETS = 3000
 OK = b"HTTP/1.1 200 OK\r\n"
-# What comes first, in each packet, and last.
+# First bytes, bytes of each packet, last bytes.
 TINY_PACKETS = {
     "head": (OK + b"X: ", b"y", b"\r\nContent-Length: 0\r\n\r\n"),
     "lines": (OK, b"X: y\r\n", b"Content-Length: 0\r\n\r\n"),
@@ -81,7 +81,9 @@ async def test_tiny_packets_are_read_together(
     token = listening.set(counter)
     try:
         async with opened(options, is_recorded=True) as exchange:
-            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+            answer = await exchange.get(
+                server.url(), options.request_options(Kind.PAGE)
+            )
     finally:
         listening.reset(token)
     assert (answer.status, answer.fault) == (200, None)
@@ -100,7 +102,9 @@ async def test_tiny_records_of_tls_are_read_together(
     token = listening.set(counter)
     try:
         async with opened(options, is_recorded=True) as exchange:
-            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+            answer = await exchange.get(
+                server.url(), options.request_options(Kind.PAGE)
+            )
             exchange.spool.release(answer)
     finally:
         listening.reset(token)
@@ -122,7 +126,7 @@ def flood(begin: bytes, piece: bytes) -> Callable[[RawRequest], Iterator[bytes]]
 async def test_costly_response_ends_soon_and_for_good(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If next to nothing comes, then the response ends, and is not asked for again."""
+    """If next to nothing comes, then the response ends, and is not requested again."""
     server = await raw_server({f"/{name}": flood(*x) for name, x in FLOODS.items()})
     visit = visit_of(*(server.url(f"/{name}") for name in FLOODS))
     await run(visit, fetch_options(retry_times=2))
@@ -136,7 +140,7 @@ async def test_costly_response_ends_soon_and_for_good(
 async def test_small_chunks_of_an_honest_server_are_read(
     raw_server: RawServers, fetch_options: MakeOptions, step: int, n_lines: int
 ) -> None:
-    """If a server sends each line or letter in a chunk, then the body is whole."""
+    """If a server sends each line or letter in a chunk, then the body is complete."""
     body = LINE * n_lines
     parts = (body[at : at + step] for at in range(0, len(body), step))
     chunks = [b"%x\r\n%s\r\n" % (len(part), part) for part in parts]
@@ -157,7 +161,9 @@ async def test_trailers_without_end_cost_only_the_connection(
     options = fetch_options()
     async with opened(options) as exchange:
         for target in ("/a", "/b"):
-            answer = await exchange.get(server.url(target), options.ask(Kind.PAGE))
+            answer = await exchange.get(
+                server.url(target), options.request_options(Kind.PAGE)
+            )
             assert (answer.fault, answer.body) == (None, LINE)
     assert server.n_connections == 2
 
@@ -168,14 +174,16 @@ async def test_trailers_without_end_cost_only_the_connection(
 async def test_late_bytes_are_no_response(
     raw_server: RawServers, fetch_options: MakeOptions, late: bytes
 ) -> None:
-    """If bytes come when nothing was asked, then the next request has another way."""
+    """If bytes come without a request, then the next one uses another connection."""
     pages: dict[str, Reply] = {"/a": [raw_server.response(b"a"), 0.05, late]}
     pages["/b"] = raw_server.response(b"b")
     server = await raw_server(pages)
     options = fetch_options()
     async with opened(options) as exchange:
-        first = await exchange.get(server.url("/a"), options.ask(Kind.PAGE))
+        first = await exchange.get(server.url("/a"), options.request_options(Kind.PAGE))
         await asyncio.sleep(0.3)
-        second = await exchange.get(server.url("/b"), options.ask(Kind.PAGE))
+        second = await exchange.get(
+            server.url("/b"), options.request_options(Kind.PAGE)
+        )
     assert (first.body, second.body) == (b"a", b"b")
     assert server.n_connections == 2

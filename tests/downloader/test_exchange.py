@@ -1,4 +1,4 @@
-"""One GET: what comes back, and what can go wrong with it."""
+"""One request: its response, and its possible failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TURTLE = b"<http://example.org/s> <http://example.org/p> 1 .\n"
 async def test_answer_carries_what_provenance_needs(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a server sends validators and a charset, then the answer has them."""
+    """If a server sends validators and a charset, then the response has them."""
     reply = raw_server.response(
         TURTLE,
         'Text/Turtle; charset="UTF-8"',
@@ -64,7 +64,7 @@ async def test_uri_is_requested_byte_for_byte(
 async def test_request_names_crawler_and_types(
     raw_server: RawServers, fetch_options: MakeOptions, kind: Kind
 ) -> None:
-    """If a URI is asked for, then by explicit RDF types first and any type last."""
+    """If a URI is requested, then by explicit RDF types first and any type last."""
     server = await raw_server({"/": raw_server.response(TURTLE)})
     await get_one(server.url(), fetch_options(), kind)
     headers = server.requests[0].headers
@@ -80,7 +80,7 @@ async def test_request_names_crawler_and_types(
 async def test_connection_is_kept(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If answers are read to their end, then all come over one connection."""
+    """If responses are read to their end, then all come over one connection."""
     pages: dict[str, Reply] = {
         "/a": raw_server.response(TURTLE),
         "/b": raw_server.response(b"gone" * 100, status="404 Not Found"),
@@ -91,7 +91,9 @@ async def test_connection_is_kept(
     options = fetch_options()
     async with opened(options) as exchange:
         for target in "abcda":
-            await exchange.get(server.url(f"/{target}"), options.ask(Kind.PAGE))
+            await exchange.get(
+                server.url(f"/{target}"), options.request_options(Kind.PAGE)
+            )
     assert server.n_connections == 1
     assert len(server.requests) == 5
 
@@ -99,10 +101,10 @@ async def test_connection_is_kept(
 async def test_plain_and_odd_requests_say_the_same(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a request has headers of its own, then the others are those of any request."""
+    """If a request has its own headers, then the others are those of any request."""
     server = await raw_server({"*": raw_server.response(TURTLE)})
     options = fetch_options()
-    ask = options.ask(Kind.PAGE)
+    ask = options.request_options(Kind.PAGE)
     odd = replace(ask, headers=(("If-None-Match", '"a"'),))
     async with opened(options) as exchange:
         for each in (ask, odd):
@@ -116,7 +118,7 @@ async def test_plain_and_odd_requests_say_the_same(
 async def test_interim_answers_are_passed_over(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If answers of 1xx come first, then the one after them counts (RFC 9110 15.2)."""
+    """If 1xx responses come first, then the one after them counts (RFC 9110 15.2)."""
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n"
     server = await raw_server({"/": [early, early, raw_server.response(TURTLE)]})
     answer = await get_one(server.url(), fetch_options())
@@ -175,7 +177,7 @@ async def test_broken_answer_is_a_named_fault(
     reason: Reason,
     body: bytes | None,
 ) -> None:
-    """If an answer breaks off, then it has a fault and what was read of it."""
+    """If a response breaks off, then it has a fault and the received bytes."""
     server = await raw_server({"/": reply})
     answer = await get_one(server.url(), fetch_options())
     assert answer.fault is not None
@@ -198,7 +200,7 @@ async def test_link_header_of_32_kib_is_read(
 async def test_refused_connection_is_the_hosts_fault(
     fetch_options: MakeOptions,
 ) -> None:
-    """If nobody listens, then UNREACHABLE holds for the whole origin."""
+    """If nothing listens, then UNREACHABLE concerns the entire origin."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
@@ -234,7 +236,7 @@ async def test_uri_without_host_is_a_named_fault(
 async def test_names_are_looked_up(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a host has a name, then its address is asked, with the name as `Host`."""
+    """If a host has a name, then its address is used, with the name as `Host`."""
     server = await raw_server({"/": raw_server.response(TURTLE)})
     answer = await get_one(f"http://localhost:{server.port}/", fetch_options())
     assert answer.body == TURTLE
@@ -292,7 +294,7 @@ async def test_slow_answer_is_given_up(
     limits: dict[str, Any],
     body: bytes | None,
 ) -> None:
-    """If an answer takes too long or crawls, then it ends as a TIMEOUT."""
+    """If a response takes too long or crawls, then it ends as a TIMEOUT."""
     server = await raw_server({"/": reply})
     began = asyncio.get_running_loop().time()
     answer = await get_one(server.url(), fetch_options(**limits))
@@ -304,7 +306,7 @@ async def test_slow_answer_is_given_up(
 
 
 async def test_connecting_has_its_own_limit(fetch_options: MakeOptions) -> None:
-    """If a host does not accept, then the TIMEOUT holds for the whole origin."""
+    """If a host does not accept, then the TIMEOUT concerns the entire origin."""
     with socket.socket() as full:  # a listener whose backlog is full drops SYNs
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -330,9 +332,9 @@ async def test_cancelled_get_is_cancelled(
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
         async with HttpExchange(options, spool) as exchange:
             task = asyncio.create_task(
-                exchange.get(server.url(), options.ask(Kind.PAGE))
+                exchange.get(server.url(), options.request_options(Kind.PAGE))
             )
-            while spool.memory_bytes != len(b"hello"):  # noqa: ASYNC110 (tells nobody)
+            while spool.memory_bytes != len(b"hello"):  # noqa: ASYNC110 (no event)
                 await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -349,7 +351,7 @@ async def test_error_of_our_own_does_not_escape(
     server = await raw_server({"/": raw_server.response(TURTLE)})
     options = fetch_options()
     async with opened(options) as exchange:
-        broken = replace(options.ask(Kind.PAGE), max_bytes="no number")  # type: ignore[arg-type]
+        broken = replace(options.request_options(Kind.PAGE), max_bytes="no number")  # type: ignore[arg-type]
         answer = await exchange.get(server.url(), broken)
     assert answer.fault is not None
     assert answer.fault.reason is Reason.INTERNAL
@@ -380,5 +382,5 @@ async def test_headers_are_clean_text(
     ],
 )
 def test_content_type(value: str, expected: tuple[str, str]) -> None:
-    """If a Content-Type is odd, then what is there of it is still read."""
+    """If a Content-Type is odd, then its valid parts are still read."""
     assert parse_content_type(value) == expected

@@ -67,7 +67,7 @@ async def test_dump_has_a_limit_of_its_own(
 async def test_encoded_body_is_decoded(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If the body is gzipped on the wire, then the answer has what was meant."""
+    """If the body is gzipped on the wire, then the response has it decoded."""
     reply = raw_server.response(gzip.compress(TURTLE), Content_Encoding="gzip")
     server = await raw_server({"/": reply})
     answer = await get_one(server.url(), fetch_options())
@@ -103,7 +103,7 @@ async def test_bad_coding_is_a_named_fault(
 async def test_cut_coded_body_keeps_what_decodes(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a coded body breaks off, then what came is decoded and kept."""
+    """If a coded body breaks off, then the received part is decoded and kept."""
     octets = bytes(i * i % 251 for i in range(50_000))
     whole = raw_server.response(gzip.compress(octets), Content_Encoding="gzip")
     at_once: Reply = [whole[:-400], None]
@@ -126,7 +126,7 @@ async def test_bodies_go_to_files_when_memory_is_short(
     options = fetch_options(visit_memory_bytes=1000)
     with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
         async with HttpExchange(options, spool) as exchange:
-            ask = options.ask(Kind.PAGE)
+            ask = options.request_options(Kind.PAGE)
             answers = [await exchange.get(server.url(), ask) for _ in range(3)]
             assert [answer.path is None for answer in answers] == [True, True, False]
             assert spool.memory_bytes == 800

@@ -1,4 +1,4 @@
-"""Requests to fetchers of users: what is left of them when they end."""
+"""Requests to custom fetchers: nothing of them is left when they end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ URL = "s3://bucket/key"
 
 
 class Fetcher:
-    """Returns a response; knows what was asked, and what was closed."""
+    """Returns a response; knows its requests, and its closed objects."""
 
     def __init__(self, response: Any = None) -> None:
         self.response = response
@@ -55,15 +55,17 @@ async def test_cancelled_request_leaves_nothing(fetch_options: MakeOptions) -> N
     options, fetcher = fetch_options(), Fetcher()
     with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
         exchange = FetcherExchange({"s3": fetcher}, options, spool)
-        task = asyncio.create_task(exchange.get(URL, options.ask(Kind.PAGE)))
+        task = asyncio.create_task(
+            exchange.get(URL, options.request_options(Kind.PAGE))
+        )
         await fetcher.waits.wait()
         assert spool.memory_bytes == 100
-        assert exchange.flowing() == {task}
+        assert exchange.active_transfers() == {task}
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert spool.memory_bytes == 0
-        assert not exchange.flowing()
+        assert not exchange.active_transfers()
         await exchange.close()
     assert fetcher.is_closed
     assert fetcher.requests[0].aborted.is_set()
@@ -78,7 +80,7 @@ async def test_body_that_nothing_reads_is_not_received(
     fetcher.response = SchemeResponse(fetcher._chunks(), media_type="image/png")
     with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
         exchange = FetcherExchange({"s3": fetcher}, options, spool)
-        answer = await exchange.get(URL, options.ask(Kind.PAGE))
+        answer = await exchange.get(URL, options.request_options(Kind.PAGE))
         await exchange.close()
         assert spool.memory_bytes == 0
     assert answer.fault is not None
@@ -89,19 +91,19 @@ async def test_body_that_nothing_reads_is_not_received(
 
 
 async def test_requests_that_are_not_made(fetch_options: MakeOptions) -> None:
-    """If there is a body to send, no turn, or no fetcher, then nobody is asked."""
+    """If there is a body to send, no turn, or no fetcher, then no request is made."""
 
     class Over(SoloTurn):
         def is_good(self) -> bool:
             return False
 
     options, fetcher = fetch_options(), Fetcher()
-    ask = options.ask(Kind.PAGE)
+    ask = options.request_options(Kind.PAGE)
     with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
         own = FetcherExchange({"s3": fetcher}, options, spool)
         exchange = SchemeExchange(own, own, fetchers=own, own=["s3"])
         assert (await exchange.get(URL, replace(ask, data=b"x"))).status == 405
-        assert (await exchange.get(URL, ask, Over())).is_unasked
+        assert (await exchange.get(URL, ask, Over())).is_unsent
         answer = await exchange.get("gopher://bucket/key", ask)
         assert answer.fault is not None
         assert answer.fault.reason is Reason.BAD_URI
@@ -125,7 +127,7 @@ async def test_what_is_no_response(fetch_options: MakeOptions, response: Any) ->
     options = fetch_options()
     with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
         exchange = FetcherExchange({"s3": Fetcher(response)}, options, spool)
-        answer = await exchange.get(URL, options.ask(Kind.PAGE))
+        answer = await exchange.get(URL, options.request_options(Kind.PAGE))
     assert answer.fault is not None
     assert answer.fault.reason is Reason.INTERNAL
     assert answer.fault.detail.startswith("Fetcher: ")

@@ -1,4 +1,4 @@
-"""Files of FTP servers: what comes back, and what ends a transfer early."""
+"""Files of FTP servers: their responses, and transfers that end early."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.ftp_requests import LARGE, TURTLE, get, get_one, opened
 
 
 async def test_file_comes_as_it_is(files: Path, fetch_options: MakeOptions) -> None:
-    """If a file is asked for, then its bytes come, with validators of HTTP."""
+    """If a file is requested, then its bytes come, with validators of HTTP."""
     content = b"\r\n\n\xff" + LARGE
     (files / "a.nt").write_bytes(content)
     os.utime(files / "a.nt", (1704164645, 1704164645))
@@ -42,7 +42,7 @@ async def test_file_comes_as_it_is(files: Path, fetch_options: MakeOptions) -> N
 
 
 async def test_connection_is_kept(files: Path, fetch_options: MakeOptions) -> None:
-    """If several things are asked for, then over one connection with one login."""
+    """If several files are requested, then over one connection with one login."""
     (files / "a.nt").write_bytes(TURTLE)
     (files / "d").mkdir()
     with RealFtp(files) as server:
@@ -81,7 +81,7 @@ async def test_closed_connection_is_made_anew(fetch_options: MakeOptions) -> Non
 async def test_unchanged_file_is_not_sent(
     files: Path, fetch_options: MakeOptions
 ) -> None:
-    """If a file is asked for with its validators, then the answer is 304."""
+    """If a file is requested with its validators, then the response is 304."""
     (files / "a.nt").write_bytes(TURTLE)
     with RealFtp(files) as server:
         async with opened(fetch_options()) as exchange:
@@ -103,7 +103,7 @@ async def test_unchanged_file_is_not_sent(
     ],
 )  # fmt: skip
 async def test_bad_urls_are_refused(fetch_options: MakeOptions, url: str) -> None:
-    """If a path could say a command of its own, then no connection is made."""
+    """If a path could contain a command, then no connection is made."""
     answer = await get_one(url, fetch_options())
     assert answer.fault is not None
     assert answer.fault.reason is Reason.BAD_URI
@@ -111,7 +111,7 @@ async def test_bad_urls_are_refused(fetch_options: MakeOptions, url: str) -> Non
 
 @pytest.mark.parametrize("resets", [False, True], ids=["ends", "resets"])
 async def test_cut_transfer_goes_on(fetch_options: MakeOptions, resets: bool) -> None:
-    """If the connection breaks twice, the file comes whole, and no byte twice."""
+    """If the connection breaks twice, the file is complete, and no byte comes twice."""
     cuts = [300_000, 500_000]
     with OddFtp(files={"/a": LARGE}, cuts=cuts, resets=resets) as server:
         answer = await get_one(server.url("a"), fetch_options(retry_times=2))
@@ -130,7 +130,7 @@ async def test_cut_near_the_begin_goes_on(fetch_options: MakeOptions, cut: int) 
 
 
 async def test_too_many_cuts_leave_a_part(fetch_options: MakeOptions) -> None:
-    """If the connection breaks too often, what was read is kept as a part."""
+    """If the connection breaks too often, the received bytes are kept as a part."""
     with OddFtp(files={"/a": LARGE}, cuts=[100_000] * 9) as server:
         answer = await get_one(server.url("a"), fetch_options(retry_times=2))
         assert answer.fault is not None
@@ -155,7 +155,7 @@ async def test_too_many_cuts_leave_a_part(fetch_options: MakeOptions) -> None:
 async def test_where_it_cannot_go_on_a_part_is_kept(
     fetch_options: MakeOptions, changes: dict[str, Any], why: str
 ) -> None:
-    """If the server cannot continue, what was read is kept as a part."""
+    """If the server cannot continue, the received bytes are kept as a part."""
     del why
     with OddFtp(files={"/a": LARGE}, cuts=[300_000], **changes) as server:
         answer = await get_one(server.url("a"), fetch_options())
@@ -192,7 +192,7 @@ async def test_changed_file_is_not_joined(
 
 
 async def test_lost_last_reply_is_no_fault(fetch_options: MakeOptions) -> None:
-    """If the reply after the data is lost, then the size says that it is whole."""
+    """If the reply after the data is lost, then the size proves that it is complete."""
     with OddFtp(files={"/a": LARGE}, is_silent_after_data=True) as server:
         answer = await get_one(server.url("a"), fetch_options(connect_secs=1.0))
         assert (answer.fault, answer.body == LARGE) == (None, True)
@@ -221,7 +221,7 @@ async def test_stopped_server_times_out(fetch_options: MakeOptions) -> None:
 
 
 async def test_slow_server_is_given_up(fetch_options: MakeOptions) -> None:
-    """If a transfer crawls, then it is given up, and what came is kept."""
+    """If a transfer crawls, then it is given up, and the received part is kept."""
     import socket
     import threading
 
@@ -311,7 +311,7 @@ async def test_each_scheme_has_its_exchange(files: Path, fetch_options: Any) -> 
     with RealFtp(files) as server:
         async with opened(options) as ftp, HttpExchange(options, ftp.spool) as web:
             exchange = SchemeExchange(web, ftp)
-            ask = options.ask(Kind.PAGE)
+            ask = options.request_options(Kind.PAGE)
             answer = await exchange.get(server.url("a"), ask)
             assert answer.status == 200
             ftp.spool.release(answer)

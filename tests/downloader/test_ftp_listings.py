@@ -41,7 +41,7 @@ from tests.support.ftp_requests import (
 async def test_directory_is_a_container(
     files: Path, fetch_options: MakeOptions
 ) -> None:
-    """If a directory is asked for, then its entries come, with size and time."""
+    """If a directory is requested, then its entries come, with size and time."""
     (files / "sub").mkdir()
     (files / "sub" / "a b;c%.nt").write_bytes(TURTLE)
     os.utime(files / "sub" / "a b;c%.nt", (1704164645, 1704164645))
@@ -78,7 +78,7 @@ async def test_directory_is_a_container(
 async def test_any_name_leads_to_its_file(
     files: Path, fetch_options: MakeOptions, name: bytes
 ) -> None:
-    """If a listing names a file, then its IRI is that file's, whatever the bytes."""
+    """If a listing names a file, then its IRI is that file's, with any bytes."""
     (files / os.fsdecode(name)).write_bytes(TURTLE + name)
     with RealFtp(files) as server:
         async with opened(fetch_options()) as exchange:
@@ -128,7 +128,7 @@ async def test_links_back_are_left_out(files: Path, fetch_options: MakeOptions) 
 async def test_endless_path_is_not_followed(
     fetch_options: MakeOptions, path: str
 ) -> None:
-    """If a path says the same three times at its end, then it is not asked for."""
+    """If a path repeats a name three times at its end, then it is not requested."""
     with OddFtp() as server:
         answer = await get_one(server.url(path), fetch_options())
         assert answer.fault is not None
@@ -237,7 +237,9 @@ async def test_very_many_entries_are_streamed(fetch_options: MakeOptions) -> Non
     with OddFtp(listings={"/": listing}, features=("MLST type*;",)) as server:
         options = fetch_options(timeout_secs=60, max_document_bytes=1 << 30)
         async with opened(options) as exchange:
-            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+            answer = await exchange.get(
+                server.url(), options.request_options(Kind.PAGE)
+            )
             assert answer.fault is None
             assert exchange.spool.memory_bytes == 0
             assert answer.path is not None
@@ -282,7 +284,7 @@ async def test_directory_that_is_refused(
 
 
 async def test_listing_that_breaks_off_is_a_part(fetch_options: MakeOptions) -> None:
-    """If a listing breaks off, whole lines are kept, and no name is cut."""
+    """If a listing breaks off, complete lines are kept, and no name is cut."""
     listing = b"type=file; first\r\ntype=file; second"
     with OddFtp(
         listings={"/": listing}, features=("MLST type*;",), is_silent_after_data=True
@@ -297,7 +299,7 @@ async def test_listing_that_breaks_off_is_a_part(fetch_options: MakeOptions) -> 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([UNIX, DOS, MLSD]), st.integers(0, 400))
 def test_any_listing_makes_statements(noise: bytes, text: bytes, at: int) -> None:
-    """If a listing is damaged, what comes of it is N-Triples of the directory."""
+    """If a listing is damaged, the result is N-Triples of the directory."""
     listing = text[:at] + noise + text[at:]
     for form in ("MLSD", "LIST", "NLST"):
         for n in (1, 7, 10_000):

@@ -100,7 +100,7 @@ def test_bad_logins_name_the_variable(text: str) -> None:
 async def test_replies_are_statuses(
     fetch_options: MakeOptions, verb: str, reply: str, status: int
 ) -> None:
-    """If a server refuses, the answer is the status of HTTP that says the same."""
+    """If a server refuses, the response is the equivalent status of HTTP."""
     with OddFtp(files={"/a": TURTLE}, odd={verb: reply}) as server:
         answer = await get_one(server.url("a"), fetch_options())
         assert (answer.status, answer.fault, answer.body) == (status, None, None)
@@ -120,7 +120,7 @@ async def test_replies_are_statuses(
 async def test_greetings(
     fetch_options: MakeOptions, greeting: str, status: int, retry_after: str
 ) -> None:
-    """If a server does not greet, the answer says why and until when."""
+    """If a server does not greet, the response says why and until when."""
     with OddFtp(files={"/a": TURTLE}, greeting=greeting) as server:
         answer = await get_one(server.url("a"), fetch_options())
         assert (answer.status, answer.retry_after) == (status, retry_after)
@@ -157,7 +157,7 @@ async def test_what_is_no_ftp_is_a_fault_of_the_host(
 async def test_garbage_replies_do_no_harm(
     fetch_options: MakeOptions, verb: str, said: bytes | None
 ) -> None:
-    """If a reply makes no sense, the answer has a fault or a status, and no body."""
+    """If a reply makes no sense, the response has a fault or a status, and no body."""
     with OddFtp(files={"/a": TURTLE}, odd={verb: said}) as server:
         options = fetch_options(connect_secs=0.2, retry_times=0)
         limits = FtpLimits(stall_secs=0.2)
@@ -167,7 +167,7 @@ async def test_garbage_replies_do_no_harm(
 
 
 async def test_no_server_is_a_fault_of_the_host(fetch_options: MakeOptions) -> None:
-    """If nobody listens, or there is no such name, then the host is at fault."""
+    """If nothing listens, or there is no such name, then the host is at fault."""
     with OddFtp() as server:
         pass
     answer = await get_one(server.url("a"), fetch_options())
@@ -260,7 +260,7 @@ def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_ftps_asks_for_tls(
     files: Path, fetch_options: MakeOptions, trusted: Path
 ) -> None:
-    """If an ftps server speaks first, then TLS is asked for, for all there is."""
+    """If an ftps server speaks first, then the client requests TLS, for everything."""
     (files / "a").write_bytes(LARGE)
     with RealFtp(files, certificate=trusted, **MUST) as server:
         async with opened(fetch_options()) as exchange:
@@ -292,7 +292,7 @@ async def test_implicit_ftps(
 async def test_ftp_turns_to_tls_where_it_must(
     files: Path, fetch_options: MakeOptions, trusted: Path
 ) -> None:
-    """If a server lets nobody in without TLS, then ftp turns to TLS."""
+    """If a server requires TLS, then ftp turns to TLS."""
     (files / "a").write_bytes(TURTLE)
     with RealFtp(files, certificate=trusted, **MUST) as server:
         answer = await get_one(server.url("a"), fetch_options())
@@ -315,7 +315,7 @@ async def test_passwords_go_over_tls(
 async def test_unknown_certificate_is_refused(
     files: Path, fetch_options: MakeOptions, certificate: Path
 ) -> None:
-    """If nobody vouches for a certificate, it is refused, unless by setting."""
+    """If a certificate is not trusted, it is refused, unless by setting."""
     (files / "a").write_bytes(TURTLE)
     with RealFtp(files, certificate=certificate, users={"me": "pw"}) as server:
         logins = FtpLogins.parse("X", f"{server.host}:{server.port}=me:pw")
@@ -331,7 +331,7 @@ async def test_unknown_certificate_is_refused(
 
 
 async def test_ftps_without_tls_is_a_fault(fetch_options: MakeOptions) -> None:
-    """If an ftps server cannot do TLS, then nothing is asked of it in the clear."""
+    """If an ftps server cannot do TLS, then it gets no commands in the clear."""
     with OddFtp(files={"/a": TURTLE}) as server:
         answer = await get_one(server.url("a", "ftps"), fetch_options())
         assert answer.fault is not None

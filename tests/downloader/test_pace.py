@@ -80,7 +80,7 @@ async def test_host_without_a_delay_keeps_none(
 def test_delay_stays_in_its_limits(
     delay: float, least: float, secs: float, fails: bool, factor: float, most: float
 ) -> None:
-    """If a delay follows responses, then it is between what is asked and allowed."""
+    """If a delay follows responses, then it is between its minimum and maximum."""
     delay = max(delay, least)
     found = next_delay(
         delay,
@@ -96,7 +96,7 @@ def test_delay_stays_in_its_limits(
 
 
 async def test_pace_is_kept_for_all_workers(make_frontier: MakeFrontier) -> None:
-    """If a visit ends slowly, then the next one begins so, whoever makes it."""
+    """If a visit ends slowly, then the next one begins so, on any worker."""
     frontier = await make_frontier(delay_secs=0.001, batch=1)
     await add(frontier, 4)
     for given_secs, secs in ((0.002, 0.002), (0.003, 0.003), (0.001, 0.001)):
@@ -131,7 +131,7 @@ async def test_redirect_waits_as_it_is_told(
     n_asked: int,
     least_secs: float,
 ) -> None:
-    """If a redirect says when to follow it, then nobody follows it before."""
+    """If a redirect says when to follow it, then it is not followed before."""
     moved = raw_server.redirect("/b").replace(
         b"\r\n\r\n", f"\r\nRetry-After: {retry_after}\r\n\r\n".encode(), 1
     )
@@ -144,7 +144,7 @@ async def test_redirect_waits_as_it_is_told(
         assert gaps(turns)[0] >= least_secs - _ROUNDING
     else:
         assert visit.deferred[0].secs == 100.0
-        # Whoever has waited is redirected, even if it is told the same again.
+        # A record that has waited is redirected, even with another `Retry-After`.
         server.pages["/a"] = moved.replace(b"3600", b"1")
         again = visit_of(visit.returned[0])
         await run(again, fetch_options())

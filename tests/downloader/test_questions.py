@@ -1,4 +1,4 @@
-"""A visit to a source: how its records are asked for, and where redirects lead them."""
+"""A visit to a source: requests of its records, and targets of their redirects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.tasks.pages import SamplePage
 from rdfcrawl.core.visits import Visit
-from rdfcrawl.downloader.answer import MAX_ERROR_BODY_BYTES, HttpRequest, RequestOptions
+from rdfcrawl.downloader.client import MAX_ERROR_BODY_BYTES, HttpRequest, RequestOptions
 from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.redirects import ask_after, moved
-from rdfcrawl.downloader.robots.answers import RobotsResponse
+from rdfcrawl.downloader.redirects import moved, options_after
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.downloader.robots.responses import RobotsResponse
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.uri import host_of
@@ -37,7 +37,7 @@ SECRET = ("Authorization", "key")
 
 @asynccontextmanager
 async def visiting(
-    options: FetchOptions, question: Questions, *, key: str = ""
+    options: FetchOptions, request_for: Questions, *, key: str = ""
 ) -> AsyncIterator[VisitMaker]:
     """Open a visitor that knows sources, and takes every URL for seen."""
 
@@ -52,12 +52,12 @@ async def visiting(
                 options,
                 key_of=lambda url: key or host_of(url),
                 is_new=is_new,
-                question=question,
+                request_for=request_for,
             )
 
 
 async def run(
-    options: FetchOptions, question: Questions, *records: Record, key: str = ""
+    options: FetchOptions, request_for: Questions, *records: Record, key: str = ""
 ) -> Visit:
     """Make one visit, and check that each record is in one place."""
     visit = Visit(
@@ -68,7 +68,7 @@ async def run(
         delay_secs=0.0,
         pending=list(range(len(records))),
     )
-    async with visiting(options, question, key=key) as visitor:
+    async with visiting(options, request_for, key=key) as visitor:
         await visitor.visit(visit)
         done = [document.record for document in visit.documents]
         back = [records[index] for index in visit.returned]
@@ -98,10 +98,10 @@ def name_of(record: Record) -> str:
 async def test_question_that_fails_costs_its_record_alone(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a source cannot say how to ask, then all other records are asked for."""
+    """If a source fails to make a request, then all other records are requested."""
     server = await raw_server({"*": raw_server.response(b"{}")})
 
-    async def question(record: Record) -> HttpRequest | None:
+    async def request_for(record: Record) -> HttpRequest | None:
         if name_of(record) == "bad":
             raise SourceFault(Reason.BAD_TERM, "no task")
         if name_of(record) == "bug":
@@ -111,7 +111,7 @@ async def test_question_that_fails_costs_its_record_alone(
     url = server.url("/")
     tasks = ("bug", "1", "bad", "2")
     visit = await run(
-        fetch_options(), question, *(record_of(url, task) for task in tasks)
+        fetch_options(), request_for, *(record_of(url, task) for task in tasks)
     )
     found = {name_of(d.record): [f.reason for f in d.faults] for d in visit.documents}
     assert found == {"1": [], "bad": [Reason.BAD_TERM], "2": []}
@@ -125,11 +125,11 @@ async def test_question_that_always_fails_is_a_fault_in_the_end(
     """If a source has failed with a record often enough, then that is its document."""
     server = await raw_server({"*": raw_server.response(b"{}")})
 
-    async def question(_record: Record) -> HttpRequest | None:
+    async def request_for(_record: Record) -> HttpRequest | None:
         raise ValueError
 
     record = Record(server.url("/"), Kind.CKAN, task=task_of("0"), retries=3)
-    visit = await run(fetch_options(), question, record)
+    visit = await run(fetch_options(), request_for, record)
     assert [d.faults[0].reason for d in visit.documents] == [Reason.INTERNAL]
 
 
@@ -139,10 +139,10 @@ async def test_question_to_another_host_is_not_asked(
     """If a source would ask another host than the record's, then that is a fault."""
     other = await raw_server({"*": raw_server.response(b"{}")}, host="127.0.0.2")
 
-    async def question(_record: Record) -> HttpRequest | None:
+    async def request_for(_record: Record) -> HttpRequest | None:
         return HttpRequest(url=other.url("/"))
 
-    visit = await run(fetch_options(), question, record_of("http://127.0.0.1/"))
+    visit = await run(fetch_options(), request_for, record_of("http://127.0.0.1/"))
     assert [d.faults[0].reason for d in visit.documents] == [Reason.CROSS_SITE]
     assert not other.requests
 
@@ -153,7 +153,7 @@ async def test_cancelled_question_loses_nothing(
     """If a visit is cancelled while a source thinks, then all records go back."""
     server = await raw_server()
 
-    async def question(_record: Record) -> HttpRequest | None:
+    async def request_for(_record: Record) -> HttpRequest | None:
         await asyncio.sleep(60)
         return None
 
@@ -166,7 +166,7 @@ async def test_cancelled_question_loses_nothing(
         delay_secs=0.0,
         pending=[0, 1, 2],
     )
-    async with visiting(fetch_options(), question) as visitor:
+    async with visiting(fetch_options(), request_for) as visitor:
         task = asyncio.create_task(visitor.visit(visit))
         await asyncio.sleep(0.05)
         task.cancel()
@@ -177,7 +177,7 @@ async def test_cancelled_question_loses_nothing(
 async def test_post_becomes_a_get_or_stays_one(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a POST is redirected, then 303 makes it a GET and 307 leaves it what it is."""
+    """If a POST is redirected, then 303 makes it a GET and 307 leaves it unchanged."""
     server = await raw_server(
         {
             "/303": raw_server.redirect("/b"),
@@ -186,12 +186,12 @@ async def test_post_becomes_a_get_or_stays_one(
         }
     )
 
-    async def question(record: Record) -> HttpRequest | None:
+    async def request_for(record: Record) -> HttpRequest | None:
         headers = (("Content-Type", "application/sparql-query"),)
         return HttpRequest(url=record.url, headers=headers, data=b"ASK {}")
 
     records = [Record(server.url(path), Kind.SPARQL) for path in ("/303", "/307")]
-    visit = await run(fetch_options(), question, *records)
+    visit = await run(fetch_options(), request_for, *records)
     assert [document.status for document in visit.documents] == [200, 200]
     asked = [(r.target, r.method, "content-type" in r.headers) for r in server.requests]
     assert asked == [
@@ -205,18 +205,18 @@ async def test_post_becomes_a_get_or_stays_one(
 async def test_source_whose_redirect_target_was_seen_is_asked_all_the_same(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a source redirects to what an earlier run has asked for, it is asked again."""
+    """If a source redirects to a URL of an earlier run, it is requested again."""
     server = await raw_server(
         {"/a": raw_server.redirect("/b"), "/b": raw_server.response(b"{}")}
     )
 
-    async def question(_record: Record) -> HttpRequest | None:
+    async def request_for(_record: Record) -> HttpRequest | None:
         return None
 
     changed = Record(server.url("/a"), change="2a")
     same = Record(server.url("/a"))
     visit = await run(
-        fetch_options(), question, record_of(server.url("/a")), changed, same
+        fetch_options(), request_for, record_of(server.url("/a")), changed, same
     )
     assert [document.status for document in visit.documents] == [200, 200, 303]
 
@@ -236,11 +236,11 @@ async def test_credentials_stay_with_their_server(
         }
     )
 
-    async def question(record: Record) -> HttpRequest | None:
+    async def request_for(record: Record) -> HttpRequest | None:
         return HttpRequest(url=record.url, headers=(SECRET, ("If-None-Match", '"1"')))
 
     records = [record_of(server.url(path)) for path in ("/host", "/port", "/own")]
-    visit = await run(fetch_options(), question, *records, key="k")
+    visit = await run(fetch_options(), request_for, *records, key="k")
     assert [document.status for document in visit.documents] == [200, 200, 200]
     for elsewhere in (other, port):
         (request,) = elsewhere.requests
@@ -271,7 +271,9 @@ def test_what_counts_as_the_same_server(
     ask = RequestOptions(
         accept="", max_bytes=1, spool_bytes=1, timeout_secs=1, headers=(SECRET,)
     )
-    assert ask_after(ask, 302, url, target).headers == ((SECRET,) if is_kept else ())
+    assert options_after(ask, 302, url, target).headers == (
+        (SECRET,) if is_kept else ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -306,17 +308,17 @@ def test_source_moves_by_as_much_as_what_was_asked(
 async def test_304_is_a_fault_unless_it_was_asked_for(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If nothing has changed, then that is no fault for who asked just that."""
+    """If nothing has changed, then that is no fault for a conditional request."""
     server = await raw_server(
         {"*": raw_server.response(status="304 Not Modified", media_type="")}
     )
 
-    async def question(record: Record) -> HttpRequest | None:
+    async def request_for(record: Record) -> HttpRequest | None:
         headers = (("if-none-match", '"1"'),) if name_of(record) == "again" else ()
         return HttpRequest(url=record.url, headers=headers)
 
     records = [record_of(server.url("/"), task) for task in ("again", "first")]
-    again, first = (await run(fetch_options(), question, *records)).documents
+    again, first = (await run(fetch_options(), request_for, *records)).documents
     assert (again.status, again.faults) == (304, [])
     assert [fault.reason for fault in first.faults] == [Reason.REDIRECT_BAD_TARGET]
 
@@ -332,15 +334,15 @@ async def test_excuse_is_what_the_server_said(
     reply = raw_server.response(body, status="404 Not Found", **headers)
     server = await raw_server({"*": reply})
 
-    async def question(_record: Record) -> HttpRequest | None:
+    async def request_for(_record: Record) -> HttpRequest | None:
         return None
 
-    visit = await run(fetch_options(), question, record_of(server.url("/")))
+    visit = await run(fetch_options(), request_for, record_of(server.url("/")))
     assert visit.documents[0].response.error_body == text[:MAX_ERROR_BODY_BYTES]
 
 
 async def test_rules_are_those_for_what_is_asked() -> None:
-    """If a rule is for what is asked for a record, then it is the record's."""
+    """If a rule is for the requested URL of a record, then it is the record's."""
 
     async def fetch(_url: str, _take: Take) -> RobotsResponse:
         return RobotsResponse(status=200, body=b"User-agent: *\nDisallow: /api/")

@@ -1,4 +1,4 @@
-"""What a response says does not depend on how TCP cuts it into pieces."""
+"""A response does not depend on how TCP cuts it into pieces."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class RecordingTransport(asyncio.Transport):
         """Close the connection."""
 
     def pause_reading(self) -> None:
-        """Read no more."""
+        """Stop reading."""
 
     def resume_reading(self) -> None:
         """Read on."""
 
 
 class ReadOutcome(NamedTuple):
-    """What was read of a response."""
+    """The content read from a response."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ class ReadOutcome(NamedTuple):
 
 
 async def received(pieces: Sequence[bytes]) -> ReadOutcome:
-    """Return what is read of a response that comes in pieces, up to its close."""
+    """Return the content read from a response in pieces, up to its close."""
     protocol = ResponseProtocol(EventBudget())
     protocol.connection_made(RecordingTransport())
     protocol.send(b"GET / HTTP/1.1\r\n\r\n")

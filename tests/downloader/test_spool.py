@@ -1,4 +1,4 @@
-"""The spool: what is held in memory, and what a dead process leaves behind."""
+"""The spool: its bodies, and the remains of a dead process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 import rdfcrawl
 from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.core.options.merging import apply_defaults
-from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpResponse, RequestOptions
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.pipelines.spider_options import SpiderOptions
@@ -111,7 +111,7 @@ def test_full_disk_is_not_the_hosts_fault(tmp_path: Path) -> None:
     ],
 )
 def test_setting_out_of_range_is_refused(name: str, value: float) -> None:
-    """If a setting makes no sense, then the operator is told which."""
+    """If a setting makes no sense, then the error names it."""
     settings = Settings()
     apply_defaults(settings)
     SpiderOptions.from_settings(settings, "x")

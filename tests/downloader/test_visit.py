@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Record
-from rdfcrawl.downloader.answer import HttpResponse
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.frontier.request_turns import FREE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.frontier.request_turns import SoloTurn
     from tests.conftest import RawRequest, RawServer, RawServers, Reply
@@ -45,7 +45,7 @@ from tests.support.visit_runs import (
 async def test_records_become_documents(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a host answers, then each record is a document, in order."""
+    """If a host responds, then each record is a document, in order."""
     pages: dict[str, Reply] = {"/a": raw_server.response(TURTLE)}
     server = await raw_server(pages)
     visit = visit_of(server.url("/a"), server.url("/b"))
@@ -96,7 +96,7 @@ async def test_status_is_a_fault(
 async def test_passing_trouble_is_retried_at_the_end(
     raw_server: RawServers, fetch_options: MakeOptions, status: int
 ) -> None:
-    """If a document may fare better later, then it is asked for after the others."""
+    """If a document may succeed later, then it is requested after the others."""
     bad = raw_server.response(status=f"{status} X")
     good = raw_server.response(TURTLE)
     server = await raw_server(
@@ -164,7 +164,7 @@ async def test_delay_holds_between_all_requests(
 async def test_visit_ends_with_its_time(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a visit takes too long, then what it did not reach goes back as it was."""
+    """If a visit takes too long, then its remaining records go back unchanged."""
     server = await raw_server({"*": raw_server.response(TURTLE)})
     urls = [server.url(f"/{number}") for number in range(10)]
     visit = visit_of(*urls, delay_secs=0.1)
@@ -177,12 +177,12 @@ async def test_visit_ends_with_its_time(
 async def test_stop_ends_a_visit_at_once(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If the worker stops, then a waiting visit ends and a new one asks nothing."""
+    """If the worker stops, then a waiting visit ends and a new one requests nothing."""
     server = await raw_server({"*": raw_server.response(TURTLE)})
     visit = visit_of(server.url("/a"), server.url("/b"), delay_secs=60.0)
     async with visiting(fetch_options()) as visitor:
         task = asyncio.create_task(visitor.visit(visit))
-        while not visit.documents:  # noqa: ASYNC110 (the visitor tells nobody)
+        while not visit.documents:  # noqa: ASYNC110 (no event)
             await asyncio.sleep(0.01)
         visitor.stop()
         await asyncio.wait_for(task, 30.0)
@@ -216,7 +216,7 @@ async def test_cancelled_visit_loses_nothing(
 async def test_a_host_that_has_answered_is_left_alone_for_a_short_time(
     raw_server: RawServers, fetch_options: MakeOptions, status: int
 ) -> None:
-    """If a host answers after refusals, then refusals behind it are the first ones.
+    """If a host succeeds after refusals, then later refusals count as the first ones.
 
     URLs that were never requested come before those that were refused.
     """
@@ -264,7 +264,7 @@ async def test_busy_host_is_left_alone(
 async def test_busy_url_is_no_busy_host(
     raw_server: RawServers, fetch_options: MakeOptions, status: int, place: int
 ) -> None:
-    """If one URL is refused and others are answered, then it alone waits."""
+    """If one URL is refused and others succeed, then it alone waits."""
     busy = raw_server.response(status=f"{status} Busy", Retry_After="3600")
     server = await raw_server({"*": raw_server.response(TURTLE), "/busy": busy})
     paths = ["/a/1", "/b/2", "/c/3"]
@@ -282,7 +282,7 @@ async def test_busy_url_is_no_busy_host(
 async def test_busy_url_is_given_up_alone(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a URL is refused whenever others are answered, then it is given up."""
+    """If a URL is refused whenever others succeed, then it is given up."""
     busy = raw_server.response(status="503 Busy")
     server = await raw_server({"*": raw_server.response(TURTLE), "/busy": busy})
     record, n_visits = Record(server.url("/busy")), 0
@@ -337,7 +337,7 @@ async def test_retry_after_is_obeyed(
 
 @pytest.mark.parametrize("failures", [0, 2])
 async def test_refusing_host(fetch_options: MakeOptions, failures: int) -> None:
-    """If nobody listens, then the visit ends; at last its records are given up."""
+    """If nothing listens, then the visit ends; finally its records are given up."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -355,7 +355,7 @@ async def test_refusing_host(fetch_options: MakeOptions, failures: int) -> None:
 async def test_one_dead_origin_does_not_end_the_visit(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If one of the key's origins is dead, then the others are still asked."""
+    """If one of the key's origins is dead, then the others are still requested."""
     server = await raw_server({"*": raw_server.response(TURTLE)})
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -376,7 +376,7 @@ async def test_one_dead_origin_does_not_end_the_visit(
 async def test_lost_lease_ends_a_visit(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If the lease is lost during a visit, then nothing more is asked for."""
+    """If the lease is lost during a visit, then nothing more is requested."""
     server = await raw_server()
     visit = visit_of(*(server.url(f"/{i}") for i in range(3)))
 
@@ -397,7 +397,7 @@ async def test_error_of_our_own_costs_one_record_a_try(
     caplog: pytest.LogCaptureFixture,
     retries: int,
 ) -> None:
-    """If a visit fails by itself, then what it has is kept, and the culprit counts."""
+    """If a visit fails by itself, then its results are kept, and the culprit counts."""
     server = await raw_server(
         {
             "/0": raw_server.response(TURTLE),
@@ -432,7 +432,7 @@ class ScriptedExchange:
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
-        """Return the next answer, whatever is asked for."""
+        """Return the next response to any request."""
         assert url
         assert ask.max_bytes
         assert turn.is_good()
@@ -486,7 +486,7 @@ def test_no_record_is_lost_or_doubled(
     answers: list[HttpResponse],
     failures: int,
 ) -> None:
-    """If a host answers anything at all, then every record ends in one place."""
+    """If a host sends any response at all, then every record ends in one place."""
     options = fetch_options(backoff_base_secs=1e-6, spool_dir=tmp_path)
     exchange = ScriptedExchange(answers)
     visit = visit_of(*records, failures=failures)
@@ -550,7 +550,7 @@ async def test_redirects_to_a_host_that_refuses_are_no_answers(
 async def test_records_of_an_origin_that_refuses_lose_no_try_unasked(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If one origin of a host refuses and another answers, then untried ones wait."""
+    """If one origin of a host refuses and another succeeds, then untried ones wait."""
     busy = await raw_server({"*": raw_server.response(status="503 Busy")})
     good = await raw_server({"*": raw_server.response(TURTLE)})
     urls = [good.url("/0"), *(busy.url(f"/{n}") for n in range(5))]

@@ -92,7 +92,7 @@ async def test_seen_target_is_left_to_who_has_it(
     *,
     is_fetched: bool,
 ) -> None:
-    """If a target is already seen, then only a record that may have marked it asks."""
+    """If a target is already seen, then only a record that marked it goes on."""
     pages: dict[str, Reply] = {
         "/a": raw_server.redirect("/b"),
         "/b": raw_server.response(TURTLE),
@@ -108,7 +108,7 @@ async def test_seen_target_is_left_to_who_has_it(
 async def test_retry_may_follow_its_own_redirect_again(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If the target fails once, then the retry is not taken for somebody else's."""
+    """If the target fails once, then the retry is not mistaken for a seen URL."""
     bad, good = raw_server.response(status="500 X"), raw_server.response(TURTLE)
     server = await raw_server(
         {

@@ -58,11 +58,11 @@ def test_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
 
 def test_redirects_to_hosts_that_are_left_later_are_not_followed() -> None:
     """If a host joins those to leave while a crawl goes on, then hops know it."""
-    leaving = BlockedHosts()
-    hops = RedirectJudge(leaving=leaving)
+    blocked = BlockedHosts()
+    hops = RedirectJudge(blocked_hosts=blocked)
     record, target = Record("http://a.example/"), "http://b.example/x"
     assert hops.unwanted(record, target) is None
-    leaving.replace(["b.example"])
+    blocked.replace(["b.example"])
     fault = hops.unwanted(record, target)
     assert fault is not None
     assert fault.reason is Reason.HOST_LEFT

@@ -8,10 +8,14 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import LOOPBACK_NETS
+
+if TYPE_CHECKING:
+    from tests.support.crawl_webs import Loopback
 
 _PROJECT = Path(__file__).parents[2]
 # Each takes 20 to 300 ms of CPU, and most commands and documents need none of them.
@@ -35,8 +39,22 @@ _NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
     *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
     *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
     *("rdfcrawl.stores.reading", "rdfcrawl.sources.harvest.resourcesync"),
-    *("rdfcrawl.downloader.by_hand", "rdfcrawl.downloader.http.scrapy_handler"),
+    *("rdfcrawl.downloader.detached_client", "rdfcrawl.downloader.http.scrapy_handler"),
 }
+_OF_FEW_CRAWLS = tuple(
+    f"rdfcrawl.{name}"
+    for name in (
+        *("analysis.ranking", "analysis.report", "analysis.urldb", "dataweb"),
+        *("analysis.refresh.domain_schedule", "downloader.archiving"),
+        *("downloader.contexts", "downloader.ftp.", "downloader.http.scrapy_exchange"),
+        *("downloader.warc", "frontier.redis.cluster", "monitor", "rdf.hdt", "rdf.n3"),
+        *("rdf.html.microformats", "rdf.html.rdfa", "rdf.html.rules"),
+        *("rdf.rdflib_reading", "sources.harvest.ckan", "sources.harvest.sparql"),
+        *("sources.resourcesync", "stores.columns", "stores.export"),
+        *("stores.followers", "stores.shapes"),
+    )
+)
+_MOST_MODULES = 415
 _OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.downloader.http.exchange"}
 _OF_A_CRAWL = {
     "rdfcrawl.pipelines.spider_options",
@@ -122,6 +140,32 @@ def test_a_crawl_asks_before_it_imports_what_few_crawls_need(tmp_path: Path) -> 
     imported = _imported_before_the_first_request(tmp_path)
     assert {"aiohttp", "redis", "rdfcrawl.downloader.http.exchange"} <= imported
     assert not imported & _NOT_BEFORE_THE_FIRST_REQUEST
+
+
+def test_a_crawl_loads_what_it_uses(loopback: Loopback, tmp_path: Path) -> None:
+    """If a crawl fetches Turtle and pages over HTTP, it loads no other kind of part."""
+    page = b'<a href=/b>b</a><p typeof="schema:Person" property="schema:name">A</p>'
+    data = b'{"@id": "/b", "urn:x:p": "c"}'
+    page += b'<script type="application/ld+json">' + data + b"</script>"
+    site = loopback(
+        {
+            "/a": loopback.response(b"<> <urn:x:p> </page> ."),
+            "/b": loopback.response(b'<> <urn:x:p> "c" .'),
+            "/page": loopback.response(page, "text/html"),
+        }
+    )
+    settings = (
+        *(f"CRAWL_DIR={tmp_path}", f"GUARD_ALLOW_NETS={LOOPBACK_NETS}"),
+        *("GUARD_PORTS=1-65535", "DOWNLOAD_DELAY=0", "PROGRESS=off"),
+    )
+    given = [word for setting in settings for word in ("-s", setting)]
+    words = ["rdfcrawl", "crawl", "linkeddata", "-a", f"seeds={site.url('/a')}", *given]
+    loaded = _modules(f"sys.argv = {words!r}\nfrom rdfcrawl.cli import main\nmain()")
+    assert {"/a", "/b", "/page"} <= set(site.targets)
+    ours = {name for name in loaded if name.partition(".")[0] == "rdfcrawl"}
+    rare = {name for name in ours if name.startswith(_OF_FEW_CRAWLS)}
+    assert not rare, f"import them where they are used: {sorted(rare)}"
+    assert len(ours) <= _MOST_MODULES, "import what few crawls need where it is used"
 
 
 def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:

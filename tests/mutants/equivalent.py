@@ -35,7 +35,7 @@ _BY_REASON: Final = {
         rdfcrawl/downloader/robots/signals.py: _each_pair: pattern without '{1,32}'
     """,
     "no answer has this status": """
-        rdfcrawl/monitor/pings/judging.py: PingAnswer.is_accepted(): self.status <= 300, not <
+        rdfcrawl/monitor/pings/judging.py: PingResponse.is_accepted(): self.status <= 300, not <
     """,
     "its own formats are never used": """
         rdfcrawl/launch/progress/logformatter.py: SafeFormatter.__init__(): call super().__init__()

@@ -74,7 +74,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/monitor/page",
-        "query_rules query_child query_desk kept_answers child_jobs children",
+        "query_rules query_child query_service kept_answers child_jobs children",
         (
             "tests/monitor/page/test_parts.py",
             "tests/monitor/page/test_kept_answers.py",
@@ -93,7 +93,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/monitor/page",
-        "report_desk",
+        "report_service",
         ("tests/monitor/page/test_report_view.py",),
     ),
     DefendedModule(

@@ -46,7 +46,7 @@ OF_RESPONSES = (
     Mutant(
         40,
         "rdfcrawl/downloader/retry_policy.py",
-        " and not answer.is_costly\n",
+        " and not response.is_costly\n",
         "\n",
         f"{_COSTLY}::test_costly_response_ends_soon_and_for_good",
     ),

@@ -118,7 +118,7 @@ MUTANTS = (
     Mutant(
         21,
         "rdfcrawl/downloader/redirects.py",
-        "    if ask.headers and not is_same_server(url, target):\n",
+        "    if options.headers and not is_same_server(url, target):\n",
         "    if False:\n",
         "tests/downloader/test_questions.py::test_credentials_stay_with_their_server",
     ),

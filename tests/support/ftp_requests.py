@@ -14,7 +14,7 @@ from rdfcrawl.downloader.spool import Spool
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.client import HttpResponse
     from rdfcrawl.downloader.options import FetchOptions
 
     MakeOptions = Callable[..., FetchOptions]
@@ -38,7 +38,7 @@ async def get(exchange: FtpExchange, url: str, **changes: Any) -> HttpResponse:
     """Fetch one URL; a spool file is read back into `body`."""
     from dataclasses import replace
 
-    ask = replace(exchange.pool.options.ask(Kind.PAGE), **changes)
+    ask = replace(exchange.pool.options.request_options(Kind.PAGE), **changes)
     answer = await exchange.get(url, ask)
     body = answer.path.read_bytes() if answer.path else answer.body
     exchange.spool.release(answer)

@@ -12,7 +12,7 @@ from rdfcrawl.downloader.spool import Spool
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.client import HttpResponse
     from rdfcrawl.downloader.options import FetchOptions
 
     MakeOptions = Callable[..., FetchOptions]
@@ -35,7 +35,7 @@ async def get_one(
 ) -> HttpResponse:
     """Fetch one URL; a spool file is read back into `body`."""
     async with opened(options) as exchange:
-        answer = await exchange.get(url, options.ask(kind))
+        answer = await exchange.get(url, options.request_options(kind))
         if answer.path is not None:
             assert answer.body is None
             answer.body = answer.path.read_bytes()

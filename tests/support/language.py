@@ -35,7 +35,7 @@ _PATTERNS: Final = {
         r"|whoever|whatever|whichever|whomever|that which|(?<=[.:;] )What(?! \w+\?)"
     ),
     "whole": r"whole",
-    "tell": r"tell|tells|told|telling",
+    "tell": r"tell|tells|told|state_texts",
     "nobody": r"nobody|somebody",
     "anew": r"anew",
     "beside": r"beside",

@@ -19,6 +19,7 @@ from rdfcrawl import (
     DocumentWriter,
     ExtractedRdf,
     Fault,
+    Follower,
     FollowUp,
     FrontierSpider,
     LinkedDataSpider,
@@ -28,6 +29,7 @@ from rdfcrawl import (
     RdfSpider,
     Reason,
     ResourceSyncSpider,
+    RobotsMiddleware,
     SchemeFetcher,
     SchemeRequest,
     SchemeResponse,
@@ -36,6 +38,8 @@ from rdfcrawl import (
     SparqlSpider,
     Store,
     StoreFault,
+    UriFingerprinter,
+    UriNormalizationMiddleware,
     __version__,
     extract,
     iri,
@@ -44,12 +48,21 @@ from rdfcrawl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
 
-SETTINGS: Mapping[str, object] = {"ADDONS": {Addon: 500}, "BOT_VERSION": __version__}
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+SETTINGS: Mapping[str, object] = {
+    "ADDONS": {Addon: 500},
+    "BOT_VERSION": __version__,
+    "DOWNLOADER_MIDDLEWARES": {RobotsMiddleware: 100},
+    "REQUEST_FINGERPRINTER_CLASS": UriFingerprinter,
+    "SPIDER_MIDDLEWARES": {UriNormalizationMiddleware: 100},
+}
 NAME = iri("http://schema.org/name")
 
 
@@ -191,6 +204,25 @@ class MemoryStore:
             raise StoreFault("full", may_pass=True)
 
     async def close(self) -> None:
+        """Do nothing."""
+
+
+class CountingFollower(Follower):
+    """A store that follows."""
+
+    def __init__(self) -> None:
+        self.n_documents = 0
+
+    def open(self, log: LogIdentity) -> Checkpoint | None:
+        """Read the log from its beginning."""
+        del log
+        return None
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Count documents."""
+        self.n_documents += len(documents)
+
+    def commit(self, checkpoint: Checkpoint) -> None:
         """Do nothing."""
 
 

@@ -184,13 +184,13 @@ def _is_changed(settings: BaseSettings, name: str) -> bool:
         return False
     if name in _HOLDS and settings.getint(name) == _HOLDS[name]:
         return False
-    scrapys = vars(default_settings).get(name)  # getattr warns about old names
-    default = getattr(defaults, name, scrapys)
+    scrapys: object = vars(default_settings).get(name)  # getattr warns about old names
+    default: object = getattr(defaults, name, scrapys)
     value = settings.get(name)
     if isinstance(default, bool):
         return boolean(name, value) != default
     if isinstance(default, int | float):
-        return as_number(name, value, -math.inf, math.inf) != default
+        return bool(as_number(name, value, -math.inf, math.inf) != default)
     if isinstance(default, dict):
         return dictionary(name, value) != default
     return str(value) != str(default)

@@ -80,7 +80,7 @@ def has_defaults(settings: BaseSettings) -> bool:
     `CrawlerProcess` overwrites the settings of a crawler that it did not create.
     """
     return _applied.get(id(settings)) is settings and all(
-        getattr(defaults, name).keys() <= mapping(settings, name).keys()
+        getattr(defaults, name).keys() <= settings.getdict(name).keys()
         for name in _MERGED
     )
 

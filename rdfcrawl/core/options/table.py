@@ -161,7 +161,7 @@ def integer(
     name: str, default: int, least: int, most: int = values.MAX_INT, **more: Any
 ) -> Any:
     """Declare an integer; `more` are arguments of `parsed`."""
-    parse = partial(values.as_integer, least=least, most=most)
+    parse = partial(values.as_number, least=least, most=most, is_whole=True)
     return parsed(name, default, parse, allowed=_range(least, most), **more)
 
 
@@ -169,7 +169,7 @@ def millisecs(name: str, default: int, least: int, most: int) -> Any:
     """Declare an integer in seconds; the value is in milliseconds."""
 
     def parse(name: str, value: Any) -> int:
-        return 1000 * values.as_integer(name, value, least, most)
+        return 1000 * int(values.as_number(name, value, least, most, is_whole=True))
 
     return parsed(name, default, parse, allowed=_range(least, most))
 

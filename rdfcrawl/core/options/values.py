@@ -27,23 +27,24 @@ _BOOLEANS: Final = {"True": 1, "true": 1, "False": 0, "false": 0}
 _WITH_LOGINS = frozenset({"STORES"})  # not to be shown
 
 
-def as_number(name: str, value: Any, least: float, most: float = MAX_INT) -> float:
-    """Return a number."""
+def as_number(
+    name: str,
+    value: Any,
+    least: float,
+    most: float = MAX_INT,
+    *,
+    is_whole: bool = False,
+) -> Any:
+    """Return a number, or an integer."""
     try:
         result = float(value)
     except (TypeError, ValueError):
         raise ConfigError(f"{name}={value!r}: must be a number") from None
     if not least <= result <= most:
         raise ConfigError(f"{name}={value}: must be {least:g} to {most:g}")
-    return result
-
-
-def as_integer(name: str, value: Any, least: int, most: int = MAX_INT) -> int:
-    """Return an integer."""
-    result = as_number(name, value, least, most)
-    if result != int(result):
+    if is_whole and result != int(result):
         raise ConfigError(f"{name}={result}: must be a whole number")
-    return int(result)
+    return int(result) if is_whole else result
 
 
 def boolean(name: str, value: Any) -> bool:

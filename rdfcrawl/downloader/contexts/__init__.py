@@ -1,1 +1,1 @@
-"""Contexts of JSON-LD documents: fetched politely, and kept for all workers."""
+"""Contexts of JSON-LD documents: fetched politely, cached for all workers."""

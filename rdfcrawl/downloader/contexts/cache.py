@@ -1,7 +1,7 @@
 """Caches of contexts: in the memory of a worker, and in Redis for all workers.
 
-Redis is asked for one key at a time, and what takes several commands has the hash tag
-of the crawl: it works on Redis Cluster too.
+Commands use one key at a time; keys used together share the hash tag of the crawl, as
+Redis Cluster requires.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 MAX_SHARED_BYTES: Final = 64 * 1024  # of one context, compressed
 MAX_SHARED: Final = 1024  # contexts in Redis: at most 64 MiB
-CLAIM_MS: Final = 60_000  # a worker that fetches keeps the others waiting so long
+CLAIM_MS: Final = 60_000  # how long other workers wait for the one that fetches
 _POLL_SECS: Final = 0.1
-_HEAD_BYTES: Final = 16 * 1024  # all of an entry but its content
+_HEAD_BYTES: Final = 16 * 1024  # an entry without its content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +36,13 @@ class ContextEntry:
     """Result of loading a context; times are Unix time in seconds.
 
     Attributes:
-        url: where it was found, after redirects.
+        url: URL after redirects.
         content: JSON, UTF-8; empty if there is a fault.
-        fault: why it cannot be had; empty if it can.
+        fault: why it is unavailable; empty if it is available.
         etag, last_modified: validators of the content.
-        fresh_until: it is used without asking until then.
-        stale_until: and with asking, or if nobody answers, until then.
-        is_private: it is not to be kept by a shared cache (RFC 9111 5.2.2).
+        fresh_until: used without revalidation until then.
+        stale_until: used with revalidation, or if its host fails, until then.
+        is_private: must not be stored by a shared cache (RFC 9111 5.2.2).
     """
 
     url: str = ""
@@ -56,7 +56,7 @@ class ContextEntry:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the entry may be used without asking."""
+        """Whether the entry may be used without revalidation."""
         return time.time() < self.fresh_until
 
     @property
@@ -65,28 +65,28 @@ class ContextEntry:
         return not self.fault and time.time() < self.stale_until
 
     def prolonged(self, secs: float) -> Self:
-        """Return the entry, fresh for `secs` more, while its host does not answer."""
+        """Return the entry, fresh for `secs` more, while its host fails."""
         return replace(self, fresh_until=time.time() + secs)
 
     def document(self) -> ContextDocument:
         """Return the context.
 
         Raises:
-            SourceFault: `REMOTE_CONTEXT`: it cannot be had.
+            SourceFault: `REMOTE_CONTEXT`: it is unavailable.
         """
         if self.fault:
             raise SourceFault(Reason.REMOTE_CONTEXT, self.fault)
         return ContextDocument(url=self.url, content=self.content)
 
     def to_bytes(self) -> bytes:
-        """Return what `from_bytes` reads."""
+        """Serialize the entry for `from_bytes`."""
         head = asdict(self)
         del head["content"]
         return zlib.compress(json.dumps(head).encode() + b"\n" + self.content)
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Self | None:
-        """Return the entry that `to_bytes` wrote; None if `packed` is malformed."""
+        """Parse the result of `to_bytes`; None if `packed` is malformed."""
         try:
             stream = zlib.decompressobj()
             text = stream.decompress(packed, MAX_CONTEXT_BYTES + _HEAD_BYTES)
@@ -127,7 +127,7 @@ class SharedContexts:
     """The entries that the workers of a crawl share in Redis.
 
     Args:
-        key: makes the key of a name, with the hash tag of the crawl.
+        key: returns the key of a name, with the hash tag of the crawl.
     """
 
     def __init__(
@@ -166,11 +166,11 @@ class SharedContexts:
             self._count("unshared")
 
     async def claim(self, name: str) -> ContextEntry | None:
-        """Wait for the entry that another worker fetches, unless none does.
+        """Wait for the entry that another worker fetches.
 
         Returns:
-            Nothing for the one who fetches, who must `release` the name; else what
-            the other fetched.
+            None if the caller must fetch it, and then `release` the name; else the
+            entry of the other worker.
         """
         lock = self._of(name) + ":claim"
         try:

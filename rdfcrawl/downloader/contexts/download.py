@@ -17,20 +17,20 @@ from rdfcrawl.core.bytesource import head_of
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.namespaces import JSON_LD
-from rdfcrawl.downloader.answer import (
+from rdfcrawl.downloader.client import (
     RequestOptions,
-    answer_in_turn,
     conditional_headers,
+    response_in_turn,
 )
 from rdfcrawl.downloader.contexts.cache import ContextEntry
 from rdfcrawl.downloader.redirects import is_redirect, resolve_redirect
-from rdfcrawl.downloader.retry_policy import RetryDecision, judge_answer
+from rdfcrawl.downloader.retry_policy import RetryDecision, judge_response
 from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.links.headers import json_ld_alternate
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpClient, HttpResponse
+    from rdfcrawl.downloader.client import HttpClient, HttpResponse
     from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.robots.cache import RobotsCache
@@ -44,10 +44,10 @@ ACCEPT: Final = (
 )
 _JSON: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?json").fullmatch
 _MAX_AGE: Final = re.compile(r"(?i)(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})").search
-_MUST_ASK: Final = re.compile(r"(?i)(?:^|[\s,])no-(?:cache|store)\b").search
+_MUST_REVALIDATE: Final = re.compile(r"(?i)(?:^|[\s,])no-(?:cache|store)\b").search
 _PRIVATE: Final = re.compile(r"(?i)(?:^|[\s,])(?:private|no-store)\b").search
 _BOM: Final = b"\xef\xbb\xbf"
-# It may be better when it is asked for again soon.
+# A retry after a short time may succeed.
 _PASSING: Final = frozenset(
     {
         Reason.DNS, Reason.DNS_UNANSWERED, Reason.DNS_BLOCKED,
@@ -73,16 +73,16 @@ class ContextDownloader:
     """Fetch contexts through the client of all documents."""
 
     exchange: HttpClient
-    robots: RobotsCache | None  # rules that are obeyed; None obeys none
+    robots: RobotsCache | None  # rules to obey; None if robots.txt is ignored
     spool: Spool
-    fetch: FetchOptions  # limits on every GET
+    fetch: FetchOptions  # limits on every request
     options: ContextOptions  # limits on contexts
-    hosts: ContextHosts  # how they are waited for, and which are not asked
+    hosts: ContextHosts  # turns and blocked hosts
 
     async def __call__(self, url: str, *, known: ContextEntry | None) -> ContextResult:
-        """Fetch what is at a URL; raises nothing that the web can cause.
+        """Fetch a context; failures on the web never raise.
 
-        The validators of what was there before, `known`, are sent.
+        The request is conditional on the validators of `known`.
         """
         known = known if known and known.is_usable else None
         fetch = _ContextFetch(self, url, known)
@@ -90,15 +90,15 @@ class ContextDownloader:
             async with asyncio.timeout(self.options.load_secs):
                 entry = await fetch.run()
         except TimeoutError:
-            trouble = self.hosts.trouble
-            if trouble is not None and trouble.is_pausing():
-                await trouble.all_pass()  # the time was ours
+            local_failures = self.hosts.local_failures
+            if local_failures is not None and local_failures.is_pausing():
+                await local_failures.wait_until_all_passed()  # not the context's fault
                 return await self(url, known=known)
             detail = f"over {self.options.load_secs:g} s"
             return self._failed(url, Fault(Reason.TIMEOUT, detail), fetch)
         except SourceFault as exc:
             return self._failed(url, exc.fault, fetch)
-        except Exception:  # the edge: the document is read without the context
+        except Exception:  # the edge: the document is parsed without the context
             logger.exception("Unexpected error on context %(url)s", {"url": url})
             return self._failed(url, Fault(Reason.INTERNAL), fetch)
         return ContextResult(entry, fetch.how)
@@ -107,7 +107,7 @@ class ContextDownloader:
         options = self.options
         passes = fault.reason in _PASSING
         if passes and fetch.known is not None:
-            # RFC 5861 section 4: better an old context than none.
+            # RFC 5861 section 4: better a stale context than none.
             entry = fetch.known.prolonged(options.passing_secs)
             return ContextResult(entry, "stale")
         what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
@@ -130,58 +130,58 @@ class _ContextFetch:
     how: How = "fetched"
 
     async def run(self) -> ContextEntry:
-        url, asked = self._url, set[str]()
+        url, requested = self._url, set[str]()
         while True:
-            asked.add(url)
-            answer = await self._ask(url)
+            requested.add(url)
+            response = await self._request(url)
             try:
-                target = _target(url, answer)
+                target = _target(url, response)
                 if not target:
-                    return self._entry(url, answer)
+                    return self._entry(url, response)
             finally:
-                self._get.spool.release(answer)
-            if target in asked:
+                self._get.spool.release(response)
+            if target in requested:
                 raise SourceFault(Reason.REDIRECT_LOOP, target)
-            if len(asked) > self._get.fetch.redirect_limit:
+            if len(requested) > self._get.fetch.redirect_limit:
                 raise SourceFault(
-                    Reason.REDIRECT_LIMIT, counted(len(asked), "redirect")
+                    Reason.REDIRECT_LIMIT, counted(len(requested), "redirect")
                 )
             url = target
 
-    async def _ask(self, url: str) -> HttpResponse:
-        """Fetch one hop, with one retry if that may help."""
+    async def _request(self, url: str) -> HttpResponse:
+        """Request one hop, with one retry if that may help."""
         getter, hosts = self._get, self._get.hosts
         if not url.startswith(("http:", "https:")):
             raise SourceFault(Reason.BAD_URI, "a context beyond HTTP")
-        if (fault := hosts.leaving.fault(url)) is not None:
+        if (fault := hosts.blocked_hosts.fault(url)) is not None:
             raise SourceFault(fault.reason, fault.detail)
         if hosts.is_denied(url):
             raise SourceFault(Reason.NOT_WANTED)
         delay_secs = await self._obey(url)
-        ask = self._ask_of(url)
-        answer = await self._try(url, ask, delay_secs)
-        if judge_answer(answer, getter.fetch, ask) is RetryDecision.RETRY:
-            getter.spool.release(answer)
-            answer = await self._try(url, ask, delay_secs)
-            judge_answer(answer, getter.fetch, ask)
-        if answer.fault is not None:
-            getter.spool.release(answer)
-            raise SourceFault(answer.fault.reason, answer.fault.detail)
-        return answer
+        options = self._options_for(url)
+        response = await self._try(url, options, delay_secs)
+        if judge_response(response, getter.fetch, options) is RetryDecision.RETRY:
+            getter.spool.release(response)
+            response = await self._try(url, options, delay_secs)
+            judge_response(response, getter.fetch, options)
+        if response.fault is not None:
+            getter.spool.release(response)
+            raise SourceFault(response.fault.reason, response.fault.detail)
+        return response
 
     async def _try(
-        self, url: str, ask: RequestOptions, delay_secs: float
+        self, url: str, options: RequestOptions, delay_secs: float
     ) -> HttpResponse:
         getter = self._get
-        answer = await answer_in_turn(
-            partial(getter.exchange.get, url, ask),
+        response = await response_in_turn(
+            partial(getter.exchange.get, url, options),
             partial(getter.hosts.turns.of_url, url, delay_secs),
         )
-        if answer.is_own_fault:
-            # The worker stops: whoever waits for the context is cancelled, and what is
-            # without it would be read wrongly.
+        if response.is_local_failure:
+            # The worker stops and cancels the loads: without the context, the document
+            # would be parsed wrongly.
             await asyncio.get_running_loop().create_future()
-        return answer
+        return response
 
     async def _obey(self, url: str) -> float:
         """Check robots.txt; return the delay between requests to the host."""
@@ -198,7 +198,7 @@ class _ContextFetch:
             raise SourceFault(fault.reason, fault.detail)
         return max(least_secs, rules.delay_secs)
 
-    def _ask_of(self, url: str) -> RequestOptions:
+    def _options_for(self, url: str) -> RequestOptions:
         headers: tuple[tuple[str, str], ...] = ()
         known = self.known
         if known is not None and known.url == url:
@@ -212,25 +212,25 @@ class _ContextFetch:
             headers=headers,
         )
 
-    def _entry(self, url: str, answer: HttpResponse) -> ContextEntry:
+    def _entry(self, url: str, response: HttpResponse) -> ContextEntry:
         options = self._get.options
-        fresh_until = time.time() + lifetime_secs(answer.cache_control, options)
-        is_private = bool(_PRIVATE(answer.cache_control))
+        fresh_until = time.time() + lifetime_secs(response.cache_control, options)
+        is_private = bool(_PRIVATE(response.cache_control))
         stale_until = fresh_until + options.stale_secs
-        if answer.status == 304 and self.known is not None:
+        if response.status == 304 and self.known is not None:
             self.how = "not_modified"
             return replace(
                 self.known,
-                etag=answer.etag or self.known.etag,
-                last_modified=answer.last_modified or self.known.last_modified,
+                etag=response.etag or self.known.etag,
+                last_modified=response.last_modified or self.known.last_modified,
                 fresh_until=fresh_until,
                 stale_until=stale_until,
             )
         return ContextEntry(
             url=url,
-            content=_content(answer),
-            etag=_sendable(answer.etag),
-            last_modified=_sendable(answer.last_modified),
+            content=_content(response),
+            etag=_sendable(response.etag),
+            last_modified=_sendable(response.last_modified),
             fresh_until=fresh_until,
             stale_until=stale_until,
             is_private=is_private,
@@ -244,7 +244,7 @@ def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
     >>> lifetime_secs("public, max-age=7200", ContextOptions())
     7200.0
     """
-    if _MUST_ASK(cache_control):
+    if _MUST_REVALIDATE(cache_control):
         return options.least_fresh_secs
     found = _MAX_AGE(cache_control)
     if found is None:
@@ -253,34 +253,33 @@ def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
     return min(max(secs, options.least_fresh_secs), options.most_fresh_secs)
 
 
-def _target(url: str, answer: HttpResponse) -> str:
-    """Return where a response leads; empty if it is the context."""
-    if is_redirect(answer.status, answer.location):
-        return resolve_redirect(url, answer.location)
-    # 9.4, step 4: JSON is what was asked for, whatever else there may be.
-    if answer.status == 304 or _JSON(answer.media_type):
+def _target(url: str, response: HttpResponse) -> str:
+    """Return the target of a redirect; empty if the response is the context."""
+    if is_redirect(response.status, response.location):
+        return resolve_redirect(url, response.location)
+    # 9.4, step 4: JSON takes precedence over a link to an alternate.
+    if response.status == 304 or _JSON(response.media_type):
         return ""
-    alternate = json_ld_alternate(answer.http_links, base=url)
+    alternate = json_ld_alternate(response.http_links, base=url)
     return "" if alternate == url else alternate
 
 
-def _content(answer: HttpResponse) -> bytes:
+def _content(response: HttpResponse) -> bytes:
     """Return the body of a response.
 
-    Text of another media type is taken if it is JSON: many hosts of files know no
-    better.
+    JSON is accepted under any text media type: many file hosts serve it as plain text.
     """
-    body = head_of(answer, MAX_CONTEXT_BYTES).removeprefix(_BOM)
+    body = head_of(response, MAX_CONTEXT_BYTES).removeprefix(_BOM)
     try:
         body.decode()
     except UnicodeDecodeError as exc:
         raise SourceFault(Reason.BAD_CHARSET, "the context is not UTF-8") from exc
     if not body.lstrip(b" \t\r\n").startswith(b"{"):
-        what = answer.media_type or "no media type"
+        what = response.media_type or "no media type"
         raise SourceFault(Reason.UNSUPPORTED_FORMAT, f"{what}, no JSON object")
     return body
 
 
 def _sendable(validator: str) -> str:
-    """Return a validator; empty if it cannot be sent as it came."""
+    """Return a validator; empty if it cannot be sent unchanged."""
     return validator if validator.isascii() and validator.isprintable() else ""

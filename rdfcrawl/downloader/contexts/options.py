@@ -1,4 +1,4 @@
-"""Limits on contexts, and which hosts are asked for them."""
+"""Limits on contexts, and the hosts that may be requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.own_trouble import OwnTrouble
+    from rdfcrawl.downloader.local_failures import LocalFailures
 
 _MAX_HOSTS: Final = 1000
 
@@ -24,17 +24,16 @@ class ContextOptions:
     """How contexts are fetched and kept; times in seconds, sizes in bytes.
 
     Attributes:
-        delay_secs: least time between two requests to a host.
-        load_secs: for all that one load takes, waits and redirects included.
+        delay_secs: minimum time between two requests to a host.
+        load_secs: for one load, including waits and redirects.
         timeout_secs: for one request.
-        most_per_document: contexts that are fetched for one document.
-        memory_bytes: of contexts kept by a worker.
-        fresh_secs: a context is used so long, if its `Cache-Control` says nothing.
-        least_fresh_secs, most_fresh_secs: bounds on what that says.
-        stale_secs: it is kept so much longer, to be asked for with its validators,
-            or used if nobody answers.
-        fault_secs: a fault of the context is remembered so long.
-        passing_secs: a fault that passes, so long.
+        most_per_document: contexts fetched for one document.
+        memory_bytes: memory of a worker's contexts.
+        fresh_secs: lifetime of a context without `Cache-Control`.
+        least_fresh_secs, most_fresh_secs: bounds on that of `Cache-Control`.
+        stale_secs: further lifetime for revalidation, or for use if the host fails.
+        fault_secs: lifetime of a fault of the context.
+        passing_secs: lifetime of a temporary fault.
     """
 
     delay_secs: float = 1.0
@@ -59,7 +58,8 @@ class _HostClock:
 class LocalTurns(SoloTurns):
     """Keep the delay between the requests of this process to a host.
 
-    It counts from when a turn begins, which is later than planned in a busy process.
+    It counts from the actual start of a turn, which is later than planned in a busy
+    process.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class LocalTurns(SoloTurns):
         return FREE
 
     def _forget(self) -> None:
-        """Keep the clocks of hosts that are waited for."""
+        """Forget the clocks of hosts without waiting requests."""
         now = time.monotonic()
         self._clocks = {
             host: clock
@@ -95,15 +95,15 @@ class LocalTurns(SoloTurns):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextHosts:
-    """What decides when a host is asked for a context, and whether.
+    """Decide when and whether a host may be requested for a context.
 
     Attributes:
-        is_denied: tells which URLs the operator wants never to be asked for.
-        trouble: failures of our own, which are waited out; None: they are not known.
-        leaving: hosts that nothing is asked of, not even robots.txt.
+        is_denied: returns whether the operator has denied a URL.
+        local_failures: local failures to wait out; None to ignore them.
+        blocked_hosts: blocked hosts, which get no requests, not even for robots.txt.
     """
 
     turns: SoloTurns = field(default_factory=LocalTurns)
     is_denied: Callable[[str], bool] = lambda _: False
-    trouble: OwnTrouble | None = None
-    leaving: BlockedHosts = field(default_factory=BlockedHosts)
+    local_failures: LocalFailures | None = None
+    blocked_hosts: BlockedHosts = field(default_factory=BlockedHosts)

@@ -1,7 +1,7 @@
-"""The contexts of JSON-LD that a crawl refers to, each fetched once for all workers.
+"""The JSON-LD contexts that a crawl refers to, each fetched once for all workers.
 
-A context comes from the memory of the worker, else from what its crawl has in Redis,
-else from the web, as any document does. Those of the package are not asked for here.
+A context comes from the memory of the worker, else from Redis, else from the web, like
+any document. The built-in contexts are not loaded here.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class ContextStore:
     """Load contexts; close the store at the end.
 
     Attributes:
-        shared: what the workers of a crawl share; None if there is one only.
-        count: called with what happened, a variant of the statistic `context/*`.
+        shared: cache shared by the workers of a crawl; None with a single worker.
+        count: called with a variant of the statistic `context/*`.
     """
 
     download: ContextDownloader
@@ -54,22 +54,22 @@ class ContextStore:
         """Return a fresh context from memory; None if there is none.
 
         Raises:
-            SourceFault: `REMOTE_CONTEXT`: it could not be had shortly before.
+            SourceFault: `REMOTE_CONTEXT`: a recent request failed.
         """
-        entry = self._at_hand(_checked(url))
+        entry = self._in_memory(_checked(url))
         if entry is None:
             return None
         self.count("memory")
         return entry.document()
 
     async def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return a context for the document that refers to it, if only indirectly.
+        """Return a context for a document that refers to it, perhaps indirectly.
 
         Raises:
-            SourceFault: `REMOTE_CONTEXT`: it cannot be had; the detail says why.
+            SourceFault: `REMOTE_CONTEXT`: it is unavailable; the detail says why.
         """
         url = _checked(url)
-        entry = self._at_hand(url)
+        entry = self._in_memory(url)
         if entry is not None:
             self.count("memory")
             return entry.document()
@@ -81,12 +81,12 @@ class ContextStore:
         """Cancel all loads."""
         await self._loading.close()
 
-    def _at_hand(self, url: str) -> ContextEntry | None:
+    def _in_memory(self, url: str) -> ContextEntry | None:
         entry = self._memory.get(url)
         return entry if entry is not None and entry.is_fresh else None
 
     def _spend(self, url: str, document_url: str) -> None:
-        """Count a load for a document, which cannot cause requests without end."""
+        """Count a load for a document, which may cause only a limited number."""
         most = self.options.most_per_document
         n = self._n_loaded.pop(document_url, 0)
         self._n_loaded[document_url] = n + 1

@@ -1,5 +1,5 @@
-"""FTP and FTPS: the protocol (RFC 959 and its extensions), and requests as answers.
+"""FTP and FTPS: the protocol (RFC 959 and its extensions), with responses like HTTP's.
 
-`protocol` is the dialogue of `ftplib` with bounds, `connection` what a crawl needs of a
-server, `request` one file or directory; `exchange` gives answers like those of HTTP.
+`protocol` is that of `ftplib` with limits, `connection` the operations on one server,
+`request` one file or directory; `exchange` returns responses like those of HTTP.
 """

@@ -1,7 +1,6 @@
-"""One control connection to an FTP server, and the transfers over it; blocking.
+"""One control connection to an FTP server, and its transfers; blocking.
 
-All methods but `run`, `abort`, `leave` and `is_quiet` are called in threads, through
-`run`.
+All methods except `run`, `abort`, `quit` and `is_quiet` run in threads, through `run`.
 
 Sources: RFC 959; RFC 2228 and 4217 (TLS); RFC 2389 (FEAT); RFC 2428 (EPSV); RFC 2577
 (bounce attack); RFC 3659 (SIZE, MDTM, REST, MLST, MLSD).
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BLOCK_BYTES: Final = 256 * 1024
-BLOCK_SECS: Final = 0.1  # a block is handed on after this, however small
+BLOCK_SECS: Final = 0.1  # after this, a block is returned, however small
 MAX_UNIQUES: Final = 10_000
 
 
@@ -42,7 +41,7 @@ class FtpConnection:
     """A connection of one user to one server; `open` it first.
 
     Args:
-        at: the address of its host that is dialled; empty for any.
+        at: address of the host to connect to; empty for any.
     """
 
     def __init__(
@@ -55,8 +54,8 @@ class FtpConnection:
         self._data: socket.socket | None = None
         self._pending: Exception | None = None
         self._features = FtpFeatures()
-        self._lacks: set[str] = set()  # commands
-        # Path of a directory -> its `unique` fact, as far as it was asked for.
+        self._lacks: set[str] = set()  # commands that the server lacks
+        # Path of a directory -> its `unique` fact, as far as requested.
         self._uniques: dict[str, str] = {}
         self._busy = Lock()
         self._is_aborted = False
@@ -65,10 +64,10 @@ class FtpConnection:
         """Run one operation, and close the connection if aborted meanwhile.
 
         Raises:
-            FtpRefused: the server says no.
-            NoConnection: there is none.
-            FtpProtocolError: it has ended or makes no sense.
-            SourceFault: as the operation says.
+            FtpRefused: the server refuses.
+            NoConnection: there is no connection.
+            FtpProtocolError: it ended, or a reply is invalid.
+            SourceFault: of the operation.
         """
         with self._busy:
             try:
@@ -84,11 +83,11 @@ class FtpConnection:
                     self._close()
 
     def abort(self) -> None:
-        """End the connection at once, from any thread, even in a blocking call."""
+        """Close the connection, from any thread, even during a blocking call."""
         self._is_aborted = True
         for each in (self._data, self._protocol.sock):
             if each is not None:
-                # Not the method of the TLS socket, which is no more to be shared.
+                # Not the method of the TLS socket, which must not be shared any longer.
                 with suppress(OSError):
                     socket.socket.shutdown(each, socket.SHUT_RDWR)
         if self._busy.acquire(blocking=False):
@@ -97,16 +96,17 @@ class FtpConnection:
             finally:
                 self._busy.release()
 
-    def leave(self) -> None:
+    def quit(self) -> None:
         """End the connection between two commands with `QUIT`."""
         if self._protocol.sock is not None:
             with suppress(OSError, ValueError):
-                self._protocol.sock.settimeout(0.1)  # a few bytes always find room
+                # a few bytes always fit into the buffer
+                self._protocol.sock.settimeout(0.1)
                 self._protocol.sock.sendall(b"QUIT\r\n")
         self.abort()
 
     def is_quiet(self) -> bool:
-        """Return whether the connection is quiet: nothing came since the last reply."""
+        """Return whether no bytes arrived since the last reply."""
         sock = self._protocol.sock
         if sock is None or self._is_aborted:
             return False
@@ -120,11 +120,11 @@ class FtpConnection:
 
     @property
     def home(self) -> str:
-        """The directory that the user begins in, absolute."""
+        """The absolute login directory."""
         return self._features.home
 
     def facts(self, path: str) -> FtpEntry:
-        """Return the facts of a path, as far as the server tells them."""
+        """Return the facts of a path, as far as the server provides them."""
         if "MLST" in self._features.parameters and "MLST" not in self._lacks:
             return self._mlst(path)
         size, modified = -1, ""
@@ -142,7 +142,7 @@ class FtpConnection:
         return FtpEntry(path)
 
     def _try(self, command: str, path: str) -> str:
-        """Return the reply to a command that nothing depends on; empty if refused."""
+        """Return the reply to an optional command; empty if refused."""
         if command in self._lacks:
             return ""
         try:
@@ -177,17 +177,17 @@ class FtpConnection:
         return found - {""}
 
     def open_file(self, path: str, offset: int = 0) -> bool:
-        """Begin to read a file, from a byte on.
+        """Start to read a file, at an offset.
 
         Returns:
-            False if the server cannot begin there.
+            False if the server cannot start there.
         """
         return self._open_data(f"RETR {path}", offset)
 
     def open_listing(self, path: str, form: Format | None = None) -> Format:
-        """Begin to read a directory, and return the listing format."""
-        # LIST takes no names with blanks or dashes at their begin; the directory
-        # itself it always takes.
+        """Start to read a directory, and return the listing format."""
+        # LIST does not accept names with blanks or leading dashes, but always the
+        # current directory.
         self._protocol.voidcmd(f"CWD {path}")
         if form is None:
             has_mlsd = bool({"MLST", "MLSD"} & self._features.parameters.keys())
@@ -215,7 +215,7 @@ class FtpConnection:
                     data.close()
                     return False
             reply = protocol.sendcmd(command)
-            if reply.startswith("2"):  # said by some before the 150
+            if reply.startswith("2"):  # some servers send it before the 150
                 reply = protocol.getresp()
             if not reply.startswith("1"):
                 raise FtpRefused(reply)  # noqa: TRY301
@@ -231,10 +231,10 @@ class FtpConnection:
         return True
 
     def _dial_data(self) -> socket.socket:
-        """Connect for data, to the address of the server and to no other.
+        """Open a data connection, to the address of the server and to no other.
 
-        What host a reply to PASV names is not looked at (RFC 2577 3: bounce attack),
-        and one to EPSV names none.
+        The address in a reply to PASV is ignored (RFC 2577 3: bounce attack); a reply
+        to EPSV has none.
         """
         protocol = self._protocol
         if protocol.sock is None:
@@ -248,11 +248,11 @@ class FtpConnection:
         except GuardBlocked as exc:
             raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc
         except (ConnectionRefusedError, TimeoutError) as exc:
-            # As the server would say itself of a connection that it cannot make.
+            # The server's own reply if a connection fails.
             raise FtpRefused(f"425 port {address[1]}: {one_line(exc)}") from exc
 
     def _passive_port(self, peer: Any) -> int:
-        """Return the port for data, by `PASV` where the server knows it."""
+        """Return the port for data, by `PASV` if the server supports it."""
         protocol = self._protocol
         if protocol.af != socket.AF_INET6 and "PASV" not in self._lacks:
             try:
@@ -265,9 +265,9 @@ class FtpConnection:
         return ftplib.parse229(protocol.sendcmd("EPSV"), peer)[1]  # noqa: S321
 
     def _secure_data(self, data: socket.socket) -> ssl.SSLSocket:
-        """Turn a data connection to TLS, in the session of the control connection.
+        """Wrap a data connection in TLS, in the session of the control connection.
 
-        Some servers take no other one, as that shows that both are of one client.
+        Some servers require this as proof that both belong to one client.
         """
         control = self._protocol.sock
         session = control.session if isinstance(control, ssl.SSLSocket) else None
@@ -275,11 +275,11 @@ class FtpConnection:
             data,
             server_hostname=self._address.host,
             session=session,
-            do_handshake_on_connect=False,  # where `abort` cannot reach it
+            do_handshake_on_connect=False,  # `abort` could not interrupt it
         )
 
     def read(self) -> bytes:
-        """Return the next block of what is being read; empty at the end."""
+        """Return the next block of the current transfer; empty at the end."""
         if self._pending is not None:
             pending, self._pending = self._pending, None
             raise pending
@@ -298,14 +298,14 @@ class FtpConnection:
                 pieces.append(data.recv(BLOCK_BYTES - n_bytes))
             except TimeoutError:
                 break
-            except OSError as exc:  # not before what came is handed on
+            except OSError as exc:  # raised after the received bytes are returned
                 self._pending = exc
                 break
             n_bytes += len(pieces[-1])
         return b"".join(pieces)
 
     def finish(self) -> None:
-        """Read the reply after the data: that all was sent."""
+        """Read the reply after the data, which confirms that all was sent."""
         self._close_data()
         self._protocol.voidresp()
 

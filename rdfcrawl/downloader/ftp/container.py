@@ -1,7 +1,7 @@
-"""A directory as N-Triples: an LDP container of what is in it.
+"""A directory as N-Triples: an LDP container of its entries.
 
-Sources: Linked Data Platform 1.0, 5.2; DCMI terms; the `stat` vocabulary that servers
-of Linked Data describe files with.
+Sources: Linked Data Platform 1.0, 5.2; DCMI terms; the `stat` vocabulary, which Linked
+Data servers use for files.
 """
 
 from __future__ import annotations
@@ -44,16 +44,15 @@ class ContainerWriter:
     """Write the statements of a listing, block by block.
 
     Args:
-        url: of the directory, with a slash at its end.
+        url: of the directory, with a trailing slash.
         path: of the directory on the server, absolute.
-        above: `unique` facts of the directory and those above it: what has one of
-            them leads back, and is left out.
-        most_entries: that are taken.
+        above: `unique` facts of the directory and its ancestors: entries with one of
+            them are links back, and are left out.
+        most_entries: limit of entries.
 
     Attributes:
-        n_bad: names that have control characters or slashes, or are too long; they
-            are left out.
-        n_unread: lines that say nothing that is understood.
+        n_bad: names left out because of control characters, slashes or their length.
+        n_unread: lines that could not be parsed.
         is_full: there are more than `most_entries`.
     """
 
@@ -80,7 +79,7 @@ class ContainerWriter:
 
     @property
     def n_bad(self) -> int:
-        """Names that are left out."""
+        """Names left out."""
         return self._n_bad + self._lines.n_too_long
 
     def head(self) -> bytes:
@@ -92,7 +91,7 @@ class ContainerWriter:
         return self._write(self._lines.feed(block))
 
     def end(self) -> bytes:
-        """Return the statements of a last line that has no end."""
+        """Return the statements of a last line without a line end."""
         return self._write(self._lines.end())
 
     def _write(self, lines: Iterable[str]) -> bytes:
@@ -121,14 +120,14 @@ class ContainerWriter:
         return not (entry.target and self._leads_back(entry.target))
 
     def _leads_back(self, target: str) -> bool:
-        """Return whether a link leads to the directory or to one above it."""
+        """Return whether a link leads to the directory or to one of its ancestors."""
         own = normpath(self._path)
         there = normpath(f"{own}/{target}" if not target.startswith("/") else target)
         return own == there or own.startswith(there.rstrip("/") + "/")
 
     def _statements(self, entry: FtpEntry) -> str:
         slash = "/" if entry.is_directory else ""
-        # What is quoted has nothing in it that an IRI may not have.
+        # Quoted names contain only characters that IRIs allow.
         subject = f"{self._start}{quote_name(entry.name)}{slash}>"
         found = statement(self._subject, _CONTAINS, subject)
         if entry.modified:

@@ -1,4 +1,4 @@
-"""Files and directories of FTP servers, as answers."""
+"""Files and directories of FTP servers, as responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpResponse, RequestOptions
 from rdfcrawl.downloader.ftp.pool import FtpLimits, FtpPool
 from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.downloader.ftp.request import FtpRequest
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class FtpExchange(WatchedExchange):
-    """Ask FTP servers for files and directories; an asynchronous context manager.
+    """Request files and directories from FTP servers; an asynchronous context manager.
 
-    A directory is an LDP container in N-Triples; one that is asked for without its
-    slash redirects to itself with one.
+    A directory is an LDP container in N-Triples; a URL of a directory without a
+    trailing slash redirects to the one with it.
 
     Args:
         logins: users and passwords; others are anonymous.
-        gate: judges each connection; one of its own by `options.guard`, if not given.
+        gate: checks each connection; built from `options.guard` if not given.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class FtpExchange(WatchedExchange):
         self.pool.close()
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`; `ftp.replies` maps replies to statuses."""
-        if ask.data:
-            return HttpResponse(status=405)  # there is nothing that it could be sent to
-        answer = HttpResponse()
-        watching = self._watch.watching(url, ask, answer, _note_failure)
+        if options.data:
+            return HttpResponse(status=405)  # FTP has no other methods
+        response = HttpResponse()
+        watching = self._watch.watching(url, options, response, _note_failure)
         async with self._room:
             with watching as transfer:
                 address = parse_address(url)
@@ -77,23 +77,23 @@ class FtpExchange(WatchedExchange):
                     detail = "the same directories three times in a row"
                     raise SourceFault(Reason.PAGING_LOOP, detail)
                 await FtpRequest(
-                    self.pool, self.spool, address, ask, answer, transfer, turn
+                    self.pool, self.spool, address, options, response, transfer, turn
                 ).run()
-        return answer
+        return response
 
 
-def _note_failure(answer: HttpResponse, exc: Exception) -> bool:
+def _note_failure(response: HttpResponse, exc: Exception) -> bool:
     """Set the fault of a response; return False if the web cannot have caused it."""
-    answer.errno = errno_of(exc)
+    response.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
-        note_fault(answer, exc)
+        note_fault(response, exc)
     elif isinstance(exc, NoConnection):
-        answer.fault = exc.fault
-        answer.is_host_fault = True
-        answer.is_untimely = is_untimely(exc)
+        response.fault = exc.fault
+        response.is_host_fault = True
+        response.is_untimely = is_untimely(exc)
     elif isinstance(exc, FtpProtocolError):
-        answer.fault = Fault(Reason.BAD_HTTP, str(exc)[: Fault.MAX_DETAIL])
+        response.fault = Fault(Reason.BAD_HTTP, str(exc)[: Fault.MAX_DETAIL])
     else:
-        answer.fault = Fault(Reason.INTERNAL, type(exc).__name__)
+        response.fault = Fault(Reason.INTERNAL, type(exc).__name__)
         return False
     return True

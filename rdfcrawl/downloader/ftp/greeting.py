@@ -1,10 +1,9 @@
-"""The begin of an FTP connection: TLS, login, and features of the server.
+"""The start of an FTP connection: TLS, login, and features of the server.
 
-A URL of ftps means TLS from the first byte, on its port 990 and on others, as it does
-for curl. On port 21, and where the server speaks first and in the clear, TLS is asked
-for instead (`AUTH TLS`), and without it nothing else is said. A URL of ftp means no
-TLS; but a password is not sent in the clear where there is TLS, and where nobody is let
-in without TLS, it is asked for.
+A URL of ftps means implicit TLS, on port 990 and on others, like in curl. On port 21,
+and if the server greets in the clear, the client requests TLS instead (`AUTH TLS`), and
+sends nothing else without it. A URL of ftp means no TLS, with two exceptions: a
+password is sent over TLS where available, and servers that require TLS get it.
 
 Sources: RFC 959; RFC 2228 and 4217 (TLS); RFC 2389 (FEAT).
 """
@@ -25,35 +24,34 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.ftp_address import FtpAddress
     from rdfcrawl.downloader.ftp_logins import FtpLogin
 
-EXPLICIT_PORT: Final = 21  # where ftps can only mean that TLS is asked for
+EXPLICIT_PORT: Final = 21  # port of ftps with explicit TLS
 _REFUSALS: Final = (ftplib.error_perm, ftplib.error_temp)
 
 
 @dataclass(frozen=True, slots=True)
 class FtpFeatures:
-    """Features of a server, and where its user begins."""
+    """Features of a server, and the login directory."""
 
-    home: str = "/"  # directory that the user begins in, absolute
-    # name of what the server can do -> its parameters, lower case
+    home: str = "/"  # login directory, absolute
+    # name of a feature -> its parameters, lower case
     parameters: Mapping[str, str] = field(default_factory=dict)
-    is_private: bool = False  # the data are under TLS as well
+    is_private: bool = False  # data connections use TLS
 
 
 def greet(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> FtpFeatures:
     """Connect and log in.
 
     Raises:
-        NoConnection: there is none, or none with TLS where it must have it.
-        ftplib.Error, FtpRefused: the server says no.
-        FtpProtocolError, EOFError, OSError: it has ended.
+        NoConnection: it failed, or TLS is required and unavailable.
+        ftplib.Error, FtpRefused: the server refuses.
+        FtpProtocolError, EOFError, OSError: the connection ended.
     """
     is_private = _connect(protocol, address, login)
     try:
         protocol.login(login.user, login.password)
     except ftplib.error_perm as exc:
         is_crowded = FtpRefused(str(exc)).status == 503
-        # It may be that nobody is let in without TLS, which anonymous users do not
-        # ask for to begin with.
+        # The server may require TLS, which anonymous users do not request at first.
         if is_crowded or protocol.is_secure or not _turns_to_tls(protocol):
             raise
         is_private = _protect(protocol, must=False)
@@ -61,7 +59,8 @@ def greet(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> FtpFea
     features = _ask_features(protocol)
     if "UTF8" in features:
         with suppress(*_REFUSALS):
-            protocol.sendcmd("OPTS UTF8 ON")  # some are deaf to names without it
+            # some servers ignore names in UTF-8 without it
+            protocol.sendcmd("OPTS UTF8 ON")
     home = "/"
     with suppress(*_REFUSALS, ftplib.error_reply):
         home = protocol.pwd()
@@ -75,7 +74,7 @@ def _connect(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> boo
     is_ftps = address.scheme == "ftps"
     if is_ftps and address.port != EXPLICIT_PORT and _is_implicit(protocol, address):
         _welcome(protocol)
-        _protect(protocol, must=False)  # data are private, said or not
+        _protect(protocol, must=False)  # data are private, whether announced or not
         return True
     _welcome(protocol)
     if is_ftps or not login.is_anonymous:
@@ -84,7 +83,7 @@ def _connect(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> boo
 
 
 def _is_implicit(protocol: FtpProtocol, address: FtpAddress) -> bool:
-    """Begin TLS at once; if the server has greeted in the clear, connect anew."""
+    """Start TLS immediately; if the server greets in the clear, reconnect."""
     try:
         protocol.secure()
     except OSError as exc:
@@ -112,7 +111,7 @@ def _welcome(protocol: FtpProtocol) -> None:
 
 
 def _ask_for_tls(protocol: FtpProtocol, *, must: bool) -> bool:
-    """Start TLS (RFC 4217 4); return whether the server does."""
+    """Start TLS (RFC 4217 4); return whether the server supports it."""
     try:
         protocol.voidcmd("AUTH TLS")
     except _REFUSALS as exc:

@@ -1,7 +1,7 @@
-"""Entries of a directory, read from the listing of an FTP server.
+"""Entries of a directory, parsed from the listing of an FTP server.
 
-Sources: RFC 3659 7 (MLSD and its facts); for LIST there is no standard, but servers
-write what `ls -l` or the `dir` of Windows writes.
+Sources: RFC 3659 7 (MLSD and its facts). LIST has no standard; servers use the formats
+of `ls -l` or of `dir` on Windows.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Final, Literal
 
 Format = Literal["MLSD", "LIST", "NLST"]
-MAX_LINE_BYTES: Final = 8192  # a name of 4 KiB in escapes of facts is longer than any
+MAX_LINE_BYTES: Final = 8192  # exceeds any name of 4 KiB in escapes of facts
 
 _UNIX = re.compile(
     r"(?P<type>[-dlbcpsDn?])[-rwxsStTlLax]{9}[.+@]?"
-    r"\s+(?:[0-9]+\s+)?(?:\S+\s+){0,6}?"  # links, owner and group, which are not read
+    r"\s+(?:[0-9]+\s+)?(?:\S+\s+){0,6}?"  # links, owner and group, which are ignored
     r"(?P<size>[0-9]+)\s+"
     r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}\s+[0-9:.]{5,20}(?:\s[+-][0-9]{4})?"
     r"|(?:[^\s0-9]\S*\s+[0-9]{1,2}\.?|[0-9]{1,2}\.?\s+[^\s0-9]\S*)"
@@ -25,7 +25,7 @@ _UNIX = re.compile(
     r"\s(?P<name>.+)",
     re.DOTALL,
 ).fullmatch
-# The only thing of Unix that has another one in the place of its size.
+# Devices have another number in place of the size.
 _UNIX_DEVICE = re.compile(r"[bcps][-rwxsStTlLax]{9}").match
 _DOS = re.compile(
     r"[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2,4}\s+[0-9]{1,2}:[0-9]{2}(?:\s?[AaPp][Mm])?\s+"
@@ -45,18 +45,18 @@ _NO_FILES: Final = ("os.unix=chr", "os.unix=blk", "os.unix=socket", "os.unix=fif
 class FtpEntry:
     """One name of a directory."""
 
-    name: str  # its bytes, a character each
-    # None if the listing does not say (a link may be either)
+    name: str  # its bytes, one character each
+    # None if unknown (a link may be either)
     is_directory: bool | None = None
-    size: int = -1  # in bytes, -1 if it is not known
+    size: int = -1  # in bytes, -1 if unknown
     modified: str = ""  # `xsd:dateTime` in UTC, or empty
-    unique: str = ""  # the server's name for the thing itself, whatever leads to it
-    target: str = ""  # of a link, as written
-    is_self: bool = False  # it is the listed directory, or the one above it
+    unique: str = ""  # the server's identifier of the file, however it is reached
+    target: str = ""  # of a link, unparsed
+    is_self: bool = False  # the listed directory, or its parent
 
 
 def parse_facts(line: str) -> FtpEntry | None:
-    """Parse a line of MLSD or MLST; None if no file or directory is named.
+    """Parse a line of MLSD or MLST; None if it names no file or directory.
 
     >>> parse_facts("Type=file;Size=3;Modify=20240102030405; a b").modified
     '2024-01-02T03:04:05Z'
@@ -87,9 +87,9 @@ _is_size = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 def parse_list_line(line: str) -> FtpEntry | None:
-    """Parse a line of LIST; None if no file or directory is named.
+    """Parse a line of LIST; None if it names no file or directory.
 
-    Times are left out: they have no zone, and mostly no year or no hour.
+    Times are ignored: they have no zone, and usually no year or no hour.
 
     >>> parse_list_line("-rw-r--r-- 1 me us 42 Jan  3  2024 a b.nt").size
     42
@@ -112,7 +112,7 @@ def parse_list_line(line: str) -> FtpEntry | None:
 
 
 def _without_target(name: str) -> str:
-    """Return the name of a link of DOS: `NAME [TARGET]` without the target."""
+    """Return the name of a DOS link: `NAME [TARGET]` without the target."""
     if not name.endswith("]"):
         return name
     begin = name.find(" [", name.rfind("]", 0, -1) + 1)
@@ -138,7 +138,7 @@ def parse_name(line: str) -> FtpEntry | None:
 
 
 def is_noise(line: str) -> bool:
-    """Return whether a line of LIST is meant to name nothing."""
+    """Return whether a line of LIST names nothing on purpose."""
     return not line.strip() or bool(_TOTAL(line.strip()) or _UNIX_DEVICE(line))
 
 
@@ -165,7 +165,7 @@ class ListingLines:
     """Split blocks of bytes into lines of Latin-1.
 
     Attributes:
-        n_too_long: lines over `MAX_LINE_BYTES`, which are left out.
+        n_too_long: lines over `MAX_LINE_BYTES`, ignored.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Connections to FTP servers, kept between requests.
 
-`ftplib` waits in threads; what belongs to the crawler (the spool, the answer) is
-touched in the event loop alone, which asks for one block after another. So a slow disk
-slows the server down, and nothing is read ahead.
+`ftplib` blocks in threads; objects of the crawler (the spool, the response) are used
+only in the event loop, which requests one block after another. So a slow disk slows
+down the server, and nothing is read ahead.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _Key = tuple[str, str, int, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FtpLimits:
-    """Limits that HTTP has no counterpart of."""
+    """Limits without a counterpart in HTTP."""
 
     n_entries: int = 1_000_000  # of one directory
-    n_transfers: int = 128  # at the same time; each may hold a thread
-    # longest silence within a transfer, before it is begun anew
+    n_transfers: int = 128  # in parallel; each may hold a thread
+    # longest silence within a transfer, before it is restarted
     stall_secs: float = 60.0
 
 
@@ -67,9 +67,9 @@ class FtpPool:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def connect(self, address: FtpAddress, at: str = "") -> FtpConnection:
-        """Return a connection that is logged in: a kept one, or a new one.
+        """Return a logged-in connection: a kept one, or a new one.
 
-        Another address than `at`, if that is given, is not dialled.
+        Only the address `at` is used, if given.
         """
         login = self._logins.of(address.host, address.port) or self._anonymous
         key = address.scheme, address.host, address.port, login.user, at
@@ -126,16 +126,16 @@ class FtpPool:
         kept = self._idle.pop(key, None)
         if kept is not None:
             kept[1].cancel()
-            kept[0].leave()
+            kept[0].quit()
 
 
 def _tls_context(*, verifies: bool) -> ssl.SSLContext:
     return _context_of(ssl.get_default_verify_paths(), verifies=verifies)
 
 
-@cache  # to read the certificates of authorities takes 20 ms
+@cache  # reading the certificates of authorities takes 20 ms
 def _context_of(places: ssl.DefaultVerifyPaths, *, verifies: bool) -> ssl.SSLContext:
-    del places  # other ones have other certificates
+    del places  # other places have other certificates
     context = ssl.create_default_context()
     if not verifies:
         context.check_hostname = False

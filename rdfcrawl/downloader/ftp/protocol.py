@@ -1,4 +1,4 @@
-"""The protocol of FTP: that of `ftplib`, with bounds, the guard and TLS."""
+"""The protocol of FTP: that of `ftplib`, with limits, the guard and TLS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_REPLY_CHARS: Final = 64 * 1024
 
 
 class NoConnection(Exception):
-    """The server cannot be reached; the fault holds for all its files."""
+    """The server is unreachable; the fault concerns all its files."""
 
     def __init__(self, reason: Reason, detail: object) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -25,21 +25,21 @@ class NoConnection(Exception):
 
 
 class FtpProtocolError(Exception):
-    """The connection ended in the middle, or a reply makes no sense."""
+    """The connection ended in the middle, or a reply is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class FtpSettings:
-    """How connections are made."""
+    """Parameters of connections."""
 
-    connect_secs: float  # for connecting, and for each reply while it goes on
+    connect_secs: float  # for connecting, and for each reply
     stall_secs: float  # longest silence within a transfer
     gate: ConnectionGate
     tls: ssl.SSLContext  # context of all connections of the process
 
 
 class FtpProtocol(ftplib.FTP):
-    """Speak FTP as `ftplib` does, with bounds, the guard and TLS."""
+    """Speak FTP like `ftplib`, with limits, the guard and TLS."""
 
     def __init__(self, host: str, settings: FtpSettings, at: str = "") -> None:
         super().__init__(encoding="latin-1")
@@ -54,10 +54,10 @@ class FtpProtocol(ftplib.FTP):
         return isinstance(self.sock, ssl.SSLSocket)
 
     def dial(self, port: int) -> None:
-        """Connect to the first address of the host that answers.
+        """Connect to the first address of the host that responds.
 
         Raises:
-            NoConnection: there is none, or the guard refuses it.
+            NoConnection: none responds, or the guard refuses.
         """
         try:
             self._dial(port)
@@ -111,13 +111,13 @@ class FtpProtocol(ftplib.FTP):
 
         Raises:
             GuardBlocked: the guard does not allow it.
-            OSError: there is none.
+            OSError: it failed.
         """
         self._settings.gate.check(str(address[0]), int(address[1]), use)
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
-            # During a long transfer the dialogue is silent: what watches the
-            # connections in between must not forget it.
+            # The control connection is idle during a long transfer: firewalls in
+            # between must not drop it.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
             sock.settimeout(self._settings.connect_secs)
@@ -131,8 +131,7 @@ class FtpProtocol(ftplib.FTP):
     def secure(self) -> None:
         """Start TLS.
 
-        What was read before and not used, which an attacker may have put there, is
-        forgotten with the old file.
+        Buffered plain text, perhaps injected by an attacker, is discarded.
         """
         if self.sock is None:
             raise EOFError("no connection")
@@ -150,7 +149,7 @@ class FtpProtocol(ftplib.FTP):
             self.file = self.sock.makefile("r", encoding=self.encoding)
 
     def getmultiline(self) -> str:
-        """Return a reply, of a bounded number of lines (RFC 959 4.2)."""
+        """Return a reply with a bounded number of lines (RFC 959 4.2)."""
         line = self.getline()
         if line[3:4] != "-":
             return line

@@ -1,23 +1,22 @@
-"""Replies of an FTP server as HTTP statuses that say the same.
+"""Replies of an FTP server as equivalent HTTP statuses.
 
 =========================== ====== ==========================================
 Reply (RFC 959 4.2)         Status Meaning
 =========================== ====== ==========================================
-150, 226, 250               200    here it is
-the path is a directory     301    its URL has a slash at its end
-not modified since          304    `MDTM` and `SIZE` are what they were
-501                         400    no such path can be
-331, 332, 430, 530, 532     401    this user is not let in
-534, 550 "denied", 553      403    this user does not get it
-550, 551                    404    there is none
-450, 451, 452, 552          500    it may be there in a moment
-500, 502, 504               501    the server cannot do that
+150, 226, 250               200    success
+the path is a directory     301    its URL has a trailing slash
+not modified since          304    `MDTM` and `SIZE` are unchanged
+501                         400    invalid path
+331, 332, 430, 530, 532     401    login refused
+534, 550 "denied", 553      403    access denied
+550, 551                    404    not found
+450, 451, 452, 552          500    temporary failure
+500, 502, 504               501    not implemented
 425, 426                    502    no data connection
-120, 421, 530 "too many"    503    the host wants to be left alone
+120, 421, 530 "too many"    503    the host refuses requests
 =========================== ====== ==========================================
 
-550 stands for all that can be wrong with a file, and 530 for all that can be wrong
-with a user: there the text decides.
+550 covers all errors of files, and 530 all errors of users: their text decides.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ MAX_MINUTES: Final = 24 * 60
 
 
 class FtpRefused(Exception):
-    """The server refuses, in a reply of three digits and a text of any lines."""
+    """The server refuses, by a reply code and a text of any number of lines."""
 
     def __init__(self, reply: str) -> None:
         super().__init__(reply)
@@ -64,12 +63,12 @@ class FtpRefused(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status that says the same."""
+        """The equivalent HTTP status."""
         return status_of(self.code, self.text)
 
     @property
     def retry_after(self) -> str:
-        """Seconds to wait, if a reply 120 names minutes; else nothing."""
+        """Seconds to wait, if a reply 120 names minutes; else empty."""
         minutes = _MINUTES(self.text) if self.code == 120 else None
         return str(60 * min(int(minutes[1]), MAX_MINUTES)) if minutes else ""
 
@@ -80,7 +79,7 @@ class FtpRefused(Exception):
 
 
 def status_of(code: int, text: str) -> int:
-    """Return the HTTP status that says the same as a reply.
+    """Return the equivalent HTTP status of a reply.
 
     >>> status_of(550, "550 No such file"), status_of(421, "421 Timeout")
     (404, 503)

@@ -1,4 +1,4 @@
-"""One request to an FTP server: for a file, or for a directory."""
+"""One request to an FTP server for a file or a directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
-from rdfcrawl.downloader.answer import (
+from rdfcrawl.downloader.client import (
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
     RequestOptions,
@@ -44,15 +44,15 @@ class FtpRequest:
     _pool: FtpPool
     _spool: Spool
     _address: FtpAddress
-    _ask: RequestOptions
-    _answer: HttpResponse
+    _options: RequestOptions
+    _response: HttpResponse
     _transfer: WatchedTransfer
     _turn: SoloTurn
     _connection: FtpConnection | None = None
-    _is_between: bool = False  # the connection waits for a command
-    _tail: bytes = b""  # of what was read: it is read again, and compared
-    _part: PartialBody | None = None  # what an earlier request has left
-    _is_anew: bool = False  # that was of another version
+    _is_idle: bool = False  # the connection is ready for a command
+    _tail: bytes = b""  # last bytes read: read again, and compared
+    _part: PartialBody | None = None  # left by an earlier request
+    _has_restarted: bool = False  # the part was of another version
 
     async def run(self) -> None:
         """Fetch, and set the response."""
@@ -68,26 +68,26 @@ class FtpRequest:
             self._end()
 
     def _end(self) -> None:
-        """Keep the connection, and a part that was not gone on with, for others."""
+        """Keep the connection, and an unused part, for later requests."""
         if self._part is not None:
             self._spool.return_part(self._part)
         connection = self._connection
         if connection is None:
             return
-        if self._is_between:
+        if self._is_idle:
             self._pool.keep(connection)
         else:
             self._pool.drop(connection)
 
     def _refuse(self, refused: FtpRefused) -> None:
-        answer = self._answer
-        answer.status = refused.status
-        answer.error_body = refused.text.encode("latin-1", "replace")[
+        response = self._response
+        response.status = refused.status
+        response.error_body = refused.text.encode("latin-1", "replace")[
             :MAX_ERROR_BODY_BYTES
         ]
-        answer.retry_after = refused.retry_after
+        response.retry_after = refused.retry_after
         # After 421 the server closes the connection (RFC 959 4.2.2).
-        self._is_between = self._connection is not None and refused.code != 421
+        self._is_idle = self._connection is not None and refused.code != 421
 
     async def _connect(self) -> FtpConnection:
         self._check_turn()
@@ -97,14 +97,14 @@ class FtpRequest:
         return connection
 
     def _check_turn(self) -> None:
-        """Check that the turn is still good before the server has to work."""
+        """Check that the turn is still valid before the server has to work."""
         if not self._turn.is_good():
             raise NotSentError
 
     async def _begin(
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
     ) -> T:
-        """Have the server send something: the request that counts for the delay."""
+        """Request a transfer: the time counts for the delay of the host."""
         self._check_turn()
         try:
             return await self._call(connection, function, *arguments)
@@ -114,25 +114,25 @@ class FtpRequest:
     async def _call(
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
     ) -> T:
-        self._is_between = False
-        if function != connection.read:  # a block of data is no reply
-            self._transfer.waits(asyncio.get_running_loop().time())
+        self._is_idle = False
+        if function != connection.read:  # a block of data is not a reply
+            self._transfer.restart_wait(asyncio.get_running_loop().time())
         return await self._pool.call(connection, function, *arguments)
 
     async def _file(self, connection: FtpConnection) -> None:
-        answer = self._answer
+        response = self._response
         path = self._address.absolute(connection.home)
         facts = await self._call(connection, connection.facts, path)
         if facts.is_directory:
             self._redirect()
             return
-        _note_facts(answer, facts)
-        if answer.etag and _is_unchanged(answer, self._ask):
-            answer.status = 304
-            self._is_between = True
+        _note_facts(response, facts)
+        if response.etag and _is_unchanged(response, self._options):
+            response.status = 304
+            self._is_idle = True
             return
         part_facts = None
-        if self._ask.goes_on:
+        if self._options.is_resumable:
             part_facts = facts_of_file(self._address.url, facts.size, facts.modified)
         self._take_part(part_facts)
         try:
@@ -143,9 +143,9 @@ class FtpRequest:
             ):
                 self._redirect()
                 return
-            answer.etag = answer.last_modified = ""
+            response.etag = response.last_modified = ""
             raise
-        answer.status = 200
+        response.status = 200
         await self._read(
             lambda sink: self._copy(connection, sink, path, facts),
             max(0, facts.size),
@@ -153,8 +153,8 @@ class FtpRequest:
         )
 
     def _take_part(self, facts: PartFacts | None) -> None:
-        """Take up what an earlier request has left of the same version."""
-        if not self._ask.goes_on:
+        """Take the part that an earlier request left of the same version."""
+        if not self._options.is_resumable:
             return
         spool = self._spool
         part = spool.take_part(self._address.url)
@@ -164,26 +164,26 @@ class FtpRequest:
         if is_same and facts is not None and part.n_bytes <= facts.total:
             self._part, self._tail = part, part.tail()
         else:
-            self._is_anew = True
+            self._has_restarted = True
             spool.drop_part(part)
 
     async def _open(self, connection: FtpConnection, path: str) -> None:
-        """Begin to read a file, where a part of it ends if there is one."""
+        """Start to read a file, at the end of its part if there is one."""
         part = self._part
         offset = part.offset if part is not None else 0
         if await self._begin(connection, connection.open_file, path, offset):
             return
-        self._is_between = True
+        self._is_idle = True
         if part is not None:
             self._part = None
             self._spool.drop_part(part)
         raise UnfitPart("REST is refused")
 
     def _redirect(self) -> None:
-        """Lead to the directory, whose names are relative to its slash."""
-        self._answer.status = 301
-        self._answer.location = self._address.directory_url
-        self._is_between = True
+        """Redirect to the directory with a slash, to which its names are relative."""
+        self._response.status = 301
+        self._response.location = self._address.directory_url
+        self._is_idle = True
 
     async def _read(
         self,
@@ -191,12 +191,12 @@ class FtpRequest:
         n_expected: int = 0,
         facts: PartFacts | None = None,
     ) -> None:
-        """Fill a body; what there is of it is kept, whatever ends it."""
-        answer = self._answer
+        """Receive a body; keep the received part after an error."""
+        response = self._response
         part, self._part = self._part, None
         sink = SpoolSink(
             self._spool,
-            self._ask,
+            self._options,
             self._address.url,
             n_expected,
             facts=facts,
@@ -209,24 +209,24 @@ class FtpRequest:
             raise
         except BaseException as exc:
             self._keep_part(sink, exc)
-            sink.end_early(answer, self._transfer, exc)
+            sink.end_early(response, self._transfer, exc)
             raise
-        sink.keep(answer)
+        sink.keep(response)
 
     def _keep_part(self, sink: SpoolSink, exc: BaseException) -> None:
-        """Keep what has come for a later request, if it was not wrong what came."""
+        """Keep the received bytes for a later request, unless they were invalid."""
         is_cancelled = not isinstance(exc, Exception)
         is_right = is_cancelled or (
             isinstance(exc, SourceFault) and exc.fault.reason is Reason.TRUNCATED_BODY
         )
-        if is_right and sink.keep_part() and not self._is_anew:
-            has_much = self._transfer.n_bytes >= self._ask.spool_bytes
-            self._answer.has_gone_on = has_much
+        if is_right and sink.keep_part() and not self._has_restarted:
+            has_much = self._transfer.n_bytes >= self._options.spool_bytes
+            self._response.has_progressed = has_much
 
     async def _copy(
         self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
     ) -> None:
-        """Read a file to its end, over as many connections as it takes."""
+        """Read a file to its end, over several connections if needed."""
         options = self._pool.options
         for n_breaks in range(options.retry_times + 1):
             why = "the transfer ended too early"
@@ -235,17 +235,17 @@ class FtpRequest:
                     if not await self._turn.again():
                         break
                     connection = await self._connect()
-                    await self._go_on(connection, sink, path, facts)
+                    await self._resume(connection, sink, path, facts)
                 elif self._tail and not await self._is_same(connection, sink):
-                    raise UnfitPart("what was read before is not there any more")
+                    raise UnfitPart("the file differs from the part")
                 await self._copy_rest(connection, sink)
-                if await self._is_whole(connection, sink, facts):
+                if await self._is_complete(connection, sink, facts):
                     return
             except (FtpProtocolError, FtpRefused, NoConnection) as exc:
                 why = str(exc)
             self._hang_up()
             if facts.size < 0 or n_breaks == options.retry_times:
-                break  # or no change of the file would be noticed
+                break  # otherwise, a change of the file would go unnoticed
             await asyncio.sleep(
                 backoff_secs(
                     n_breaks,
@@ -256,28 +256,28 @@ class FtpRequest:
         raise _truncated(why)
 
     def _hang_up(self) -> None:
-        """Close a connection that is in the middle of something."""
-        if self._connection is not None and not self._is_between:
+        """Close a connection in the middle of a transfer."""
+        if self._connection is not None and not self._is_idle:
             self._pool.drop(self._connection)
             self._connection = None
 
-    async def _go_on(
+    async def _resume(
         self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
     ) -> None:
-        """Begin where the last connection broke, and see that nothing has changed."""
+        """Resume after a broken connection, and check that the file has not changed."""
         if await self._call(connection, connection.facts, path) != facts:
             sink.forget_part()
             raise _truncated("the file has changed while it was read")
         offset = sink.n_bytes - len(self._tail)
         if not await self._begin(connection, connection.open_file, path, offset):
             sink.forget_part()
-            raise _truncated("the server cannot go on where it broke off")
+            raise _truncated("the server cannot resume")
         if not await self._is_same(connection, sink):
             sink.forget_part()
-            raise _truncated("what was read before is not there any more")
+            raise _truncated("the file differs from the part")
 
     async def _is_same(self, connection: FtpConnection, sink: SpoolSink) -> bool:
-        """Read the last bytes once more, and tell whether they are the same."""
+        """Read the last bytes once more, and return whether they are the same."""
         tail, seen = self._tail, b""
         while len(seen) < len(tail):
             block = await self._call(connection, connection.read)
@@ -300,16 +300,16 @@ class FtpRequest:
         self._tail = (self._tail + block[-OVERLAP_BYTES:])[-OVERLAP_BYTES:]
         sink.write(block)
 
-    async def _is_whole(
+    async def _is_complete(
         self, connection: FtpConnection, sink: SpoolSink, facts: FtpEntry
     ) -> bool:
-        """Return whether all has come; the size counts more than a lost reply."""
+        """Return whether the file is complete; its size outweighs a lost reply."""
         try:
             await self._call(connection, connection.finish)
         except FtpProtocolError:
-            # A long silence on the control connection makes firewalls forget it.
+            # Firewalls drop a control connection after a long silence.
             return sink.n_bytes == facts.size
-        self._is_between = True
+        self._is_idle = True
         return sink.n_bytes >= facts.size
 
     async def _list(self, connection: FtpConnection) -> None:
@@ -317,22 +317,22 @@ class FtpRequest:
         path = address.absolute(connection.home)
         above = await self._call(connection, connection.above, path)
         form = await self._begin(connection, connection.open_listing, path)
-        self._answer.status = 200
-        self._answer.media_type = MEDIA_TYPE
+        self._response.status = 200
+        self._response.media_type = MEDIA_TYPE
 
         async def copy(sink: SpoolSink) -> None:
             writer = self._writer(path, form, above)
             sink.write(writer.head())
             await self._copy_listing(connection, sink, writer)
             if form == "LIST" and not writer.n_entries and writer.n_unread:
-                # It is in no form that is known: the names alone always are.
+                # The format of LIST is unknown; names alone always work.
                 writer = self._writer(path, "NLST", above)
-                with suppress(FtpRefused):  # by some, where there are none
+                with suppress(FtpRefused):  # some servers refuse an empty directory
                     await self._call(connection, connection.open_listing, path, "NLST")
                     await self._copy_listing(connection, sink, writer)
-                self._is_between = True
+                self._is_idle = True
             if writer.n_bad:
-                self._answer.fault = Fault(
+                self._response.fault = Fault(
                     Reason.BAD_URI,
                     "names with control characters or slashes, or too long",
                     writer.n_bad,
@@ -352,7 +352,7 @@ class FtpRequest:
     async def _copy_listing(
         self, connection: FtpConnection, sink: SpoolSink, writer: ContainerWriter
     ) -> None:
-        """Read a listing to its end; a last line that may be cut is not taken."""
+        """Read a listing to its end; a truncated last line is ignored."""
 
         def read() -> tuple[int, bytes]:
             block = connection.read()
@@ -363,17 +363,17 @@ class FtpRequest:
             while n_bytes:
                 n_bytes, statements = await self._call(connection, read)
                 self._transfer.n_bytes += n_bytes
-                self._write_whole(sink, statements, writer)
+                self._write_statements(sink, statements, writer)
             await self._call(connection, connection.finish)
         except (FtpProtocolError, FtpRefused) as exc:
             raise _truncated(str(exc)) from exc
-        self._is_between = True
-        self._write_whole(sink, writer.end(), writer)
+        self._is_idle = True
+        self._write_statements(sink, writer.end(), writer)
 
-    def _write_whole(
+    def _write_statements(
         self, sink: SpoolSink, statements: bytes, writer: ContainerWriter
     ) -> None:
-        room = self._ask.max_bytes - sink.n_bytes
+        room = self._options.max_bytes - sink.n_bytes
         is_over = len(statements) > room
         if is_over:
             statements = statements[: statements.rfind(b"\n", 0, room) + 1]
@@ -381,7 +381,7 @@ class FtpRequest:
         if is_over or writer.is_full:
             n_entries = self._pool.limits.n_entries
             detail = (
-                f"over {counted(self._ask.max_bytes, 'byte')}"
+                f"over {counted(self._options.max_bytes, 'byte')}"
                 if is_over
                 else f"over {counted(n_entries, 'entry', 'entries')}"
             )
@@ -392,19 +392,19 @@ def _truncated(why: str) -> SourceFault:
     return SourceFault(Reason.TRUNCATED_BODY, one_line(why))
 
 
-def _note_facts(answer: HttpResponse, facts: FtpEntry) -> None:
-    """Set the validators of a response as HTTP spells them."""
+def _note_facts(response: HttpResponse, facts: FtpEntry) -> None:
+    """Set the validators of a response in the form of HTTP."""
     if not facts.modified:
         return
     moment = datetime.fromisoformat(facts.modified)
-    answer.last_modified = format_datetime(moment, usegmt=True)
+    response.last_modified = format_datetime(moment, usegmt=True)
     if facts.size >= 0:
-        answer.etag = f'W/"{facts.size:x}-{facts.modified}"'
+        response.etag = f'W/"{facts.size:x}-{facts.modified}"'
 
 
-def _is_unchanged(answer: HttpResponse, ask: RequestOptions) -> bool:
-    """Return whether the validators of a request still hold (RFC 9110 13.2.2)."""
-    headers = {name.lower(): value for name, value in ask.headers}
+def _is_unchanged(response: HttpResponse, options: RequestOptions) -> bool:
+    """Return whether the validators of a request still match (RFC 9110 13.2.2)."""
+    headers = {name.lower(): value for name, value in options.headers}
     if "if-none-match" in headers:
-        return answer.etag in headers["if-none-match"]
-    return answer.last_modified == headers.get("if-modified-since")
+        return response.etag in headers["if-none-match"]
+    return response.last_modified == headers.get("if-modified-since")

@@ -1,1 +1,1 @@
-"""HTTP: one GET or POST within every limit, by aiohttp or Scrapy's downloader."""
+"""HTTP: one GET or POST within all limits, by our own client or Scrapy's downloader."""

@@ -1,4 +1,4 @@
-"""The body of one response: what has arrived of it, and the error that ended it."""
+"""The body of one response: its received bytes, and the error that ended it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HIGH_BYTES: Final = 256 * 1024  # arrived and not read: no more is received
+HIGH_BYTES: Final = 256 * 1024  # received and unread: above this, reading pauses
 
 
 class BodyReader(Protocol):
-    """The body of a response, for the code that reads it."""
+    """The body of a response, for its consumer."""
 
     total_bytes: int
 
@@ -23,21 +23,21 @@ class BodyReader(Protocol):
         """Return whether all of the body was read."""
 
     async def readany(self) -> bytes:
-        """Return what has arrived; nothing at the end of the body.
+        """Return the received bytes; empty at the end of the body.
 
         Raises:
-            Exception: the error that ended the body, after all that came before it.
+            Exception: the error that ended the body, after all earlier bytes.
         """
 
     def read_nowait(self) -> bytes:
-        """Return what has arrived."""
+        """Return the received bytes."""
 
 
 class ArrivingBody:
-    """A body between the connection that receives it and the code that reads it.
+    """A body between its connection and its consumer.
 
     Args:
-        set_full: called with whether more has arrived than should be kept.
+        set_full: called with whether the buffer is full.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class ArrivingBody:
         return taken
 
     def feed(self, piece: bytes) -> None:
-        """Add bytes that have arrived."""
+        """Add received bytes."""
         if not piece:
             return
         self.total_bytes += len(piece)
@@ -102,12 +102,12 @@ class ArrivingBody:
             self._set_full(True)
 
     def end(self) -> None:
-        """Note that all has arrived."""
+        """Note the end of the body."""
         self._is_eof = True
         self._wake()
 
     def fail(self, error: Exception) -> None:
-        """Note the error behind which nothing more will come."""
+        """Note the error that ended the body."""
         if not self._is_eof and self._error is None:
             self._error = error
             self._wake()

@@ -9,7 +9,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 
 _MAX_LINE: Final = 4096  # bytes of the line with the size of a chunk
 _MAX_TRAILER_BYTES: Final = 64 * 1024
-# Like urllib, skip blanks before the size; like curl, whatever follows it.
+# Like urllib, skip blanks before the size; like curl, ignore the rest of the line.
 _size_line: Final = re.compile(
     rb"[ \t]{0,64}([0-9A-Fa-f]{1,15})(?:[^0-9A-Fa-f\n][^\n]{0,4016})?\n"
 ).match
@@ -25,28 +25,28 @@ class ChunkDecoder:
 
     Attributes:
         is_complete: the last chunk was read; trailers may follow.
-        is_done: so was the end of the trailers.
-        is_strict: every parser reads it in the same way.
+        is_done: the trailers were read, too.
+        is_strict: every parser reads the body in the same way.
         n_chunks: read so far.
-        n_wire: bytes read so far, whatever they are.
-        may_go_on: the last call read as many chunks as it may.
-        partial: content of what was given last, also if that is not chunked.
+        n_wire: bytes read so far, including framing.
+        has_reached_limit: the last call read as many chunks as allowed.
+        partial: content of the last call, even if it turned out not to be chunked.
     """
 
     def __init__(self) -> None:
         self.is_complete = self.is_done = False
         self.is_strict = True
         self.n_chunks = self.n_wire = 0
-        self.may_go_on = False
+        self.has_reached_limit = False
         self.partial = b""
-        self._data, self._at = b"", 0  # what was not read yet begins there
-        self._left = 0  # bytes of the chunk that is being read
+        self._data, self._at = b"", 0  # unread data, and the offset where they begin
+        self._left = 0  # bytes of the present chunk
         self._is_behind = False  # the chunk has ended, and its line end follows
         self._n_trailer = 0
 
     @property
     def has_rest(self) -> bool:
-        """Whether there are bytes that were not read yet."""
+        """Whether there are unread bytes."""
         return self._at < len(self._data)
 
     def add(self, data: bytes) -> None:
@@ -57,7 +57,7 @@ class ChunkDecoder:
             self._data, self._at = self._data[self._at :] + data, 0
 
     def decode(self, data: bytes, max_chunks: int) -> bytes:
-        """Return what is in `data`, in no more than `max_chunks` chunks.
+        """Return the content of `data`, of at most `max_chunks` chunks.
 
         Raises:
             SourceFault: `BAD_HTTP`: it is not chunked.
@@ -70,11 +70,11 @@ class ChunkDecoder:
         finally:
             self.partial = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         self.n_wire += self._at - begin
-        self.may_go_on = self.n_chunks == most and not self.is_complete
+        self.has_reached_limit = self.n_chunks == most and not self.is_complete
         return self.partial
 
     def _read(self, data: bytes, pieces: list[bytes], most: int) -> int:
-        """Append the content of chunks to `pieces`; return where reading ended."""
+        """Append the content of chunks to `pieces`; return the offset after them."""
         at, n_bytes = self._at, len(data)
         while at < n_bytes and not self.is_complete:
             if self._left:
@@ -106,7 +106,7 @@ class ChunkDecoder:
         return self._trailers(data, at) if self.is_complete else at
 
     def _read_usual(self, data: bytes, at: int, pieces: list[bytes], most: int) -> int:
-        """Append all chunks that are there as a whole and as the standard has them."""
+        """Append all chunks that are complete and in standard form."""
         match, append, first = _usual_size_line, pieces.append, len(pieces)
         for _ in range(most - self.n_chunks):
             line = match(data, at)
@@ -122,7 +122,7 @@ class ChunkDecoder:
         return at
 
     def _behind(self, data: bytes, at: int) -> int:
-        """Return where the next line begins; `at` if that has not come yet."""
+        """Return the offset of the next line; `at` if it has not arrived."""
         if data.startswith(b"\r\n", at):
             at += 2
         elif data[at] == _LF:
@@ -159,7 +159,7 @@ def _check_line(data: bytes, at: int) -> None:
 
 
 def looks_chunked(data: bytes) -> bool | None:
-    r"""Return whether a body begins with the size of a chunk; None: more must come.
+    r"""Return whether a body begins with the size of a chunk; None if undecided.
 
     >>> looks_chunked(b"5;a=b\r\n"), looks_chunked(b"5"), looks_chunked(b"<p>")
     (True, None, False)

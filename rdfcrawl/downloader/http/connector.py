@@ -1,7 +1,7 @@
-"""Connections that send requests in their turn.
+"""Connections that send requests in their turns.
 
-Where hosts share a delay by their address, it is the address of the turn that is
-connected to, whatever name servers say meanwhile.
+If hosts share a delay by address, the turn's address is used, even if name servers
+meanwhile return another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 
-from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.guard.resolver import GuardedResolver, resolved
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
     from rdfcrawl.downloader.spool import Spool
 
-SILENT_SECS: Final = 300.0  # for so long, an address that does not answer is not asked
+SILENT_SECS: Final = 300.0  # for so long, a silent address is tried last
 MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
 MAX_SILENT: Final = 10_000
-# The request that is being made by this task.
+# The turn of the current task's request.
 connecting_for: Final[ContextVar[SoloTurn]] = ContextVar("connecting_for", default=FREE)
 
 
-# The sockets that the present attempt to connect has opened.
+# The sockets opened by the current attempt to connect.
 _opened: Final[ContextVar[list[socket.socket]]] = ContextVar("opened")
 
 
 class TurnConnector(aiohttp.TCPConnector):
-    """Hand out a connection while the turn of the request is good.
+    """Return a connection only while the turn of the request is valid.
 
-    Whoever gets it writes the request at once.
+    The caller writes the request without delay.
 
     Args:
         open_socket: opens a socket for an address; it may refuse.
@@ -68,9 +68,9 @@ class TurnConnector(aiohttp.TCPConnector):
     ) -> tuple[asyncio.Transport, ResponseHandler]:
         """See `aiohttp.TCPConnector`, which has no public way to do this.
 
-        uvloop closes the descriptors of its transports itself. A socket object that is
-        attached too late for that would close the same number once more when it is
-        freed: by then, it may be that of another connection.
+        uvloop closes the descriptors of its transports itself. A socket object attached
+        too late would close the same number once more when freed, perhaps that of
+        another connection.
         """
         opened: list[socket.socket] = []
         token, made = _opened.set(opened), None
@@ -102,7 +102,7 @@ class TurnConnector(aiohttp.TCPConnector):
             if n_others == MAX_OTHERS:
                 break
             n_others += 1
-            connection.close()  # a kept one, of another address of the host
+            connection.close()  # a kept one, to another address of the host
             connection = await super().connect(req, traces, timeout)
         if not turn.is_good():
             connection.release()
@@ -128,7 +128,7 @@ class TurnNames(GuardedResolver):
 class OtherAddresses:
     """A client that tries further addresses of a host after a silent one.
 
-    For a while, the others are asked first.
+    For a while, later requests then try the others first.
     """
 
     def __init__(self, exchange: HttpClient, spool: Spool) -> None:
@@ -137,23 +137,25 @@ class OtherAddresses:
         self._silent: dict[tuple[str, str], float] = {}  # host, address -> until
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         place, now = (host_of(url), turn.address), time.monotonic()
         if self._silent.get(place, 0.0) > now:
             if not await turn.elsewhere(url) and not await turn.again():
-                return HttpResponse(is_own_fault=True)
-            return await self._exchange.get(url, ask, turn)
-        answer = await self._exchange.get(url, ask, turn)
-        is_unanswered = answer.is_host_fault and not answer.status and not turn.sent_at
+                return HttpResponse(is_local_failure=True)
+            return await self._exchange.get(url, options, turn)
+        response = await self._exchange.get(url, options, turn)
+        is_unanswered = (
+            response.is_host_fault and not response.status and not turn.sent_at
+        )
         if not (is_unanswered and turn.address and await turn.elsewhere(url)):
-            return answer
+            return response
         if len(self._silent) >= MAX_SILENT:
             self._silent.clear()
         self._silent[place] = now + SILENT_SECS
-        self._spool.release(answer)
-        return await self._exchange.get(url, ask, turn)
+        self._spool.release(response)
+        return await self._exchange.get(url, options, turn)
 
 
 def _peer(connection: Connection) -> str:

@@ -1,4 +1,4 @@
-"""One GET over a kept-alive connection, with every limit there is."""
+"""One request over a kept-alive connection, within all limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aiohttp import hdrs
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
-from rdfcrawl.downloader.answer import (
+from rdfcrawl.downloader.client import (
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
     RequestOptions,
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 
     from rdfcrawl.downloader.clock import ClockCheck
     from rdfcrawl.downloader.http.body import BodyReader
-    from rdfcrawl.downloader.own_trouble import KnownNames
+    from rdfcrawl.downloader.local_failures import KnownNames
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.unread_types import UnreadTypes
 
-# A body that nobody wants is read up to here, to keep the connection; a longer one
-# is cheaper to cut off.
+# An unwanted body is drained up to here, to keep the connection; a longer one is
+# cheaper to cut off.
 SKIP_BYTES: Final = 64 * 1024
 # Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
 MAX_HEADER_BYTES: Final = 64 * 1024
 MAX_RESERVATION_HEADERS: Final = 100  # lines of one name
-MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
+MAX_VALUE_CHARS: Final = 1024  # of a validator kept for provenance
 
 
 @dataclass(eq=False)
 class HttpExchange(WatchedExchange):
-    """GETs over one pool of connections for the whole process.
+    """Requests over one pool of connections for the entire process.
 
     An asynchronous context manager; open it in the loop that uses it.
     """
@@ -64,12 +64,12 @@ class HttpExchange(WatchedExchange):
     options: FetchOptions
     spool: Spool
     _: KW_ONLY
-    # judges each connection; one of its own by `options.guard`, if not given
+    # checks each connection; built from `options.guard` if not given
     gate: ConnectionGate | None = None
-    known: KnownNames | None = None  # is told of the names that have addresses
-    clock: ClockCheck | None = None  # is told of the time that answers name
-    goes_by_address: bool = False  # turns say which address of a host is connected to
-    # connections tell what is sent and received (`recording`)
+    known: KnownNames | None = None  # records names and their addresses
+    clock: ClockCheck | None = None  # records the `Date` of responses
+    goes_by_address: bool = False  # connect to the address of the turn
+    # report sent and received bytes (see `recording`)
     is_recorded: bool = False
 
     async def __aenter__(self) -> Self:
@@ -84,21 +84,21 @@ class HttpExchange(WatchedExchange):
         options = self.options
         gate = self.gate or ConnectionGate(options.guard)
         super().__init__(options)
-        names = NameResolver(self.known.found if self.known else None)
+        names = NameResolver(self.known.note_found if self.known else None)
         self._names = TurnNames(names, gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
         connector_class, protocol_class = self._connection_classes()
         pool = connector_class(
             resolver=self._names,
-            # What a turn says is not for the next one.
+            # The address of a turn does not hold for the next one.
             use_dns_cache=not self.goes_by_address,
             open_socket=gate.open_socket,
             limit=0,  # the number of open visits is the limit
             keepalive_timeout=options.keep_alive_secs,
             ssl=options.verify_certificates,
         )
-        # There is no public way to bring a reader of responses of one's own.
+        # aiohttp has no public way to replace its response parser.
         protocols: Any = partial(protocol_class, EventBudget())
         pool._factory = protocols  # noqa: SLF001
         self._session = aiohttp.ClientSession(connector=pool)  # closes it
@@ -121,79 +121,79 @@ class HttpExchange(WatchedExchange):
         await self._names.close()
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
-        answer = HttpResponse()
+        response = HttpResponse()
         token = connecting_for.set(turn)
         try:
-            with self._watch.watching(url, ask, answer, note_failure) as transfer:
+            with self._watch.watching(url, options, response, note_failure) as transfer:
                 receiving = ResponseReceiver(
                     self.spool,
                     url,
-                    ask,
-                    answer,
+                    options,
+                    response,
                     transfer,
                     max_ratio=self.options.max_ratio,
                 )
                 try:
-                    await self._receive(url, receiving, answer, transfer)
+                    await self._receive(url, receiving, response, transfer)
                 finally:
                     receiving.end()
         finally:
             connecting_for.reset(token)
-        return answer
+        return response
 
     async def _receive(
         self,
         url: str,
         receiving: ResponseReceiver,
-        answer: HttpResponse,
+        response: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
-        response = await self._sender.send(url, receiving.ask)
+        received = await self._sender.send(url, receiving.options)
         transfer.has_headers = True
         if self.clock is not None:
-            self.clock.note(url, response.headers)
+            self.clock.note(url, received.headers)
         try:
-            status, headers = receiving.begin(response)
-            note_headers(answer, status, headers, receiving.ask.kept_headers)
+            status, headers = receiving.begin(received)
+            note_headers(response, status, headers, receiving.options.kept_headers)
             if 200 <= status < 300:
-                if receiving.ask.unread is not None:
-                    await _check_type(url, receiving.ask.unread, answer, response)
-                await receiving.body(response, headers)
+                if receiving.options.unread is not None:
+                    await _check_type(url, receiving.options.unread, response, received)
+                await receiving.body(received, headers)
             else:
-                error_body = await _skip(response.content)
-                if response.status >= 400:
-                    coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
-                    answer.error_body = _decoded_begin(error_body, coding)
+                error_body = await _skip(received.content)
+                if received.status >= 400:
+                    coding = received.headers.get(hdrs.CONTENT_ENCODING, "")
+                    response.error_body = _decoded_begin(error_body, coding)
         finally:
-            # Once the body has been read to its end, the connection goes back to the
-            # pool; otherwise it cannot be used again.
-            response.close()
+            # Once the body has been read to its end, the connection returns to the
+            # pool; otherwise it cannot be reused.
+            received.close()
 
 
 async def _check_type(
     url: str,
     unread: UnreadTypes,
-    answer: HttpResponse,
-    response: ReceivedResponse,
+    response: HttpResponse,
+    received: ReceivedResponse,
 ) -> None:
-    """Raise `UnreadBody` for a body that nothing reads.
+    """Raise `UnreadBody` for a body that no parser reads.
 
-    A short one is received, so that the connection can be used again.
+    A short one is received, to reuse the connection.
     """
     try:
-        unread.check(url, answer.media_type)
+        unread.check(url, response.media_type)
     except UnreadBody:
-        length = response.headers.get(hdrs.CONTENT_LENGTH, "")
+        length = received.headers.get(hdrs.CONTENT_LENGTH, "")
         if length.isdecimal() and int(length[:9]) <= DRAINED_BYTES:
-            await _skip(response.content)
+            await _skip(received.content)
         raise
 
 
 async def _skip(content: BodyReader) -> bytes:
-    """Read a body that nobody wants, and return its begin; its faults do not matter."""
+    """Drain an unwanted body, and return its first bytes; ignore faults."""
     begin = b""
     n_bytes = 0
     try:
@@ -208,7 +208,7 @@ async def _skip(content: BodyReader) -> bytes:
 
 
 def _decoded_begin(octets: bytes, coding: str) -> bytes:
-    """Return the begin of what the begin of a body decodes to, as far as it does."""
+    """Decode the first bytes of a body, as far as possible."""
     begin = b""
     try:
         for piece in BodyDecoder(coding, max_ratio=MAX_ERROR_BODY_BYTES).pieces(octets):
@@ -221,49 +221,49 @@ def _decoded_begin(octets: bytes, coding: str) -> bytes:
 
 
 def note_headers(
-    answer: HttpResponse,
+    response: HttpResponse,
     status: int,
     headers: MultiMapping[str],
     kept: tuple[str, ...] = (),
 ) -> None:
-    """Set `answer` from a status and headers, whose names match in any case.
+    """Set `response` from a status and headers, whose names match in any case.
 
-    Headers named in `kept` are kept besides.
+    Headers named in `kept` are kept, too.
     """
     get = headers.get
-    answer.status = status
+    response.status = status
     if value := get(hdrs.CONTENT_TYPE):
-        answer.media_type, answer.charset = parse_content_type(value)
+        response.media_type, response.charset = parse_content_type(value)
     if value := get(hdrs.ETAG):
-        answer.etag = _text(value)
+        response.etag = _text(value)
     if value := get(hdrs.LAST_MODIFIED):
-        answer.last_modified = _text(value)
+        response.last_modified = _text(value)
     if value := get(hdrs.CACHE_CONTROL):
-        answer.cache_control = _text(value)
+        response.cache_control = _text(value)
     if hdrs.LINK in headers:
         value = ", ".join(headers.getall(hdrs.LINK))
-        answer.http_links = _text(value, MAX_HEADER_BYTES)
+        response.http_links = _text(value, MAX_HEADER_BYTES)
     if kept:
-        answer.headers = tuple((x, _text(get(x, ""))) for x in kept)
+        response.headers = tuple((x, _text(get(x, ""))) for x in kept)
     if ROBOTS_TAG in headers or TDM_RESERVATION in headers:
-        answer.reservation_headers = tuple(
+        response.reservation_headers = tuple(
             (name, _text(value))
             for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
             for value in headers.getall(name, [])[:MAX_RESERVATION_HEADERS]
         )
     if hdrs.SET_COOKIE in headers:
         lines = headers.getall(hdrs.SET_COOKIE)[:MAX_COOKIES]
-        answer.cookies = tuple(map(_text, lines))
+        response.cookies = tuple(map(_text, lines))
     if status >= 300:
-        answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
+        response.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
         wait = _text(get(hdrs.RETRY_AFTER, ""))
-        answer.retry_after = by_its_own_clock(wait, get(hdrs.DATE, ""))
+        response.retry_after = by_its_own_clock(wait, get(hdrs.DATE, ""))
 
 
 def _text(value: str, max_chars: int = MAX_VALUE_CHARS) -> str:
     """Return a header value without lone surrogates.
 
-    aiohttp decodes UTF-8 and escapes what is not; that is read as Latin-1 (RFC 9110
+    aiohttp decodes UTF-8 and escapes other bytes, which are read as Latin-1 (RFC 9110
     5.5: obs-text is opaque, historically ISO-8859-1).
     """
     if not value.isascii():

@@ -1,11 +1,11 @@
 """Heads of responses: status, headers, and where the body ends.
 
-Servers send heads that the standard does not allow. Each that browsers or curl read is
-read here, too; but only a head that every parser reads in the same way lets its
-connection be used again, so that no response can smuggle another one in.
+Servers send heads that the standard does not allow. Any head that browsers or curl
+accept is accepted here; but a connection is reused only after a head that every parser
+reads in the same way, so that no response can smuggle in another one.
 
-Sources: RFC 9112, clauses 2 to 6 and 9.3; the WHATWG Fetch standard and the tests of
-the Web Platform (`fetch/h1-parsing`, `fetch/content-length`).
+Sources: RFC 9112, clauses 2 to 6 and 9.3; the WHATWG Fetch standard and the Web
+Platform Tests (`fetch/h1-parsing`, `fetch/content-length`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from multidict import CIMultiDict
 
 from rdfcrawl.core.errors import Reason, SourceFault
 
-MAX_HEAD_BYTES: Final = 256 * 1024  # of a response, with those of interim responses
+MAX_HEAD_BYTES: Final = 256 * 1024  # of a response, including interim responses
 MAX_HEADER_LINES: Final = 5000
 MAX_INTERIM: Final = 32  # responses of 1xx before the final one
 SWITCHING: Final = 101
 MAX_LENGTH_DIGITS: Final = 15
 _NO_BODY: Final = frozenset({204, 304})
-# Radio stations begin their responses with ICY.
+# Radio stations send ICY instead of HTTP.
 _status_line: Final = re.compile(
     r"(?:HTTP/([0-9])(?:\.([0-9]{1,3}))?|ICY)[ \t]+([1-9][0-9]{2})(?![0-9])",
     re.IGNORECASE,
@@ -38,10 +38,10 @@ class ReceivedHead:
     """The head of one response.
 
     Attributes:
-        length: of the body as it is sent; None if that is not known.
+        length: of the body as sent; None if unknown.
         is_chunked: the body is sent in chunks.
-        is_doubtful: it may be sent without chunks, whatever the headers say.
-        may_keep: the connection may be used again after the body.
+        is_doubtful: the body may be unchunked in spite of the headers.
+        may_keep: the connection may be reused after the body.
     """
 
     status: int
@@ -58,7 +58,7 @@ class ReceivedHead:
 
 
 def head_end(octets: bytes | bytearray, start: int = 0) -> int:
-    r"""Return the offset behind the empty line of a head; -1 if there is none.
+    r"""Return the offset after the empty line of a head; -1 if there is none.
 
     >>> head_end(b"HTTP/1.1 200 OK\r\n\r\nbody"), head_end(b"HTTP/1.1 200 OK\n\nbody")
     (19, 17)
@@ -82,16 +82,16 @@ def check_begin(octets: bytes | bytearray) -> None:
 
 
 def parse_head(octets: bytes) -> ReceivedHead:
-    r"""Return the head that `octets` are, up to and with its empty line.
+    r"""Parse a head, including its empty line.
 
     Raises:
-        SourceFault: `BAD_HTTP`: it is none that any client reads.
+        SourceFault: `BAD_HTTP`: no client accepts it.
 
     >>> head = parse_head(b"HTTP/1.0 200\nContent-Length : 5,5\n\n")
     >>> head.status, head.length, head.may_keep
     (200, 5, False)
     """
-    if b"\0" in octets:  # no browser reads it, nor curl
+    if b"\0" in octets:  # neither browsers nor curl accept it
         raise SourceFault(Reason.BAD_HTTP, "a NUL in its headers")
     text = octets.decode("utf-8", "surrogateescape")
     n_lines = text.count("\n")
@@ -113,13 +113,13 @@ def parse_head(octets: bytes) -> ReceivedHead:
     is_strict = is_strict and _strict_status_line(lines[0]) is not None
     is_kept = _is_kept(head.headers, version=(begin[1], begin[2]))
     head.may_keep = _set_frame(head) and is_strict and is_kept
-    # Of HTTP/1.0, curl reads chunks, and Chromium reads none.
+    # In HTTP/1.0, curl decodes chunks, Chromium does not.
     head.is_doubtful = head.is_chunked and (begin[1], begin[2]) != ("1", "1")
     return head
 
 
 def _pairs(lines: list[str]) -> tuple[list[tuple[str, str]], bool]:
-    """Return names and values, and whether each line is as the standard has it."""
+    """Return names and values, and whether each line is in standard form."""
     pairs: list[tuple[str, str]] = []
     is_strict = True
     for line in lines[1:-2]:
@@ -131,7 +131,7 @@ def _pairs(lines: list[str]) -> tuple[list[tuple[str, str]], bool]:
         if line[:1] in (" ", "\t") and pairs:  # RFC 9112 5.2: folded
             name, value = pairs[-1][0], f"{pairs[-1][1]} {line.strip()}"
             pairs[-1] = name, value.strip()
-        elif colon and name.strip():  # a line without a colon says nothing
+        elif colon and name.strip():  # a line without a colon is ignored
             pairs.append((name.strip(), value.strip(" \t")))
     return pairs, is_strict
 
@@ -148,7 +148,7 @@ def _is_kept(headers: CIMultiDict[str], version: tuple[str | None, str | None]) 
 
 
 def _set_frame(head: ReceivedHead) -> bool:
-    """Set how the body is delimited; return whether it is so for every parser.
+    """Set how the body is delimited; return whether every parser agrees.
 
     Source: RFC 9112 6.3.
     """
@@ -157,12 +157,12 @@ def _set_frame(head: ReceivedHead) -> bool:
     has_codings = "Transfer-Encoding" in headers
     if head.status in _NO_BODY or head.status < 200:
         head.length = 0
-        # Of 304, it is the length that the body of a 200 would have.
+        # In a 304, it is the length of the corresponding 200's body.
         is_usual = lengths in ((), ["0"]) or (head.status == 304 and len(lengths) == 1)
         return is_usual and not has_codings and head.status != SWITCHING
     if has_codings:
         codings = _tokens(headers, "Transfer-Encoding")
-        # Browsers look for this word only, wherever it stands.
+        # Browsers look only for this word, in any position.
         head.is_chunked = "chunked" in codings
         if head.is_chunked:
             return codings == ["chunked"] and not lengths
@@ -173,10 +173,10 @@ def _set_frame(head: ReceivedHead) -> bool:
 
 
 def _length(lengths: list[str] | tuple[()]) -> int | None:
-    """Return the length that all values agree on; None if they are no number.
+    """Return the length that all values agree on; None if it is not a number.
 
     Raises:
-        SourceFault: `BAD_HTTP`: they are different (RFC 9112 6.3).
+        SourceFault: `BAD_HTTP`: they differ (RFC 9112 6.3).
     """
     values = {value.strip() for line in lengths for value in line.split(",")}
     if len(values) > 1:

@@ -1,10 +1,10 @@
 """The protocol of one connection: reads the response to each request.
 
-It stands where aiohttp has its own, in the pool of connections. aiohttp's parser
-refuses much of what browsers and curl read, and has no bounds in the unit of the cost.
+It replaces aiohttp's own protocol in the pool of connections: aiohttp's parser refuses
+much that browsers and curl accept, and has no limits in units of cost.
 
-Whatever two parsers could read in different ways ends the connection with its response:
-nothing that is left of one response can be taken for the next (RFC 9112 11.2).
+Any ambiguity between parsers closes the connection after the response: no rest of a
+response can be taken for the next one (RFC 9112 11.2).
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 class _State(Enum):
     IDLE = auto()
-    """No response is due, or that of the last request is complete."""
+    """No response is expected, or the last one is complete."""
     HEAD = auto()
     LENGTH = auto()
-    """A body whose length is known."""
+    """A body of known length."""
     CHUNKS = auto()
     TO_CLOSE = auto()
-    """A body that the end of the connection ends."""
+    """A body delimited by the end of the connection."""
     TRAILERS = auto()
     """The body is complete; its trailers are not."""
     CLOSED = auto()
@@ -59,7 +59,7 @@ class ResponseProtocol(asyncio.Protocol):
     """One connection of the pool.
 
     Attributes:
-        transport: None once it is closed.
+        transport: None once closed.
     """
 
     def __init__(self, budget: EventBudget) -> None:
@@ -71,16 +71,16 @@ class ResponseProtocol(asyncio.Protocol):
         self._n_sent = 0  # requests
         self._cost = ResponseCost(budget)
         self._head: ReceivedHead | None = None
-        self._head_bytes = bytearray()  # of a head that has not come as a whole
+        self._head_bytes = bytearray()  # of an incomplete head
         self._n_head_bytes = self._n_interim = 0
         self._is_strict = True  # every parser reads the response in the same way
         self._head_waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self._body = ArrivingBody(self._set_full)
         self._chunks = ChunkDecoder()
-        self._doubted = b""  # begin of a body that may be chunked
+        self._doubted = b""  # start of a body that may be chunked
         self._n_left = 0  # bytes of the body
-        self._held: list[bytes] = []  # received while nothing should be
+        self._held: list[bytes] = []  # received while reading is paused
         self._timer: asyncio.TimerHandle | None = None
         self._is_full = self._is_paused = self._is_lost = False
         self._closed: asyncio.Future[None] | None = None
@@ -89,7 +89,7 @@ class ResponseProtocol(asyncio.Protocol):
 
     @property
     def should_close(self) -> bool:
-        """Whether the connection cannot be used again."""
+        """Whether the connection cannot be reused."""
         return self._state is not _State.IDLE or not self._may_keep
 
     @property
@@ -111,7 +111,7 @@ class ResponseProtocol(asyncio.Protocol):
         self._stop()
 
     def abort(self) -> None:
-        """Close the connection without sending what is left."""
+        """Close the connection without sending buffered data."""
         transport, self.transport = self.transport, None
         if transport is not None:
             transport.abort()
@@ -121,9 +121,9 @@ class ResponseProtocol(asyncio.Protocol):
 
     @property
     def is_stale(self) -> bool:
-        """Whether a kept connection ended before anything of the response came.
+        """Whether a kept connection ended before any byte of the response.
 
-        Its server closed it while the request was under way (RFC 9112 9.3.1).
+        Its server closed it while the request was in flight (RFC 9112 9.3.1).
         """
         has_begun = self._head is not None or self._n_head_bytes or self._head_bytes
         return self._n_sent > 1 and not has_begun
@@ -149,7 +149,7 @@ class ResponseProtocol(asyncio.Protocol):
         """Return the head of the final response, and its body.
 
         Raises:
-            SourceFault: `BAD_HTTP`: it is no response.
+            SourceFault: `BAD_HTTP`: not a response.
             aiohttp.ClientConnectionError: the connection was lost.
         """
         while self._head is None:
@@ -171,7 +171,7 @@ class ResponseProtocol(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
         if self._state is _State.IDLE:
-            self._may_keep = False  # it belongs to no request
+            self._may_keep = False  # belongs to no request
             self.abort()
             return
         self._cost.charge(CALL_EVENTS, len(data))
@@ -187,7 +187,8 @@ class ResponseProtocol(asyncio.Protocol):
         self.transport, self._is_lost = None, True
         self._stop_timer()
         self._feed(b"".join(self._held))
-        self._cost = ResponseCost(EventBudget())  # what is there is read at once
+        # buffered data are read without limits
+        self._cost = ResponseCost(EventBudget())
         while self._state is _State.CHUNKS and self._chunks.has_rest:
             n_before = self._chunks.n_wire
             self._feed(b"")
@@ -198,9 +199,9 @@ class ResponseProtocol(asyncio.Protocol):
             self._closed.set_result(None)
 
     def _end(self, exc: Exception | None) -> None:
-        """Note what the end of the connection means for the response."""
+        """Apply the end of the connection to the response."""
         if self._state is _State.CHUNKS and self._head and self._head.is_doubtful:
-            self._body.feed(self._doubted)  # no line has ended
+            self._body.feed(self._doubted)  # no complete line
             self._end_doubt(is_chunked=False)
         match self._state:
             case _State.IDLE:
@@ -240,7 +241,7 @@ class ResponseProtocol(asyncio.Protocol):
             self.abort()
 
     def _read_heads(self, data: bytes) -> bytes:
-        """Read heads up to the final one; return what is behind it."""
+        """Read heads up to the final one; return the rest of the data."""
         while data:
             kept = self._head_bytes
             if not kept and data[0] in b"\r\n":  # RFC 9112 2.2: before a message
@@ -325,7 +326,7 @@ class ResponseProtocol(asyncio.Protocol):
             body.feed(chunks.partial)
             if not chunks.is_complete:
                 raise
-            self._is_strict = False  # only what follows the body is wrong
+            self._is_strict = False  # only the data after the body are wrong
             self._finish()
             return
         if chunks.is_complete:
@@ -333,7 +334,7 @@ class ResponseProtocol(asyncio.Protocol):
             return
         check_cost(chunks.n_chunks, chunks.n_wire, body.total_bytes)
         self._cost.charge(chunks.n_chunks - n_before)
-        if chunks.may_go_on:
+        if chunks.has_reached_limit:
             self._rest(self._cost.wait_secs())
 
     def _end_doubt(self, *, is_chunked: bool) -> None:
@@ -345,7 +346,7 @@ class ResponseProtocol(asyncio.Protocol):
             self._state = _State.TO_CLOSE
 
     def _end_chunks(self) -> None:
-        """End the body at its last chunk, whatever becomes of the trailers."""
+        """End the body at its last chunk, even with invalid trailers."""
         chunks = self._chunks
         self._is_strict &= chunks.is_strict
         if chunks.is_done:
@@ -374,21 +375,21 @@ class ResponseProtocol(asyncio.Protocol):
         if self._head_waiter is not None and not self._head_waiter.done():
             self._head_waiter.set_result(None)
 
-    # When nothing more is received for now.
+    # Pausing and resuming.
 
     def _rest(self, secs: float) -> None:
-        """Receive no more for a while, and then go on with what is there."""
+        """Pause receiving, and then continue with buffered data."""
         if self._timer is None and self.transport is not None:
-            self._timer = self._loop.call_later(secs, self._go_on)
+            self._timer = self._loop.call_later(secs, self._resume)
             self._set_reading()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         self._timer = None
         self._feed(b"".join(self._held))
         self._set_reading()
 
     def _stop(self) -> None:
-        """Read nothing more of a response."""
+        """Stop reading a response."""
         if self._state is not _State.IDLE:
             self._state = _State.CLOSED
         self._stop_timer()
@@ -408,9 +409,9 @@ class ResponseProtocol(asyncio.Protocol):
         if is_paused is self._is_paused or transport is None:
             return
         self._is_paused = is_paused
-        # TLS goes on receiving up to a limit, which each tiny record wakes it up for.
+        # TLS keeps receiving up to a limit, and wakes up for each tiny record.
         limit = getattr(transport, "set_read_buffer_limits", None)
-        with suppress(RuntimeError):  # it is being closed
+        with suppress(RuntimeError):  # already closing
             if limit is not None:
                 limit(1 if self._timer is not None else None)
             (transport.pause_reading if is_paused else transport.resume_reading)()

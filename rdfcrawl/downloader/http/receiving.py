@@ -1,7 +1,7 @@
-"""The body of one answer on its way into the spool: decoded, and gone on with.
+"""Receive the body of one response into the spool: decode it, or resume a part.
 
-What breaks off in the middle is kept as a part, as it was sent, where the server lets
-us ask for the rest; the next request for it does so.
+An interrupted body is kept as a part, as sent, if the server supports ranges; the next
+request resumes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.http.body import BodyReader
     from rdfcrawl.downloader.http.sending import ReceivedResponse
     from rdfcrawl.downloader.spool import Spool
@@ -31,44 +31,44 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES: Final = 256 * 1024
 _ENDLESS: Final = 2**62
-# What a part outlives; other answers are of something else, or of nothing.
+# A part stays valid after these; other statuses concern another resource, or none.
 _PASSING_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
 
 
 class ResponseReceiver:
-    """One answer being received. `end` it."""
+    """One response being received; finally call `end`."""
 
     def __init__(
         self,
         spool: Spool,
         url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         transfer: WatchedTransfer,
         *,
         max_ratio: float,
     ) -> None:
-        self._spool, self._url, self.ask = spool, url, ask
-        self._answer, self._transfer = answer, transfer
+        self._spool, self._url, self.options = spool, url, options
+        self._response, self._transfer = response, transfer
         self._max_ratio = max_ratio
         self._part: PartialBody | None = None
-        if ask.goes_on and ask.is_plain:
+        if options.is_resumable and options.is_plain:
             self._part = spool.take_part(url)
             if self._part is not None:
-                headers = (*ask.headers, *self._part.request_headers())
-                self.ask = replace(ask, headers=headers)
-        self._is_anew = False  # a part was of no use
-        self._rest: PartialBody | None = None  # the part, if the answer goes on with it
-        self._overlap = b""  # that comes once more
+                headers = (*options.headers, *self._part.request_headers())
+                self.options = replace(options, headers=headers)
+        self._has_restarted = False  # a part was unfit
+        self._rest: PartialBody | None = None  # the part, if the response continues it
+        self._overlap = b""  # overlap, requested once more
         self._sink: SpoolSink
-        self._wire: SpoolSink | None = None  # what is sent, if that is not the body
+        self._wire: SpoolSink | None = None  # the body as sent, if encoded
         self._decoder: BodyDecoder | None = None
 
     def begin(self, response: ReceivedResponse) -> tuple[int, MultiMapping[str]]:
-        """Return the status and the headers of the answer as a whole.
+        """Return the status and the headers of the complete response.
 
         Raises:
-            UnfitPart: what there is already is of no use.
+            UnfitPart: the part is unfit.
         """
         status, headers = response.status, response.headers
         part = self._part
@@ -85,7 +85,7 @@ class ResponseReceiver:
             self._overlap = part.tail()
             return 200, CIMultiDict(part.facts.headers)
         self._spool.drop_part(part)
-        self._is_anew = True
+        self._has_restarted = True
         if status == 416:
             raise UnfitPart("416")
         return status, headers
@@ -96,11 +96,11 @@ class ResponseReceiver:
         """Read the body.
 
         Raises:
-            Exception: why there is no more of it; what was read is in the answer.
-            UnfitPart: it does not go on with what there is.
+            Exception: error that ended the body; the response keeps the received bytes.
+            UnfitPart: the response does not continue the part.
         """
         coding = _codings(headers)
-        if not coding and self._has_whole(response.content):
+        if not coding and self._take_small_body(response.content):
             return
         try:
             self._open(response.headers, coding)
@@ -115,50 +115,52 @@ class ResponseReceiver:
         except BaseException as exc:
             self._end_early(exc)
             raise
-        self._sink.keep(self._answer)
+        self._sink.keep(self._response)
         if self._wire is not None:
             self._wire.discard()
 
-    def _has_whole(self, content: BodyReader) -> bool:
-        """Take a small body that came with its headers, as most do.
+    def _take_small_body(self, content: BodyReader) -> bool:
+        """Take a small body that arrived with its headers; return whether it was one.
 
-        It needs no place to be gathered in. Return whether it was such a body.
+        This avoids a buffer in the most frequent case.
         """
-        if not content.is_eof() or self.ask.goes_on or self._rest is not None:
+        if not content.is_eof() or self.options.is_resumable or self._rest is not None:
             return False
         n_bytes = content.total_bytes
-        if n_bytes > self.ask.max_bytes or not self._spool.holds(n_bytes, self.ask):
+        if n_bytes > self.options.max_bytes or not self._spool.holds(
+            n_bytes, self.options
+        ):
             return False
         self._spool.memory_bytes += n_bytes
         self._transfer.n_bytes += n_bytes
-        self._answer.n_bytes = n_bytes
-        self._answer.body = content.read_nowait()
+        self._response.n_bytes = n_bytes
+        self._response.body = content.read_nowait()
         return True
 
     def end(self) -> None:
-        """Put back a part that was of no use, and may be the next time."""
+        """Put back an unfit part, which may fit the next request."""
         for part in (self._part, self._rest):
             if part is not None:
                 self._spool.return_part(part)
 
     def _open(self, headers: MultiMapping[str], coding: str) -> None:
-        """Make the place for the body, and the one for what is sent."""
+        """Open sinks for the body, and for the encoded bytes."""
         n_bytes = _length(headers)
         spool, url = self._spool, self._url
         rest, self._rest = self._rest, None
         facts = None
         if rest is not None:
             facts, n_bytes = rest.facts, rest.facts.total
-        elif self.ask.goes_on:
+        elif self.options.is_resumable:
             facts = facts_of(url, headers, n_bytes)
         if not coding:
             self._sink = SpoolSink(
-                spool, self.ask, url, n_bytes, facts=facts, part=rest
+                spool, self.options, url, n_bytes, facts=facts, part=rest
             )
             return
-        self._sink = SpoolSink(spool, self.ask, url)
+        self._sink = SpoolSink(spool, self.options, url)
         if facts is not None:
-            raw = replace(self.ask, max_bytes=_ENDLESS)
+            raw = replace(self.options, max_bytes=_ENDLESS)
             self._wire = SpoolSink(spool, raw, url, n_bytes, facts=facts, part=rest)
 
     async def _begin_decoding(self, coding: str) -> None:
@@ -176,8 +178,8 @@ class ResponseReceiver:
         try:
             await self._copy(response.content)
         except aiohttp.ClientPayloadError:
-            # Some servers give the length that the body has before it is coded. As
-            # Chromium does, take it for whole if it has that.
+            # Some servers send the length before encoding. Like Chromium, accept a body
+            # of that length as complete.
             decoder = self._decoder
             has_ended = decoder is not None and decoder.has_ended
             if not has_ended or self._sink.n_bytes != _length(response.headers):
@@ -209,7 +211,7 @@ class ResponseReceiver:
     def _without_overlap(self, chunk: bytes) -> bytes:
         n_bytes = min(len(chunk), len(self._overlap))
         if chunk[:n_bytes] != self._overlap[:n_bytes]:
-            raise UnfitPart("what was read before is not there any more")
+            raise UnfitPart("the body differs from the part")
         self._overlap = self._overlap[n_bytes:]
         return chunk[n_bytes:]
 
@@ -223,14 +225,14 @@ class ResponseReceiver:
             self._decoder.finish()
 
     def _end_early(self, exc: BaseException) -> None:
-        """Keep what there is: as a part, as the body, or as both."""
+        """Keep the received bytes: as a part, as the body, or as both."""
         if not hasattr(self, "_sink"):
             return
         raw = self._wire or self._sink
-        if _may_go_on(exc) and raw.keep_part() and not self._is_anew:
+        if _is_resumable(exc) and raw.keep_part() and not self._has_restarted:
             n_new = self._transfer.n_bytes
-            self._answer.has_gone_on = n_new >= self.ask.spool_bytes
-        self._sink.end_early(self._answer, self._transfer, exc)
+            self._response.has_progressed = n_new >= self.options.spool_bytes
+        self._sink.end_early(self._response, self._transfer, exc)
         if self._wire is not None:
             self._wire.discard()
 
@@ -238,10 +240,10 @@ class ResponseReceiver:
 def _codings(headers: MultiMapping[str]) -> str:
     """Return the codings of the body, in the order in which they were applied.
 
-    Source: RFC 9112 6.1: those of the transfer are applied last.
+    Source: RFC 9112 6.1: transfer codings are applied last.
     """
     coding = headers.get(hdrs.CONTENT_ENCODING, "")
-    if not coding and hdrs.TRANSFER_ENCODING not in headers:  # as most
+    if not coding and hdrs.TRANSFER_ENCODING not in headers:
         return ""
     names = (hdrs.CONTENT_ENCODING, hdrs.TRANSFER_ENCODING)
     coding = ", ".join(each for name in names for each in headers.getall(name, []))
@@ -249,14 +251,14 @@ def _codings(headers: MultiMapping[str]) -> str:
 
 
 def _length(headers: MultiMapping[str]) -> int:
-    """Return the length of the body as it is sent; 0 if it is not known."""
+    """Return the length of the body as sent; 0 if unknown."""
     length = headers.get(hdrs.CONTENT_LENGTH, "").partition(",")[0].strip()
     is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
     return int(length) if is_known else 0
 
 
-def _may_go_on(exc: BaseException) -> bool:
-    """Return whether the bytes so far are right, and a later request may bring more."""
+def _is_resumable(exc: BaseException) -> bool:
+    """Return whether the received bytes are valid and a later request may resume."""
     if isinstance(exc, SourceFault):
         return exc.fault.reason is Reason.TRUNCATED_BODY
     is_cancelled = not isinstance(exc, Exception)

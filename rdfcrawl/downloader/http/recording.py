@@ -1,4 +1,4 @@
-"""Connections that tell what goes over them, byte for byte; for web archives."""
+"""Connections that report their bytes to a listener; for web archives."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 
 class WireListener(Protocol):
-    """Anything that is told of the bytes of one request and its answer.
+    """Receives the bytes of one request and its response.
 
     Attributes:
         address: of the server.
-        keeps_all: nothing of the answer is left to whoever made the request.
+        keeps_all: the listener keeps the entire response.
     """
 
     address: str
     keeps_all: bool
 
     def send(self, content: bytes) -> None:
-        """Take bytes that were sent."""
+        """Receive bytes that were sent."""
 
     def receive(self, content: bytes) -> None:
-        """Take bytes that were received."""
+        """Receive bytes that were received."""
 
 
-# Who listens to the request that is being made by this task.
+# The listener of the current task's request.
 listening: Final[ContextVar[WireListener | None]] = ContextVar(
     "listening", default=None
 )
 
 
 class RecordingConnector(TurnConnector):
-    """A connector whose connections tell what goes over them."""
+    """A connector whose connections report their bytes."""
 
     async def connect(
         self,
@@ -61,14 +61,14 @@ class RecordingConnector(TurnConnector):
 
 
 class RecordingProtocol(ResponseProtocol):
-    """The protocol of one connection, which tells what is sent and received."""
+    """The protocol of one connection, which reports sent and received bytes."""
 
     def __init__(self, budget: EventBudget) -> None:
         super().__init__(budget)
         self._listener: WireListener | None = None
 
     def listen(self, listener: WireListener | None) -> None:
-        """Tell somebody else from now on: another request begins."""
+        """Report to another listener: the next request begins."""
         self._listener = listener
         if listener is not None and self.transport is not None:
             peer = self.transport.get_extra_info("peername") or ("",)
@@ -76,7 +76,7 @@ class RecordingProtocol(ResponseProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `ResponseProtocol`."""
-        wrapped: Any = _TellingTransport(transport, self)
+        wrapped: Any = _ReportingTransport(transport, self)
         super().connection_made(wrapped)
 
     def data_received(self, data: bytes) -> None:
@@ -85,14 +85,14 @@ class RecordingProtocol(ResponseProtocol):
             self._listener.receive(data)
         super().data_received(data)
 
-    def sent(self, content: bytes) -> None:
-        """Tell what is being sent."""
+    def report_sent(self, content: bytes) -> None:
+        """Report sent bytes."""
         if self._listener is not None:
             self._listener.send(content)
 
 
-class _TellingTransport:
-    """A transport that tells its protocol what is written to it."""
+class _ReportingTransport:
+    """A transport that reports written bytes to its protocol."""
 
     def __init__(self, transport: Any, handler: RecordingProtocol) -> None:
         self._transport, self._handler = transport, handler
@@ -101,7 +101,7 @@ class _TellingTransport:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        self._handler.sent(data)
+        self._handler.report_sent(data)
         self._transport.write(data)
 
     def writelines(self, parts: Iterable[bytes]) -> None:

@@ -1,6 +1,6 @@
 """Requests through Scrapy's downloader and its middlewares.
 
-All of them if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
+All requests if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scrapy.exceptions import (
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
-from rdfcrawl.downloader.answer import (
+from rdfcrawl.downloader.client import (
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
     RequestOptions,
@@ -31,7 +31,7 @@ from rdfcrawl.downloader.answer import (
 from rdfcrawl.downloader.http.exchange import note_headers, parse_content_type
 from rdfcrawl.downloader.http.recording import listening
 from rdfcrawl.downloader.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
-from rdfcrawl.downloader.http.scrapy_recording import tell
+from rdfcrawl.downloader.http.scrapy_recording import report
 from rdfcrawl.downloader.network_faults import note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.downloader.system_errors import errno_of, look_up
@@ -46,33 +46,33 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.http.headers import Headers
 
+    from rdfcrawl.downloader.local_failures import KnownNames
     from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.downloader.own_trouble import KnownNames
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.unread_types import UnreadTypes
 
 logger = logging.getLogger(__name__)
 
-# What the visit does itself: it keeps the chain of redirects, and retries in its time.
-_LEFT_TO_THE_VISIT: Final = {
+# The visit does this itself: it tracks redirects, and retries in its turns.
+_DONE_BY_VISIT: Final = {
     "dont_redirect": True,
     "dont_retry": True,
     "dont_obey_robotstxt": True,
     "handle_httpstatus_all": True,
 }
 _TRANSFER: Final = "rdfcrawl_transfer"
-_EXCHANGE: Final = "rdfcrawl_exchange"  # that a request is of: all hear the signals
+_EXCHANGE: Final = "rdfcrawl_exchange"  # of a request: signals concern all exchanges
 _LISTENER: Final = "rdfcrawl_listener"
 _UNREAD: Final = "rdfcrawl_unread"  # types whose bodies are not downloaded
-# Names in `meta` that concern the visit, not the request.
+# Keys of `meta` that concern the visit, not the request.
 _OF_VISIT: Final = frozenset(
     {
-        *_LEFT_TO_THE_VISIT,
+        *_DONE_BY_VISIT,
         *("download_slot", "download_timeout", "download_maxsize"),
         *(TURN, _EXCHANGE, _TRANSFER, _LISTENER, _UNREAD),
     }
 )
-_OF_VISITS: Final = {"download_slot": "visits"}  # their delay is that of the host
+_OF_VISITS: Final = {"download_slot": "visits"}  # whose delay is that of the host
 _OF_CODE: Final = (AttributeError, ImportError, NameError, TypeError)
 _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
     (CannotResolveHostError, Reason.DNS, True),
@@ -87,7 +87,7 @@ class ScrapyExchange(WatchedExchange):
     """Send each record as an ordinary request; see `HttpClient`.
 
     Args:
-        is_recorded: who listens to a request is told what is sent and received.
+        is_recorded: report sent and received messages to a listener.
     """
 
     def __init__(
@@ -103,23 +103,23 @@ class ScrapyExchange(WatchedExchange):
         self._spool = spool
         self._known = known
         super().__init__(options)
-        crawler.signals.connect(self._begun, signals.headers_received)
-        crawler.signals.connect(self._received, signals.bytes_received)
+        crawler.signals.connect(self._note_headers, signals.headers_received)
+        crawler.signals.connect(self._note_bytes, signals.bytes_received)
         self._is_recorded = is_recorded
         if is_recorded:
-            crawler.signals.connect(self._downloaded, signals.response_downloaded)
+            crawler.signals.connect(self._report_download, signals.response_downloaded)
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
-        answer = HttpResponse()
-        with self._watch.watching(url, ask, answer) as transfer:
-            await self._get(url, ask, turn, answer, transfer)
-        return answer
+        response = HttpResponse()
+        with self._watch.watching(url, options, response) as transfer:
+            await self._get(url, options, turn, response, transfer)
+        return response
 
-    def _begun(self, request: Request, headers: Headers) -> None:
-        """Take note of headers; stop the download of a body that nothing reads."""
+    def _note_headers(self, request: Request, headers: Headers) -> None:
+        """Note the headers; stop the download of a body that no parser reads."""
         if request.meta.get(_EXCHANGE) is not self:
             return
         request.meta[_TRANSFER].has_headers = True
@@ -130,7 +130,7 @@ class ScrapyExchange(WatchedExchange):
             except UnreadBody:
                 raise StopDownload(fail=False) from None
 
-    def _received(self, request: Request, data: bytes) -> None:
+    def _note_bytes(self, request: Request, data: bytes) -> None:
         if request.meta.get(_EXCHANGE) is not self:
             return
         transfer = request.meta[_TRANSFER]
@@ -142,129 +142,131 @@ class ScrapyExchange(WatchedExchange):
                 raise StopDownload(fail=False) from None
         transfer.n_bytes += len(data)
 
-    def _downloaded(self, response: Response, request: Request) -> None:
-        """Tell of a download, before middlewares change what was received."""
+    def _report_download(self, response: Response, request: Request) -> None:
+        """Report a download, before middlewares change the response."""
         listener = request.meta.get(_LISTENER)
         if listener is not None and request.meta.get(_EXCHANGE) is self:
-            tell(listener, request, response)
+            report(listener, request, response)
 
     async def _get(
         self,
         url: str,
-        ask: RequestOptions,
+        options: RequestOptions,
         turn: SoloTurn,
-        answer: HttpResponse,
+        response: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
-        request = self._request(url, ask)
-        request.meta.setdefault("download_timeout", ask.timeout_secs)
-        request.meta.setdefault("download_maxsize", ask.max_bytes)
-        request.meta.update(_LEFT_TO_THE_VISIT)
+        request = self._request(url, options)
+        request.meta.setdefault("download_timeout", options.timeout_secs)
+        request.meta.setdefault("download_maxsize", options.max_bytes)
+        request.meta.update(_DONE_BY_VISIT)
         request.meta.update({TURN: turn, _EXCHANGE: self, _TRANSFER: transfer})
-        request.meta[_UNREAD] = ask.unread
+        request.meta[_UNREAD] = options.unread
         if self._is_recorded:
             request.meta[_LISTENER] = listening.get()
         try:
-            response = await self._crawler.engine.download_async(request)
+            received = await self._crawler.engine.download_async(request)
         except TurnIsOver:
-            answer.is_unasked = True
+            response.is_unsent = True
         except GuardRefused as exc:
-            answer.fault = exc.blocked.fault
-            answer.is_host_fault = True
+            response.fault = exc.blocked.fault
+            response.is_host_fault = True
         except IgnoreRequest as exc:
-            answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
+            response.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
         except _OF_CODE as exc:
-            # Twisted wraps the errors of its parser: this is a middleware's, or ours.
+            # Twisted wraps errors of its parser: this one comes from a middleware or
+            # from us.
             logger.exception("%s: a middleware or handler failed", url)
             detail = one_line(repr(exc))
-            answer.fault = Fault(Reason.INTERNAL, detail, part="downloader")
-        except Exception as exc:  # the edge: handlers raise what they like
+            response.fault = Fault(Reason.INTERNAL, detail, part="downloader")
+        except Exception as exc:  # the edge: handlers may raise anything
             meanings = (x[1:] for x in _MEANINGS if isinstance(exc, x[0]))
-            reason, answer.is_host_fault = next(meanings, (Reason.BAD_HTTP, False))
+            reason, response.is_host_fault = next(meanings, (Reason.BAD_HTTP, False))
             if reason is Reason.DNS:
-                # Twisted does not tell. What is found now, nobody could tell then.
+                # Twisted does not report the reason. A name found now was temporarily
+                # unavailable.
                 found = await asyncio.to_thread(look_up, host_of(url))
                 reason = found or Reason.DNS_UNANSWERED
-            answer.errno = errno_of(exc)
-            answer.fault = Fault(reason, str(exc)[: Fault.MAX_DETAIL])
+            response.errno = errno_of(exc)
+            response.fault = Fault(reason, str(exc)[: Fault.MAX_DETAIL])
         else:
-            if response.ip_address is not None:
-                self._known.add(host_of(url), str(response.ip_address))
-            headers = _text_headers(response)
-            note_headers(answer, response.status, headers, ask.kept_headers)
-            self._take(response, ask, answer)
+            if received.ip_address is not None:
+                self._known.add(host_of(url), str(received.ip_address))
+            headers = _text_headers(received)
+            note_headers(response, received.status, headers, options.kept_headers)
+            self._take(received, options, response)
 
-    def _request(self, url: str, ask: RequestOptions) -> Request:
+    def _request(self, url: str, options: RequestOptions) -> Request:
         return Request(
             url,
-            method="POST" if ask.data else "GET",
-            body=ask.data,
-            headers={"Accept": ask.accept, **dict(ask.headers)},
+            method="POST" if options.data else "GET",
+            body=options.data,
+            headers={"Accept": options.accept, **dict(options.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
-            # A body that breaks off is read up to there, as everywhere.
+            # Accept truncated bodies, like our own client.
             meta={"download_fail_on_dataloss": False},
         )
 
     def _take(
-        self, response: Response, ask: RequestOptions, answer: HttpResponse
+        self, received: Response, options: RequestOptions, response: HttpResponse
     ) -> None:
-        """Bring a body into an answer that has status and headers."""
-        if not 200 <= response.status < 300:
-            if response.status >= 400:
-                answer.error_body = response.body[:MAX_ERROR_BODY_BYTES]
+        """Move a body into a response that has status and headers."""
+        if not 200 <= received.status < 300:
+            if received.status >= 400:
+                response.error_body = received.body[:MAX_ERROR_BODY_BYTES]
             return
         try:
-            if ask.unread is not None:
-                ask.unread.check(response.url, answer.media_type)
-            self._keep_body(response, ask, answer)
+            if options.unread is not None:
+                options.unread.check(received.url, response.media_type)
+            self._keep_body(received, options, response)
         except UnreadBody as exc:
-            note_fault(answer, exc)
+            note_fault(response, exc)
             return
-        # A body that only the end of the connection ends is "partial", and whole.
-        if "dataloss" in response.flags:
-            answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
-            answer.is_partial = True
+        # A body delimited by the end of the connection is "partial", but complete.
+        if "dataloss" in received.flags:
+            response.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
+            response.is_partial = True
 
     def _keep_body(
-        self, response: Response, ask: RequestOptions, answer: HttpResponse
+        self, received: Response, options: RequestOptions, response: HttpResponse
     ) -> bool:
-        """Spool a body as far as there is room; return whether all of it is kept."""
-        sink = SpoolSink(self._spool, ask, response.url, len(response.body))
+        """Spool a body as far as there is room; return whether it is complete."""
+        sink = SpoolSink(self._spool, options, received.url, len(received.body))
         try:
-            sink.write(response.body)
+            sink.write(received.body)
         except UnreadBody:
             sink.discard()
             raise
         except SourceFault as exc:
-            note_fault(answer, exc)
-            answer.errno = errno_of(exc)
-            answer.is_partial = True
-        sink.keep(answer)
-        return not answer.is_partial
+            note_fault(response, exc)
+            response.errno = errno_of(exc)
+            response.is_partial = True
+        sink.keep(response)
+        return not response.is_partial
 
 
 class RequestExchange(ScrapyExchange):
-    """Send the request in a record's task; keep the response, whatever its status."""
+    """Send the request of a record's task; keep the response, whatever its status."""
 
-    def _request(self, url: str, ask: RequestOptions) -> Request:
-        if ask.request is None:
+    def _request(self, url: str, options: RequestOptions) -> Request:
+        if options.request is None:
             raise TypeError(f"no request for {url}")
-        request = request_of(url, ask.request, None)
+        request = request_of(url, options.request, None)
         return request.replace(meta={**_OF_VISITS, **request.meta})
 
     def _take(
-        self, response: Response, ask: RequestOptions, answer: HttpResponse
+        self, received: Response, options: RequestOptions, response: HttpResponse
     ) -> None:
-        if self._keep_body(response, ask, answer):
-            kept = answer.scrapy_response = response.replace(body=b"")
-            if response.request is not None:
-                kept.request = _as_sent(response.request, ask)
+        if self._keep_body(received, options, response):
+            kept = response.scrapy_response = received.replace(body=b"")
+            if received.request is not None:
+                kept.request = _as_sent(received.request, options)
 
 
-def _as_sent(request: Request, ask: RequestOptions) -> Request:
-    """Return a request as it was sent, without what only concerns its visit."""
-    own = meta_of(ask.request) if ask.request else {}
+def _as_sent(request: Request, options: RequestOptions) -> Request:
+    """Return a request without the keys that concern its visit."""
+    own = meta_of(options.request) if options.request else {}
     meta = {
         name: own.get(name, value)
         for name, value in request.meta.items()
@@ -279,7 +281,7 @@ def _media_type(headers: Headers) -> str:
 
 
 def _text_headers(response: Response) -> CIMultiDict[str]:
-    """Return the headers as aiohttp gives them."""
+    """Return the headers in the form of aiohttp."""
     return CIMultiDict(
         (name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
         for name, values in response.headers.items()

@@ -1,6 +1,6 @@
 """Scrapy's own handler of `http` and `https`, guarded and imported on first use.
 
-A crawl makes visits and needs none, and the import takes as long as all of aiohttp.
+A crawl without such requests saves its import, which takes as long as all of aiohttp.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TURN: Final = "rdfcrawl_turn"  # in `meta`: the turn of a request
-# The turn of what is being sent, and the address that is to be connected to.
+# The turn of the present request, and the address to connect to.
 _connecting_for: Final[ContextVar[tuple[SoloTurn, str]]] = ContextVar(
     "connecting_for", default=(FREE, "")
 )
@@ -58,10 +58,10 @@ class TurnIsOver(IgnoreRequest):
 
 
 class ScrapyHttpHandler:
-    """The handler that Scrapy would use, made on first use, behind the guard.
+    """Scrapy's default handler, created on first use, behind the guard.
 
     Args:
-        crawler: whose requests wait for their turns, if it takes part in a crawl.
+        crawler: its requests wait for their turns if it takes part in a crawl.
     """
 
     lazy = True
@@ -76,7 +76,7 @@ class ScrapyHttpHandler:
         """Return the handler of a crawler.
 
         Raises:
-            NotConfigured: the guard would not see its connections.
+            NotConfigured: the guard cannot check its connections.
         """
         from twisted.internet import reactor  # noqa: PLC0415  (it must be installed)
         from twisted.web.client import HTTPConnectionPool  # noqa: PLC0415  (see above)
@@ -87,12 +87,12 @@ class ScrapyHttpHandler:
         path = crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"]
         handler: Any = build_from_crawler(load_object(path), crawler)
         pool = getattr(handler, "_pool", None)
-        if not isinstance(pool, HTTPConnectionPool):  # others do not ask the reactor
+        if not isinstance(pool, HTTPConnectionPool):  # others bypass the reactor
             raise NotConfigured(f"{path} would connect without the guard")
-        # It would connect anew outside of the request that is judged; whoever made the
-        # request repeats it in their own time.
+        # Twisted would reconnect without a check; the caller repeats the request in its
+        # own turn.
         pool.retryAutomatically = False
-        # The place where a request is about to be sent.
+        # Last check before a request is sent.
         handler._pool.getConnection = partial(_connection, pool.getConnection)  # noqa: SLF001
         gate = ConnectionGate(_guard_of(crawler), count=partial(_count, crawler.stats))
         return cls(handler, gate, crawler)
@@ -101,8 +101,8 @@ class ScrapyHttpHandler:
         """Send a request.
 
         Raises:
-            GuardRefused: it would lead to where it must not.
-            TurnIsOver: it was not sent.
+            GuardRefused: its destination is not allowed.
+            TurnIsOver: the request was not sent.
         """
         turn = request.meta.get(TURN)
         if turn is not None:
@@ -112,7 +112,7 @@ class ScrapyHttpHandler:
         return await self._send_in_turn(request)
 
     async def _send_in_turn(self, request: Request) -> Response:
-        """Send a request that is no visit's, such as one that a spider yields."""
+        """Send a request outside of visits, such as one that a spider yields."""
         spider: Any = self._crawler.spider
         turns: SoloTurns = spider.request_turns()
         while True:
@@ -121,7 +121,7 @@ class ScrapyHttpHandler:
             except HostRestsError as rest:
                 raise IgnoreRequest(str(rest)) from rest
             if turn is None:
-                raise IgnoreRequest("there is no turn for it")
+                raise IgnoreRequest("it got no turn")
             try:
                 return await self._send(request, turn)
             except TurnIsOver:
@@ -130,7 +130,7 @@ class ScrapyHttpHandler:
                 turn.end()
 
     async def _send(self, request: Request, turn: SoloTurn) -> Response:
-        # A proxy is where it is, whatever the address of the host.
+        # A proxy has its own address.
         address = "" if request.meta.get("proxy") else turn.address
         token = _connecting_for.set((turn, address))
         try:
@@ -144,13 +144,13 @@ class ScrapyHttpHandler:
         try:
             self._check(request.url)
             if request.meta.get("proxy"):
-                # The proxy is the operator's, and it is the one that looks names up.
+                # The proxy resolves names itself.
                 self._check_confined(request.url)
                 response: Response = await self._handler.download_request(request)
                 return response
             return await self._download(request)
         except GuardBlocked as blocked:
-            if request.callback is not NO_CALLBACK:  # nobody else tells of it
+            if request.callback is not NO_CALLBACK:  # otherwise not reported
                 logger.error("%s: %s", request.url, blocked.detail)  # noqa: TRY400
             raise GuardRefused(blocked) from blocked
 
@@ -167,7 +167,7 @@ class ScrapyHttpHandler:
         return response
 
     def _check_confined(self, url: str) -> None:
-        """Refuse names that nobody here looks up, if they could be anywhere."""
+        """Refuse names that are not resolved here and may lead anywhere."""
         host = urlsplit(url).hostname or ""
         if self._gate.guard.is_confined and not literal_address(host):
             raise self._gate.blocked(host, "", 0, RefusalCause.NO_CONTACT)
@@ -183,13 +183,13 @@ class ScrapyHttpHandler:
 
 
 def _connection(get: Callable[..., Deferred[Any]], *arguments: Any) -> Deferred[Any]:
-    """Return the connection that is about to be used, if it still may be."""
+    """Return the connection for a request, if its turn is still valid."""
     turn, address = _connecting_for.get()
 
     def use(connection: Any, n_others: int = 0) -> Any:
         is_other = address and connection.transport.getPeer().host != address
         if is_other and n_others < _MAX_OTHERS:
-            connection.abort()  # a kept one, of another address of the host
+            connection.abort()  # a kept one, to another address of the host
             return get(*arguments).addCallback(use, n_others + 1)
         if not turn.is_good():
             connection.abort()
@@ -214,7 +214,7 @@ class _IsTunnelError(type):
 
 
 class TunnelError(Exception, metaclass=_IsTunnelError):
-    """Stands for Scrapy's, which `RETRY_EXCEPTIONS` would import the handler for."""
+    """Stands for Scrapy's class: `RETRY_EXCEPTIONS` would import the handler."""
 
 
 def _guard_of(crawler: Crawler) -> Guard:

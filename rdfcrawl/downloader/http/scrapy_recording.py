@@ -1,7 +1,7 @@
 """Requests and responses of Scrapy's downloader as messages; for web archives.
 
-They are what Scrapy's HTTP handler was given and gave: names of headers are in Scrapy's
-capitals, and bodies without chunks, but in their content coding.
+They have the form of Scrapy's HTTP handler: header names in Scrapy's capitals, bodies
+without chunks, but in their content coding.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.http.recording import WireListener
 
 
-def tell(listener: WireListener, request: Request, response: Response) -> None:
-    """Tell somebody what Scrapy has sent and received."""
+def report(listener: WireListener, request: Request, response: Response) -> None:
+    """Report the messages that Scrapy has sent and received."""
     listener.keeps_all = True  # middlewares may change it
     listener.address = str(response.ip_address or "")
     listener.send(_request_head(request) + request.body)

@@ -1,8 +1,8 @@
 """Requests over the pool of connections, prepared once per host.
 
-A client library merges headers, cookies, redirects, traces and timers for each
-request, and splits its URL, which costs as much as all of the network; of a plain GET
-only the path differs from the one before. The pool of connections is aiohttp's.
+A client library merges headers, cookies, redirects, traces and timers for each request,
+and splits its URL, which costs as much as the network. Consecutive plain GETs differ
+only in their paths. The pool of connections is aiohttp's.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
     from multidict import MultiMapping
 
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.http.body import BodyReader
     from rdfcrawl.downloader.http.protocol import ResponseProtocol
 
-# All others are left to a slower parser of URLs.
+# Other URLs need a slower parser.
 _PLAIN: Final = re.compile(
     r"(https?://(?:[A-Za-z0-9.\-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?)(/[!-\"$-~]*)"
 )
@@ -41,7 +41,7 @@ _MAX_PREPARED: Final = 1024
 
 @dataclass(slots=True, eq=False)
 class ReceivedResponse:
-    """A response whose headers are there; end it with `close`."""
+    """A response whose headers have arrived; end it with `close`."""
 
     status: int
     headers: MultiMapping[str]
@@ -57,7 +57,7 @@ class ReceivedResponse:
 
 
 class _Prepared(aiohttp.ClientRequest):
-    """The part of requests that is the same for all to a host."""
+    """The part of requests that is the same for a host."""
 
     head: bytes
 
@@ -72,26 +72,26 @@ class RequestSender:
     """Requests over the connections of a pool."""
 
     pool: aiohttp.BaseConnector
-    headers: Mapping[str, str]  # of all requests, but for `Accept`
+    headers: Mapping[str, str]  # of all requests, except `Accept`
     timeout: aiohttp.ClientTimeout
 
     def __post_init__(self) -> None:
         self._prepared = lru_cache(maxsize=_MAX_PREPARED)(self._prepare)
 
-    async def send(self, url: str, ask: RequestOptions) -> ReceivedResponse:
-        """Return the response once its headers are there.
+    async def send(self, url: str, options: RequestOptions) -> ReceivedResponse:
+        """Return the response once its headers have arrived.
 
         Raises:
-            aiohttp.ClientError: there is none.
-            SourceFault: `BAD_URI`, or `BAD_HTTP`: it makes no sense.
+            aiohttp.ClientError: it failed.
+            SourceFault: `BAD_URI`, or `BAD_HTTP`: the response is invalid.
             NotSentError: the server had closed a kept connection. The request is safe
                 to repeat (RFC 9110 9.2.2), in its turn.
         """
         parts = _PLAIN.fullmatch(url)
         origin, path = parts.groups() if parts is not None else _split(url)
-        prepared = self._prepared(origin, ask.accept)
-        if ask.headers or ask.data:
-            request = _request(prepared, path, ask)
+        prepared = self._prepared(origin, options.accept)
+        if options.headers or options.data:
+            request = _request(prepared, path, options)
         else:
             request = b"GET " + path.encode() + prepared.head
         connection = await self._connect(prepared)
@@ -101,7 +101,7 @@ class RequestSender:
             head, body = await protocol.response()
         except aiohttp.ClientConnectionError as exc:
             connection.close()
-            if protocol.is_stale and not ask.data:
+            if protocol.is_stale and not options.data:
                 raise NotSentError from exc
             raise
         except BaseException:
@@ -130,10 +130,10 @@ class RequestSender:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Return origin and request target of a URL, as they are, byte for byte.
+    """Return origin and request target of a URL, byte for byte.
 
     Raises:
-        SourceFault: `BAD_URI`: it is none that can be requested.
+        SourceFault: `BAD_URI`: it cannot be requested.
     """
     try:
         target = URL(url, encoded=True)
@@ -146,19 +146,19 @@ def _split(url: str) -> tuple[str, str]:
     if url.endswith("?") and not path.endswith("?"):  # yarl drops an empty query
         path += "?"
     if target.scheme not in ("http", "https") or _NOT_IN_TARGET.search(path):
-        raise SourceFault(Reason.BAD_URI, "not to be requested by HTTP")
+        raise SourceFault(Reason.BAD_URI, "not requestable by HTTP")
     return str(origin), path
 
 
-def _request(prepared: _Prepared, path: str, ask: RequestOptions) -> bytes:
-    """Return a request with headers of its own, or a body."""
+def _request(prepared: _Prepared, path: str, options: RequestOptions) -> bytes:
+    """Return a request with its own headers or a body."""
     headers = CIMultiDict(prepared.headers)
-    headers.update(ask.headers)
-    if ask.data:
-        headers["Content-Length"] = str(len(ask.data))
+    headers.update(options.headers)
+    if options.data:
+        headers["Content-Length"] = str(len(options.data))
         headers.setdefault("Content-Type", "application/octet-stream")
-    method = "POST " if ask.data else "GET "
-    return (method + path).encode() + _head(headers) + ask.data
+    method = "POST " if options.data else "GET "
+    return (method + path).encode() + _head(headers) + options.data
 
 
 def _head(headers: Mapping[str, str]) -> bytes:

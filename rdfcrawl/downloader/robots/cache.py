@@ -11,13 +11,6 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Record, refused
 from rdfcrawl.core.reservations import NOTHING, PRODUCT_TOKEN, Reservations
 from rdfcrawl.core.shared_tasks import SharedTasks
-from rdfcrawl.downloader.robots.answers import (
-    RobotsResponse,
-    faults_of,
-    is_not_asked,
-    is_refused,
-    says_nothing,
-)
 from rdfcrawl.downloader.robots.origin_memory import OriginMemory
 from rdfcrawl.downloader.robots.packing import pack_rules, unpack_rules
 from rdfcrawl.downloader.robots.parser import read_records
@@ -28,6 +21,13 @@ from rdfcrawl.downloader.robots.policy import (
     RobotsRules,
     judge,
     rules_of,
+)
+from rdfcrawl.downloader.robots.responses import (
+    RobotsResponse,
+    faults_of,
+    is_not_sent,
+    is_refused,
+    is_unknown,
 )
 from rdfcrawl.frontier.queue.robots_keeping import OwnRules
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
@@ -46,40 +46,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsOptions:
-    """How robots.txt is kept and obeyed; times in seconds."""
+    """How robots.txt is cached and obeyed; times in seconds."""
 
-    agent: str = PRODUCT_TOKEN  # product token that sites address us by
-    # rules are used so long (RFC 9309 2.4: at most 24 hours)
+    agent: str = PRODUCT_TOKEN  # product token of the crawler
+    # lifetime of rules (RFC 9309 2.4: at most 24 hours)
     ttl_secs: float = 24 * 3600.0
-    # rules past that are used so much longer, each time that robots.txt turns out to be
-    # unreachable
+    # extension of expired rules, each time that robots.txt is unreachable
     stale_secs: float = 3600.0
-    max_origins: int = 20_000  # rules of so many origins are kept, the latest used
-    max_bytes: int = 16 * 1024 * 1024  # texts of so many bytes in all are kept as rules
-    obeys_delay: bool = True  # `Crawl-delay` counts
-    # longest `Crawl-delay` that is obeyed; an origin that asks for more is not crawled
+    max_origins: int = 20_000  # limit of origins; the least recently used are dropped
+    max_bytes: int = 16 * 1024 * 1024  # limit on the total size of their rules
+    obeys_delay: bool = True  # obey `Crawl-delay`
+    # longest `Crawl-delay` that is obeyed; origins that request more are not crawled
     max_delay_secs: float = 60.0
-    # first wait for a host without readable robots.txt; it doubles
+    # first wait for a host without readable robots.txt; doubles with each failure
     put_off_secs: float = 60.0
-    max_put_off_secs: float = 3600.0  # longest wait of that kind
+    max_put_off_secs: float = 3600.0  # longest such wait
     max_retry_after_secs: float = 6 * 3600.0  # longest `Retry-After` that is obeyed
-    retry_times: int = 2  # such a host is visited so many times more
+    retry_times: int = 2  # further visits to such a host
 
 
 class RobotsCache:
-    """The rules of origins (scheme, host and port), the latest used ones.
+    """The rules of origins (scheme, host and port), least recently used dropped first.
 
     Args:
-        fetch: does one GET in its turn, follows no redirect and raises no fault.
+        fetch: makes one request in its turn, without redirects or raised faults.
         count: called with the statistic of each file.
-        is_exempt: tells which records are asked for although they are disallowed,
-            because the operator wants it so.
-        url_of: gives the URL that is asked for a record, if that is another one.
-        keeper: knows the rules that other workers have fetched, and those of earlier
-            runs; None if there are no others.
+        is_exempt: returns whether the operator wants a record although it is
+            disallowed.
+        url_of: returns the URL requested for a record, if it differs from the record's.
+        keeper: rules that other workers and earlier runs have fetched; None without a
+            shared cache.
 
     Attributes:
-        has_reservations: an origin says what may be done with its documents.
+        has_reservations: some origin has rules on the use of its documents.
     """
 
     def __init__(
@@ -110,13 +109,13 @@ class RobotsCache:
     async def apply(self, visit: Visit) -> float:
         """Remove from `visit.pending` the records that must not be requested.
 
-        Disallowed records become documents with a fault. If robots.txt of an origin
-        cannot be had, its records go back to the queue, or become documents when
-        that has happened too often.
+        Disallowed records become documents with a fault. If robots.txt of an origin is
+        unavailable, its records go back to the queue, or become documents after too
+        many failures.
 
         Returns:
-            `visit.delay_secs`, raised to `Crawl-delay`: the delay that the frontier
-            should keep for the host.
+            `visit.delay_secs`, raised to `Crawl-delay`: the host's delay for the
+            frontier.
         """
         unreachable: dict[str, RobotsResponse] = {}
         rules_of: dict[str, RobotsRules] = {}
@@ -125,9 +124,11 @@ class RobotsCache:
             origin = origin_of(url)
             if origin in rules_of or origin in unreachable:
                 continue
-            take = self._takes(visit, origin)
-            found = self._fresh(origin) or await self._survive(visit, origin, take)
-            if not isinstance(found, RobotsRules) and found.is_unasked:
+            take = self._turns_for(visit, origin)
+            found = self._fresh(origin) or await self._fetch_unless_deadly(
+                visit, origin, take
+            )
+            if not isinstance(found, RobotsRules) and found.is_unsent:
                 visit.give_back()
                 return visit.delay_secs
             if isinstance(found, RobotsRules):
@@ -141,7 +142,7 @@ class RobotsCache:
         if unreachable:
             self._put_off(visit, unreachable, urls, is_mixed=bool(rules_of))
         if any(rules is not ALLOW_ALL for rules in rules_of.values()):
-            self._strike_out(visit, rules_of, urls)
+            self._remove_disallowed(visit, rules_of, urls)
         return visit.delay_secs
 
     async def rules(
@@ -150,11 +151,11 @@ class RobotsCache:
         """Return the rules of an origin, or the faults of fetching robots.txt.
 
         Args:
-            origin: as `origin_of` has it.
-            take: waits for the turn to ask its host, if that is not as for any other.
+            origin: in the form of `origin_of`.
+            take: waits for the turn of its host, if not the default.
         """
         take = take or self._turns.of_url
-        found = self._fresh(origin) or await self._ask(origin, take)
+        found = self._fresh(origin) or await self._fetch_once(origin, take)
         return found if isinstance(found, RobotsRules) else faults_of(found)
 
     def refusal(self, rules: RobotsRules, url: str) -> Fault | None:
@@ -165,7 +166,7 @@ class RobotsCache:
         return None if rules.allows(url) else Fault(Reason.ROBOTS_DISALLOWED)
 
     def delay_of(self, rules: RobotsRules) -> float:
-        """Return the `Crawl-delay` of an origin; 0 if there is none that counts."""
+        """Return the `Crawl-delay` of an origin; 0 if there is none to obey."""
         return rules.delay_secs if self._options.obeys_delay else 0.0
 
     def is_exempt(self, record: Record, asked: str, target: str) -> bool:
@@ -175,23 +176,23 @@ class RobotsCache:
         """
         if record.kind.is_source and asked == origin_of(asked) + ROBOTS_PATH:
             return True  # RFC 9309 2.3.1.2: its redirects are followed
-        # What the operator exempts is a request to this source, wherever it has moved.
+        # The operator exempts requests to this source, even if it has moved.
         rest = asked.removeprefix(record.url)
         return bool(rest) and target.endswith(rest) and self._is_exempt(record)
 
     async def close(self) -> None:
-        """Cancel what is being fetched."""
+        """Cancel open requests."""
         await self._fetching.close()
 
     def _fresh(self, origin: str) -> RobotsRules | None:
         if not is_of_web(origin):
-            return ALLOW_ALL  # no such scheme has a robots.txt
+            return ALLOW_ALL  # this scheme has no robots.txt
         return self._known.fresh(origin)
 
-    def _takes(self, visit: Visit, origin: str) -> Take:
-        """Return what waits for turns to ask for the robots.txt of a visited origin.
+    def _turns_for(self, visit: Visit, origin: str) -> Take:
+        """Return the function that waits for turns to request robots.txt for a visit.
 
-        It may lead elsewhere, to a host that is not leased to the visit.
+        A redirect may lead to a host that is not leased to the visit.
         """
         host = host_of(origin)
 
@@ -202,35 +203,35 @@ class RobotsCache:
 
         return take
 
-    async def _survive(
+    async def _fetch_unless_deadly(
         self, visit: Visit, origin: str, take: Take
     ) -> RobotsRules | RobotsResponse:
-        """Fetch the rules, unless too many workers have died of that."""
+        """Fetch the rules, unless they have killed too many workers."""
         deaths = self._deaths
         if deaths is None:
-            return await self._ask(origin, take, is_hasty=True)
+            return await self._fetch_once(origin, take, is_hasty=True)
         is_suspect = any(record.lost for record in visit.records)
         if is_suspect and not await deaths.is_deadly(origin):
             await deaths.begin(origin)
         if await deaths.is_deadly(origin):
-            fault = Fault(Reason.LEASES_LOST, "workers died of its robots.txt")
+            fault = Fault(Reason.LEASES_LOST, "its robots.txt has killed workers")
             return RobotsResponse(status=0, fault=fault)
-        found = await self._ask(origin, take, is_hasty=True)
+        found = await self._fetch_once(origin, take, is_hasty=True)
         if is_suspect:
-            await deaths.survived(origin)
+            await deaths.forget(origin)
         return found
 
-    async def _ask(
+    async def _fetch_once(
         self, origin: str, take: Take, *, is_hasty: bool = False
     ) -> RobotsRules | RobotsResponse:
-        """Fetch the rules, once for all who ask at the same time."""
+        """Fetch the rules, once for all concurrent callers."""
         load = partial(self._load, origin, take, is_hasty=is_hasty)
         return await self._fetching.run(origin, load)
 
     async def _load(
         self, origin: str, take: Take, *, is_hasty: bool
     ) -> RobotsRules | RobotsResponse:
-        """Return the rules that all workers know, or fetch rules for all."""
+        """Return the rules in the shared cache, or fetch them for all workers."""
         kept = await self._keeper.look(self._name_of(origin), is_hasty=is_hasty)
         older = self._unpacked(kept)
         if kept.is_due or (older is None and kept.rules is not None):
@@ -268,18 +269,18 @@ class RobotsCache:
     ) -> RobotsRules | RobotsResponse:
         """Return older rules if there are any (RFC 9309 2.4), or else the response."""
         name, secs = self._name_of(origin), self._options.put_off_secs
-        if response.is_unasked or says_nothing(response):
+        if response.is_unsent or is_unknown(response):
             await self._keeper.end(name)
         else:
             secs = (await self._keeper.bad(name, response.status)).secs
-        if older is None or response.is_unasked:
+        if older is None or response.is_unsent:
             return response
         self._count("robots/stale")
         self._known.keep(origin, older, secs)
         return older
 
     def _name_of(self, origin: str) -> str:
-        """Return the name of an origin in the keeper: rules are for one crawler."""
+        """Return the key of an origin in the shared cache, for our user agent."""
         agent = self._options.agent
         return origin if agent == PRODUCT_TOKEN else f"{origin} {agent.lower()}"
 
@@ -300,11 +301,11 @@ class RobotsCache:
     async def follow(
         self, origin: str, take: Take, path: str = ROBOTS_PATH
     ) -> RobotsResponse:
-        """Fetch robots.txt, or another file, wherever it is redirected to (2.3.1.2)."""
+        """Fetch robots.txt, or another file, through its redirects (2.3.1.2)."""
         url = origin + path
         for n in range(MAX_ROBOTS_REDIRECTS + 1):
             response = await self._fetch(url, take)
-            if n == 0 and is_not_asked(response):
+            if n == 0 and is_not_sent(response):
                 return replace(response, is_blocked=True)
             if n:
                 response = replace(response, redirected_to=url)
@@ -317,7 +318,7 @@ class RobotsCache:
         return response
 
     async def _urls(self, visit: Visit) -> dict[int, str]:
-        """Return the URLs that will be requested, by index of the record."""
+        """Return the URLs to request, by index of the record."""
         return {
             index: await self._url_of(record)
             if record.kind.is_source and self._url_of
@@ -326,7 +327,7 @@ class RobotsCache:
             for record in (visit.records[index],)
         }
 
-    def _strike_out(
+    def _remove_disallowed(
         self, visit: Visit, rules_of: dict[str, RobotsRules], urls: dict[int, str]
     ) -> None:
         """Turn disallowed records into documents with a fault."""
@@ -350,10 +351,10 @@ class RobotsCache:
         *,
         is_mixed: bool,
     ) -> None:
-        """Take out the records of origins whose rules are not known.
+        """Remove the records of origins with unknown rules.
 
-        If the key has other origins, which answer (`is_mixed`), the host as a whole
-        refuses nothing, and each record counts its own tries.
+        If other origins of the key respond (`is_mixed`), the host itself does not
+        refuse, and each record counts its own tries.
         """
         left = []
         visit.is_connection_refused |= any(
@@ -379,11 +380,11 @@ class RobotsCache:
         if not is_mixed and not all(map(is_refused, unreachable.values())):
             visit.host_refused = True
             wait_secs = self._wait_secs(visit, unreachable)
-            visit.retry_after_secs = self._asked_secs(unreachable)
+            visit.retry_after_secs = self._requested_secs(unreachable)
             visit.not_before_secs = max(visit.not_before_secs, wait_secs)
 
     def _is_over(self, visit: Visit, responses: Iterable[RobotsResponse]) -> bool:
-        """Return whether a host has been tried for long enough."""
+        """Return whether a host has used up its tries."""
         faults = [each.fault for each in responses]
         lasting = visit.lasting_reasons
         is_lasting = all(fault and fault.reason in lasting for fault in faults)
@@ -393,12 +394,14 @@ class RobotsCache:
     def _wait_secs(self, visit: Visit, unreachable: dict[str, RobotsResponse]) -> float:
         options = self._options
         if self._is_over(visit, unreachable.values()):
-            own = 0.0  # the batch was given up, and the next one may fare better
+            own = 0.0  # the batch was given up, and the next one may succeed
         else:
             own = options.put_off_secs * 2.0 ** min(visit.failures, 60)
-        return max(min(own, options.max_put_off_secs), self._asked_secs(unreachable))
+        return max(
+            min(own, options.max_put_off_secs), self._requested_secs(unreachable)
+        )
 
-    def _asked_secs(self, unreachable: dict[str, RobotsResponse]) -> float:
-        """Return how long the host itself asks to be left alone."""
+    def _requested_secs(self, unreachable: dict[str, RobotsResponse]) -> float:
+        """Return the wait that the host itself requests."""
         asked_for = (each.retry_after_secs or 0.0 for each in unreachable.values())
         return min(max(asked_for), self._options.max_retry_after_secs)

@@ -1,8 +1,8 @@
-"""Workers that died while fetching or reading the robots.txt of an origin.
+"""Count worker deaths while fetching or parsing the robots.txt of an origin.
 
-That comes before any URI of the origin is asked for, so that no URI is blamed for it
-(`frontier/lua/reap.lua`). With URIs whose worker has died before, it is written down,
-and costs the origin what it would cost a URI: a bomb ends after a few deaths.
+robots.txt is fetched before any URI of the origin, so no URI is blamed for it
+(`frontier/lua/reap.lua`). For URIs that have lost a life, each attempt is recorded, and
+costs the origin as much as a URI: a decompression bomb ends after a few deaths.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from redis.exceptions import RedisError
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-# As for URIs: three lives, of eight parts; being asked costs one, being read all.
+# As for URIs: three lives of eight parts; a request costs one part, parsing a full
+# life.
 _LIVES: Final = 24
-_ASKED: Final = 1
-_READ: Final = 7  # beside that
-_SECS: Final = 24 * 3600  # a robots.txt is read anew each day
+_REQUESTED: Final = 1
+_READ: Final = 7  # in addition
+_SECS: Final = 24 * 3600  # robots.txt is fetched once a day
 
 
 class RobotsDeathStore:
@@ -32,13 +33,13 @@ class RobotsDeathStore:
     def __init__(self, redis: Redis, key: str) -> None:
         self._redis = redis
         self._key = key
-        self._known: set[str] | None = None  # origins that are left alone
+        self._known: set[str] | None = None  # origins that are not requested
         self._watched: set[str] = set()
 
     async def is_deadly(self, origin: str) -> bool:
         """Return whether the robots.txt of an origin must not be fetched."""
         if self._known is None:
-            # A worker learns of them when it starts, as one does after each death.
+            # Read once per worker: a new one starts after each death.
             self._known = set()
             with suppress(RedisError):
                 found: Any = await self._redis.hgetall(self._key)
@@ -48,17 +49,17 @@ class RobotsDeathStore:
         return origin in self._known
 
     async def begin(self, origin: str) -> None:
-        """Write down that the robots.txt of an origin is about to be asked for."""
+        """Record that the robots.txt of an origin is about to be requested."""
         self._watched.add(origin)
-        await self._add(origin, _ASKED)
+        await self._add(origin, _REQUESTED)
 
     async def read(self, origin: str) -> None:
-        """Write down that a fetched robots.txt is about to be read."""
+        """Record that a fetched robots.txt is about to be parsed."""
         if origin in self._watched:
             await self._add(origin, _READ)
 
-    async def survived(self, origin: str) -> None:
-        """Forget what was written down."""
+    async def forget(self, origin: str) -> None:
+        """Delete the records of this attempt."""
         self._watched.discard(origin)
         with suppress(RedisError):
             await self._redis.hdel(self._key, origin)

@@ -29,7 +29,7 @@ def _uses(name: str, value: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsSettings(OptionsTable):
-    """What robots.txt and the reservations of publishers count for."""
+    """Effect of robots.txt and of publishers' reservations."""
 
     is_obeyed: bool = switch("ROBOTSTXT_OBEY", defaults.ROBOTSTXT_OBEY)
     """obey `robots.txt`"""
@@ -39,15 +39,15 @@ class RobotsSettings(OptionsTable):
     """product token whose group of `robots.txt` applies, before that of `*`"""
     keeping: KeepingOptions = part(KeepingOptions)
     directives: Obedience = one_of("XROBOTS_POLICY", "respect", Obedience)
-    """what is done about `noindex`, `nofollow` and the like in `X-Robots-Tag` and
+    """effect of `noindex`, `nofollow` and similar directives in `X-Robots-Tag` and
     robots `<meta>`; see
     [politeness](../explanation/politeness.md#directives-of-publishers)"""
     tdm: Obedience = one_of("TDM_POLICY", "respect", Obedience)
-    """what is done about reservations of text and data mining; see there. Unless they
+    """effect of reservations on text and data mining; see there. Unless they
     are ignored, a file of each origin with documents that need it is requested once
     a day"""
     signals: Obedience = one_of("CONTENT_SIGNAL_POLICY", "respect", Obedience)
-    """what is done about `Content-Signal` and `Content-Usage` in `robots.txt`; see
+    """effect of `Content-Signal` and `Content-Usage` in `robots.txt`; see
     there"""
     uses: tuple[str, ...] = parsed(
         "CONTENT_USES",
@@ -55,12 +55,12 @@ class RobotsSettings(OptionsTable):
         _uses,
         allowed="some of `search`, `ai-input`, `ai-train`",
     )
-    """what the crawl is for: documents are left out whose site says no to any of these
+    """uses of the crawl: documents are left out if their site denies any of them
     """
 
     @property
     def obeyed_agent(self) -> str:
-        """The product token; empty if robots.txt is not obeyed."""
+        """The product token; empty if robots.txt is ignored."""
         return self.agent if self.is_obeyed else ""
 
     @property

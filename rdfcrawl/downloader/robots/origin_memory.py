@@ -1,4 +1,4 @@
-"""A cache of values by origin: the latest used ones, each for a time."""
+"""A least-recently-used cache of values by origin, with expiry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class SizedEntry(Protocol):
-    """A value that knows about how many bytes it takes."""
+    """A value that knows its approximate size."""
 
     @property
     def n_bytes(self) -> int:
@@ -24,7 +24,7 @@ class _Entry(NamedTuple, Generic[V]):
 
 
 class OriginMemory(Generic[V]):
-    """Values by origin, each for its time, within limits of number and size."""
+    """Values by origin with expiry, within limits of number and size."""
 
     def __init__(self, max_origins: int, max_bytes: int) -> None:
         self._max_origins, self._max_bytes = max_origins, max_bytes
@@ -32,7 +32,7 @@ class OriginMemory(Generic[V]):
         self._n_bytes = 0
 
     def fresh(self, origin: str) -> V | None:
-        """Return the value of an origin, unless its time is over."""
+        """Return the value of an origin, unless expired."""
         entry = self._entries.get(origin)
         if entry is None or entry.expires_at <= time.monotonic():
             return None
@@ -40,12 +40,12 @@ class OriginMemory(Generic[V]):
         return entry.value
 
     def last(self, origin: str) -> V | None:
-        """Return the value of an origin, although its time may be over."""
+        """Return the value of an origin, even if expired."""
         entry = self._entries.get(origin)
         return None if entry is None else entry.value
 
     def keep(self, origin: str, value: V, ttl_secs: float) -> None:
-        """Keep a value for a time; forget those that were used longest ago."""
+        """Store a value for a time; drop the least recently used ones."""
         if old := self._entries.pop(origin, None):
             self._n_bytes -= old.value.n_bytes
         self._entries[origin] = _Entry(value, time.monotonic() + ttl_secs)

@@ -1,7 +1,7 @@
-"""The rules of an origin as bytes, for all workers of a crawl.
+"""The rules of an origin as bytes, for the shared cache of a crawl.
 
-What is packed is what speaks to this crawler, and not the text that it was read from:
-most files are long for the sake of others.
+Only the records for this crawler are packed, not the text: most long files are long
+because of other crawlers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rdfcrawl.downloader.robots.policy import ALLOW_ALL, RobotsRules, rules_of
 from rdfcrawl.downloader.robots.signals import SignalRule
 from rdfcrawl.downloader.robots.tdm_file import TdmRules
 
-# Three times the most that is read of a robots.txt, as escapes are, and of a TDM file.
+# Three times the maximum size of a robots.txt (escapes), and of a TDM file.
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _DAMAGES: Final = (
     *(zlib.error, AttributeError, ValueError, TypeError, LookupError),
@@ -56,7 +56,7 @@ def pack_tdm(tdm: TdmRules) -> bytes:
 
 
 def unpack_tdm(data: bytes) -> TdmRules | None:
-    """Return the rules of a TDM file that were packed; None for anything else."""
+    """Return packed rules of a TDM file; None for anything else."""
     try:
         rules, n_bytes = _unpacked(data)
         pairs = tuple(
@@ -68,16 +68,16 @@ def unpack_tdm(data: bytes) -> TdmRules | None:
         )
         return TdmRules(pairs, int(n_bytes))
     except _DAMAGES:
-        return None  # somebody else has written into this Redis
+        return None  # not our data
 
 
 def unpack_records(data: bytes) -> RobotsRecords | None:
-    """Return the records of a robots.txt that were packed; None for anything else."""
+    """Return packed records of a robots.txt; None for anything else."""
     try:
         found = _unpacked(data)
         return _records(found[0]) if found else RobotsRecords()
     except _DAMAGES:
-        return None  # somebody else has written into this Redis
+        return None  # not our data
 
 
 def _packed(found: list[Any]) -> bytes:

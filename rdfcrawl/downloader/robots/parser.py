@@ -1,7 +1,7 @@
-"""The records of a robots.txt that speak to one crawler (RFC 9309 section 2.2).
+"""Read the records of a robots.txt for one crawler (RFC 9309 section 2.2).
 
-It reads octets: lines end where RFC 9309 says, and not where Unicode has further line
-separators, and a path that is no UTF-8 is still compared octet by octet.
+Works on octets: lines end as in RFC 9309, not at further line separators of Unicode,
+and paths that are not UTF-8 are compared octet by octet.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rdfcrawl.downloader.robots.signals import MAX_SIGNALS, SignalRule, read_sig
 MAX_ROBOTS_BYTES: Final = 500 * 1024  # RFC 9309 2.5: parse at least 500 KiB
 MAX_SITEMAPS: Final = 1000
 
-# 2.2.4 permits leniency: misspellings that are common, and a missing colon.
+# 2.2.4 permits leniency: common misspellings, and a missing colon.
 _RECORD: Final = re.compile(
     rb"[ \t\v\f]*(?:(?P<agent>user[- \t]?agent)"
     rb"|(?P<disallow>diss?all?ow|diasllow|disallaw)"
@@ -31,16 +31,16 @@ _RECORD: Final = re.compile(
 ).match
 _KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap", "signal")
 _TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
-# RFC 9309 does not define `Crawl-delay`; these are the values that occur.
+# RFC 9309 does not define `Crawl-delay`; these values occur.
 _DELAY: Final = re.compile(
     rb"\+?(?:(?P<hex>0x[0-9a-f]+)|(?P<number>(?:[0-9]+(?:[.,][0-9]*)?"
     rb"|[.,][0-9]+)(?:e[+-]?[0-9]+)?)|(?P<endless>inf))"
     rb"(?:[ \t]*(?P<unit>ms|m|min(?:ute)?s?|h|hours?)(?![a-z]))?",
     re.IGNORECASE,
 ).match
-_UNIT_SECS: Final = {b"ms": 0.001, b"m": 60.0, b"h": 3600.0}  # by how they begin
-_ENDLESS_SECS: Final = 1e9  # infinity, as far as anybody waits
-_ANYBODY: Final = b"*"
+_UNIT_SECS: Final = {b"ms": 0.001, b"m": 60.0, b"h": 3600.0}  # by prefix
+_ENDLESS_SECS: Final = 1e9  # infinity in practice
+_ANY_AGENT: Final = b"*"
 _HEAD_BYTES: Final = 64
 # UTF-32 first: its little-endian mark begins like that of UTF-16.
 _WIDE: Final = (
@@ -55,14 +55,14 @@ _WIDE: Final = (
 class RobotsRecords:
     """The records of a robots.txt for one crawler."""
 
-    # pattern as `paths` has it -> whether it allows; of two that are equivalent, 2.2.2
-    # prefers the one that allows
+    # pattern (see `paths`) -> whether it allows; of two equivalent ones, 2.2.2 prefers
+    # the one that allows
     rules: dict[str, bool] = field(default_factory=dict)
     delay_secs: float = 0.0  # longest `Crawl-delay`, 0 if there is none
     # as written, at most `MAX_SITEMAPS`
     sitemaps: list[str] = field(default_factory=list)
     has_more_sitemaps: bool = False  # there are more
-    # what may be done with what is fetched, at most `MAX_SIGNALS` lines
+    # signals on the use of documents, at most `MAX_SIGNALS` lines
     signals: list[SignalRule] = field(default_factory=list)
 
 
@@ -70,8 +70,7 @@ def read_records(body: bytes, agent: str) -> RobotsRecords:
     """Return the records of a robots.txt for the crawler named `agent`.
 
     Args:
-        body: of any length; what follows the last whole line within
-            `MAX_ROBOTS_BYTES` is not read.
+        body: of any length; only complete lines within `MAX_ROBOTS_BYTES` are read.
         agent: its product token.
     """
     own, everybody = RobotsRecords(), RobotsRecords()
@@ -81,9 +80,10 @@ def read_records(body: bytes, agent: str) -> RobotsRecords:
     for kind, value in _iter_records(_octets(body)):
         if kind != "sitemap":
             reader.take(kind, value)
-        elif value and len(sitemaps) <= MAX_SITEMAPS:  # one more shows that there are
+        # one more reveals that there are more
+        elif value and len(sitemaps) <= MAX_SITEMAPS:
             sitemaps[value] = None
-    # 2.2.1: the group of all others holds only if we have none of our own.
+    # 2.2.1: the `*` group holds only without a group of our own.
     records = own if reader.is_named else everybody
     texts = [text.decode("utf-8", "replace") for text in sitemaps]
     records.sitemaps = texts[:MAX_SITEMAPS]
@@ -92,11 +92,11 @@ def read_records(body: bytes, agent: str) -> RobotsRecords:
 
 
 class _Reader:
-    """Puts each record where the group that it stands in belongs.
+    """Assigns each record to its group.
 
-    2.2.4: only a rule ends the user-agent lines of a group. `Crawl-delay` is no
-    record of RFC 9309 but of older habits, where groups are set apart by an empty
-    line: agents that are named after such a line do not inherit a delay before it.
+    2.2.4: only a rule ends the user-agent lines of a group. `Crawl-delay` is not
+    defined by RFC 9309 but older, from a time when an empty line separated groups:
+    agents named after such a line do not inherit an earlier delay.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class _Reader:
         self._has_rules = False
         self._delay_secs = 0.0
         self.is_named = False
-        """Whether a group is ours by name."""
+        """Whether a group names this crawler."""
 
     def take(self, kind: str, value: bytes) -> None:
-        """Take a record, or the empty text for an empty line."""
+        """Read a record, or the empty text for an empty line."""
         match kind:
             case "agent":
                 self._take_agent(value)
@@ -132,7 +132,7 @@ class _Reader:
             self._group = []
             self._has_rules = False
             self._delay_secs = 0.0
-        if value[:1] == _ANYBODY and value[1:2] in (b"", b" ", b"\t"):
+        if value[:1] == _ANY_AGENT and value[1:2] in (b"", b" ", b"\t"):
             records = self._everybody
         elif self._name and _token(value) == self._name:
             records = self._own
@@ -151,7 +151,7 @@ class _Reader:
                 records.delay_secs = max(records.delay_secs, self._delay_secs)
 
     def _take_signals(self, value: bytes) -> None:
-        """Take a line about what is fetched, which is no rule of RFC 9309 either."""
+        """Read a line of signals, which RFC 9309 does not define either."""
         rule = read_signals(value) if self._group else None
         if rule is not None:
             for records in self._group:
@@ -167,7 +167,7 @@ class _Reader:
 
 
 def read_delay(value: bytes) -> float | None:
-    """Return the seconds of a `Crawl-delay`, at most 1e9; None if it is no number.
+    """Return the seconds of a `Crawl-delay`, at most 1e9; None if it is not a number.
 
     >>> [read_delay(x) for x in (b"1.5", b"1,5 s", b"2 min", b"0x10")]
     [1.5, 1.5, 120.0, 16.0]
@@ -189,16 +189,16 @@ def read_delay(value: bytes) -> float | None:
 
 
 def _iter_lines(octets: bytes) -> Iterator[bytes]:
-    """Yield the lines; a NUL ends one, as in the parser of Google.
+    """Yield the lines; a NUL ends one, like in Google's parser.
 
-    Within a word, it is left out instead: more rules hold so.
+    Within a word, it is removed instead: more rules remain valid.
     """
     if b"\xc2\xa0" in octets:
         octets = octets.replace(b"\xc2\xa0", b" ")
-    for line in octets.splitlines():  # of bytes: at CR, LF and CRLF only
-        if line.startswith(codecs.BOM_UTF8):  # of a file that was appended
+    for line in octets.splitlines():  # at CR, LF and CRLF only
+        if line.startswith(codecs.BOM_UTF8):  # of an appended file
             line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901
-        if b"\0" not in line:  # as most
+        if b"\0" not in line:
             yield line
             continue
         pieces = [piece for piece in line.split(b"\0") if piece]
@@ -206,7 +206,7 @@ def _iter_lines(octets: bytes) -> Iterator[bytes]:
 
 
 def _iter_records(octets: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the records that are known, and nothing for each empty line."""
+    """Yield the known records, and an empty one for each empty line."""
     for line in _iter_lines(octets):
         if not line or line.isspace():
             yield "", b""
@@ -225,18 +225,18 @@ def _is_meant(kind: str, value: bytes) -> bool:
 
 
 def _token(value: bytes) -> bytes:
-    """Return the product token that a name begins with, in lower case."""
+    """Return the product token at the start of a name, in lower case."""
     found = _TOKEN(value)
     return found[0].lower() if found else b""
 
 
 def _octets(body: bytes) -> bytes:
-    """Return the whole lines within the limit as UTF-8, without a byte order mark."""
+    """Return the complete lines within the limit as UTF-8 without a mark."""
     is_cut = len(body) > MAX_ROBOTS_BYTES
     octets = body[:MAX_ROBOTS_BYTES]
     for mark, encoding in _WIDE:
         if octets.startswith(mark):
-            # RFC 9309 2.2.2: encodings that are detected may be bridged.
+            # RFC 9309 2.2.2: parsers may convert detected encodings.
             octets = octets.decode(encoding, "replace").encode("utf-8", "replace")
             break
     else:
@@ -248,7 +248,7 @@ def _octets(body: bytes) -> bytes:
 
 
 def _from_unmarked_utf16(octets: bytes) -> bytes:
-    """Return UTF-16 without a mark as UTF-8; anything else as it is."""
+    """Return UTF-16 without a mark as UTF-8; anything else unchanged."""
     head = octets[:_HEAD_BYTES]
     for first, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):
         half = head[first::2]

@@ -1,7 +1,7 @@
-"""Paths of robots.txt and of URLs, and which of the rules matches best.
+"""Paths of robots.txt and of URLs, and the best matching rule.
 
-A rule's path and the path and query of a URL are brought to one spelling, and then
-compared octet by octet (RFC 9309 sections 2.2.2 and 2.2.3).
+A rule's path and the path and query of a URL are normalized, and then compared octet by
+octet (RFC 9309 sections 2.2.2 and 2.2.3).
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
-# RFC 3986 2.3. An escape of one of these means the same as the character.
+# RFC 3986 2.3. The escape of such a character is equivalent to it.
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 )
-# RFC 3986 2.2, and "%": what stands for itself, as its escape is something else.
+# RFC 3986 2.2, and "%": their escapes are not equivalent to them.
 _KEPT: Final = _UNRESERVED | frozenset(b":/?#[]@!$&'()*+,;=%")
 _SPELLING: Final = [
     chr(octet) if octet in _KEPT else f"%{octet:02X}" for octet in range(256)
 ]
-# Most URLs have nothing in their path that could be written otherwise.
+# Most paths have only one spelling.
 _PLAIN: Final = re.compile(
     r"[A-Za-z]+://[^/?#]*+(/[A-Za-z0-9\-._~:/?\[\]@!&'()+,;=]*+)"
 ).fullmatch
 _BEFORE_PATH: Final = re.compile(r"\A(?:[A-Za-z]+://)?[^/?#]*+").sub
 _each_escape: Final = re.compile(r"%([0-9A-Fa-f]{2})").sub
-# Of a query these are sometimes escaped and sometimes not, as in the second example of
+# In queries, these are sometimes escaped and sometimes not, as in the second example of
 # RFC 9309 2.2.2: `?baz=https://foo.bar`. Both spellings are tried.
 _IN_QUERY: Final = {ord(x): f"%{ord(x):02X}" for x in ":/?#[]@"}
 _has_two_spellings: Final = re.compile(
@@ -50,7 +50,7 @@ def pattern_of(value: bytes) -> str:
 
 
 def path_of(url: str) -> str:
-    """Return path and query of an absolute URL as patterns are spelt.
+    """Return path and query of an absolute URL in the spelling of patterns.
 
     >>> path_of("http://example.org?a=%7e*#b")
     '/?a=~%2A'
@@ -64,7 +64,7 @@ def path_of(url: str) -> str:
         path = "".join(map(_SPELLING.__getitem__, path.encode("utf-8", "replace")))
     else:
         path = "".join(_SPELLING[ord(x)] for x in path)
-    # 2.2.3: what is special in a pattern is written as an escape there.
+    # 2.2.3: characters with a special meaning in patterns are escaped.
     return _one_spelling(path).replace("$", "%24").replace("*", "%2A")
 
 
@@ -78,7 +78,7 @@ def _respell(escape: re.Match[str]) -> str:
 
 
 def _query_escaped(path: str) -> str:
-    """Return a path or pattern with the characters of `_IN_QUERY` escaped there."""
+    """Return a path or pattern with the `_IN_QUERY` characters of its query escaped."""
     path, mark, query = path.partition("?")
     return path + mark + query.translate(_IN_QUERY)
 
@@ -86,14 +86,14 @@ def _query_escaped(path: str) -> str:
 class PathRules:
     """The rules of one robots.txt for one crawler.
 
-    Rules without wildcards, as most are, are looked up by what the path begins with:
-    their number does not matter.
+    Rules without wildcards, the majority, are looked up by prefix: their number does
+    not matter.
 
     Args:
         rules: pattern -> whether it allows (see `pattern_of`).
 
     Attributes:
-        n_bytes: about what they take in memory.
+        n_bytes: approximate size in memory.
     """
 
     def __init__(self, rules: Mapping[str, bool]) -> None:
@@ -105,7 +105,7 @@ class PathRules:
         self.n_bytes = n_bytes if is_same else 2 * n_bytes
 
     def allows(self, url: str) -> bool:
-        """Return whether an absolute URL may be asked for."""
+        """Return whether an absolute URL may be requested."""
         path = path_of(url)
         found = self._as_written.best(path)
         if "?" in path and _has_two_spellings(path):
@@ -114,7 +114,7 @@ class PathRules:
 
 
 class _Spelt:
-    """Rules in one of the spellings, ready to be looked up."""
+    """Rules in one of the spellings, indexed."""
 
     def __init__(self, rules: Mapping[str, bool]) -> None:
         self._begins: dict[str, bool] = {}
@@ -149,19 +149,19 @@ class _Spelt:
 
 
 class PathPattern(NamedTuple):
-    """One pattern by itself."""
+    """One pattern."""
 
-    text: str  # as `pattern_of` has it
-    wild: _Wild | None  # the same in pieces, if it has a `*`
+    text: str  # see `pattern_of`
+    wild: _Wild | None  # its pieces, if it has a `*`
 
     @classmethod
     def of(cls, value: bytes) -> Self:
-        """Return the pattern of a path as it is written."""
+        """Return the pattern of an unnormalized path."""
         text = pattern_of(value)
         return cls(text, _Wild.of(text, allows=True) if "*" in text else None)
 
     def matches(self, path: str) -> bool:
-        """Return whether a path, as `path_of` has it, matches."""
+        """Return whether a path (see `path_of`) matches."""
         if self.wild is not None:
             return self.wild.matches(path)
         if self.text.endswith("$"):
@@ -172,11 +172,11 @@ class PathPattern(NamedTuple):
 class _Wild(NamedTuple):
     """A pattern with `*`."""
 
-    # its length, by which the most specific of several is chosen, and what it says
+    # its length, for the most specific match, and its verdict
     rank: tuple[int, bool]
-    begin: str  # what the path begins with
-    middle: tuple[str, ...]  # what it goes on with, in order
-    end: str | None  # what it ends with; unset if it may go on
+    begin: str  # prefix of the path
+    middle: tuple[str, ...]  # substrings that follow, in order
+    end: str | None  # suffix of the path; None for any
 
     @classmethod
     def of(cls, pattern: str, *, allows: bool) -> Self:

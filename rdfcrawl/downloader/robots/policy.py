@@ -1,4 +1,4 @@
-"""What robots.txt allows (RFC 9309)."""
+"""Rules of robots.txt (RFC 9309)."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
 
 
 class RobotsAccess(Enum):
-    """How the fetch of a robots.txt ended (RFC 9309 2.3.1)."""
+    """The result of fetching a robots.txt (RFC 9309 2.3.1)."""
 
     PARSE = auto()
     """2.3.1.1: there are rules."""
     ALLOW_ALL = auto()
-    """2.3.1.3, unavailable: there are none, and the body means nothing."""
+    """2.3.1.3, unavailable: there are none, and the body is ignored."""
     UNREACHABLE = auto()
-    """2.3.1.4: nothing may be asked for until it can be read."""
+    """2.3.1.4: no request is allowed until it can be read."""
 
 
 def judge(status: int) -> RobotsAccess:
-    """Return what the final answer for robots.txt means.
+    """Interpret the final response for robots.txt.
 
     Args:
-        status: of the last answer, after at most `MAX_ROBOTS_REDIRECTS` redirects; 0
+        status: of the last response, after at most `MAX_ROBOTS_REDIRECTS` redirects; 0
             if there was none.
 
-    429 is treated as unreachable, which the RFC does not ask for: a host that wants
-    fewer requests is not one without rules.
+    429 counts as unreachable, unlike in the RFC: a host that wants fewer requests may
+    have rules.
 
     >>> judge(404), judge(503)
     (<RobotsAccess.ALLOW_ALL: 2>, <RobotsAccess.UNREACHABLE: 3>)
     """
     if 200 <= status < 300:
         return RobotsAccess.PARSE
-    # 2.3.1.2: after too many redirects it may be taken as unavailable.
+    # 2.3.1.2: after too many redirects it may count as unavailable.
     if 300 <= status < 500 and status != 429:
         return RobotsAccess.ALLOW_ALL
     return RobotsAccess.UNREACHABLE
@@ -50,17 +50,17 @@ def judge(status: int) -> RobotsAccess:
 class RobotsRules:
     """The rules of one robots.txt for this crawler."""
 
-    # `Crawl-delay` of our group, 0 if there is none; not limited
+    # `Crawl-delay` of the matching group, 0 if there is none; not limited
     delay_secs: float = 0.0
     sitemaps: tuple[str, ...] = ()  # values of `Sitemap`, as written
-    n_bytes: int = 0  # about what they take in memory
+    n_bytes: int = 0  # approximate size in memory
     _paths: PathRules | None = None
     has_more_sitemaps: bool = False  # some were not kept
-    # what it says of the use of its documents
+    # signals on the use of its documents
     signals: SignalRules | None = None
 
     def allows(self, url: str) -> bool:
-        """Return whether `url`, of the origin the rules are for, may be asked for."""
+        """Return whether `url`, of the origin of these rules, may be requested."""
         paths = self._paths
         if paths is None or paths.allows(url):
             return True
@@ -69,18 +69,17 @@ class RobotsRules:
 
 
 ALLOW_ALL: Final = RobotsRules()
-"""The rules of a site that has none."""
+"""The rules of a site without rules."""
 
 
 def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> RobotsRules:
     r"""Parse robots.txt; malformed lines are ignored.
 
-    Text of any other kind has no line that is a rule, and so allows everything.
+    Other text contains no rules, and so allows everything.
 
     Args:
-        body: of any length; what follows the last whole line within
-            `MAX_ROBOTS_BYTES` is not read.
-        agent: product token that the site may address us by.
+        body: of any length; only complete lines within `MAX_ROBOTS_BYTES` are read.
+        agent: product token of the crawler.
 
     >>> rules = parse_robots(b"User-agent: *\nDisallow: /private")
     >>> rules.allows("http://example.org/private/a")
@@ -90,7 +89,7 @@ def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> RobotsRules:
 
 
 def rules_of(records: RobotsRecords) -> RobotsRules:
-    """Return the rules that are made of records."""
+    """Build the rules from records."""
     forbids = not all(records.rules.values())
     is_empty = not forbids and not records.sitemaps and not records.delay_secs
     if is_empty and not records.signals:

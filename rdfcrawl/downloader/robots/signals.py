@@ -1,8 +1,8 @@
-"""Signals of a robots.txt about what may be done with what is fetched.
+"""Signals of a robots.txt on the permitted uses of documents.
 
-`Content-Signal: search=yes, ai-train=no` stands in a group, as rules do, and holds for
-all paths, or for those that a path at its beginning names. `Content-Usage` is spelt
-alike, with `y` and `n`.
+`Content-Signal: search=yes, ai-train=no` is part of a group, like rules, and applies to
+all paths, or to those of a path at its beginning. `Content-Usage` has the same form,
+with `y` and `n`.
 
 Source: Content Signals (contentsignals.org); draft-ietf-aipref-attach and
 draft-ietf-aipref-vocab.
@@ -18,7 +18,8 @@ from rdfcrawl.downloader.robots.paths import PathPattern, path_of, pattern_of
 
 MAX_SIGNALS: Final = 100  # lines of a group
 _MAX_CHARS: Final = 2048  # of a line
-# A closed set: each is a statistic. The same use has two names in the two vocabularies.
+# A closed set, since each is a statistic. The same use has two names in the two
+# vocabularies.
 _USES: Final = {
     b"search": "search",
     b"ai-input": "ai-input",
@@ -32,14 +33,14 @@ _each_pair: Final = re.compile(rb"([A-Za-z-]{1,32})[ \t]*=[ \t]*([A-Za-z]+)").fi
 
 
 class SignalRule(NamedTuple):
-    """One line: the pattern of paths, and the uses that are allowed or not."""
+    """One line: the pattern of paths, and the uses allowed or not."""
 
-    pattern: str  # as `paths.pattern_of` has it; empty for all
+    pattern: str  # see `paths.pattern_of`; empty for all
     said: tuple[tuple[str, str], ...]  # uses, and `yes` or `no`
 
 
 def read_signals(value: bytes) -> SignalRule | None:
-    """Read the value of a line; None without a known use.
+    """Parse the value of a line; None without a known use.
 
     >>> read_signals(b"/data/ search=yes, ai-train=no, other=yes")
     SignalRule(pattern='/data/', said=(('search', 'yes'), ('ai-train', 'no')))
@@ -61,7 +62,7 @@ class SignalRules:
     """The signals of one robots.txt for one crawler."""
 
     def __init__(self, rules: Sequence[SignalRule]) -> None:
-        # The most specific one last, whose word counts; of two, the one that says no.
+        # The most specific one last, since it decides; of two, the one that says no.
         self._rules = [
             (PathPattern.of(rule.pattern.encode()), rule.said)
             for rule in sorted(rules, key=_rank)
@@ -69,7 +70,7 @@ class SignalRules:
         self.n_bytes = sum(400 + len(rule.pattern) for rule in rules)
 
     def of(self, url: str) -> tuple[str, ...]:
-        """Return what is said of a URL of the origin, as `use=yes`, sorted."""
+        """Return the signals for a URL of the origin, as `use=yes`, sorted."""
         path = path_of(url)
         found: dict[str, str] = {}
         for pattern, said in self._rules:

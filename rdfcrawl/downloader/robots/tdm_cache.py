@@ -1,7 +1,7 @@
 """Files of reservations of origins, each requested when a document needs it.
 
-A document needs it that has statements or links, and says nothing of text and data
-mining itself: until the file is known, nothing of the document is taken.
+Only documents with statements or links, and without their own reservations on text and
+data mining, need it: until the file is known, nothing of them is used.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.robots.answers import RobotsResponse
     from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
+    from rdfcrawl.downloader.robots.responses import RobotsResponse
     from rdfcrawl.frontier.queue.robots_keeping import RulesKeeper
 
 NO_FILE: Final = TdmRules((), 200)
 
 
 class TdmCache:
-    """The rules in the files of origins, the latest used ones.
+    """The rules in the files of origins, least recently used dropped first.
 
     Args:
         robots: fetches the files, if robots.txt allows that.
         count: called with the statistic of each file.
-        keeper: has the rules that other workers and earlier runs have found.
+        keeper: rules that other workers and earlier runs have found.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TdmCache:
         """Return the reservations of an origin for a URL; request the file if needed.
 
         Returns:
-            None if the file was not requested, as the worker stops.
+            None if the file was not requested because the worker stops.
         """
         if (known := self.known(url)) is not None:
             return known
@@ -73,11 +73,11 @@ class TdmCache:
         return None if rules is None else rules.of(url)
 
     async def close(self) -> None:
-        """Cancel what is being fetched."""
+        """Cancel open requests."""
         await self._fetching.close()
 
     async def _load(self, origin: str, visit: Visit) -> TdmRules | None:
-        """Return the rules that all workers know, or fetch rules for all."""
+        """Return the rules in the shared cache, or fetch them for all workers."""
         name = self._name_of(origin)
         kept = await self._keeper.look(name)
         older = None if kept.rules is None else unpack_tdm(kept.rules)
@@ -96,9 +96,9 @@ class TdmCache:
             return older or NO_FILE
         rules, ttl_secs = NO_FILE, options.ttl_secs
         if self._robots.refusal(allowed, origin + TDM_PATH) is None:
-            take = self._takes(origin, visit, allowed.delay_secs)
+            take = self._turns_for(origin, visit, allowed.delay_secs)
             response = await self._robots.follow(origin, take, TDM_PATH)
-            if response.is_unasked:
+            if response.is_unsent:
                 await self._keeper.end(name)
                 return None
             if judge(response.status) is RobotsAccess.UNREACHABLE:
@@ -109,11 +109,11 @@ class TdmCache:
         self._known.keep(origin, rules, ttl_secs)
         return rules
 
-    def _takes(self, origin: str, visit: Visit, delay_secs: float) -> Take:
+    def _turns_for(self, origin: str, visit: Visit, delay_secs: float) -> Take:
         """Return the function that waits for turns to request a file.
 
-        If the host itself rests, as its working hours are over, there is no turn, and
-        the document waits for the next visit.
+        Outside of the host's working hours there is no turn, and the document waits for
+        the next visit.
         """
 
         async def take(url: str) -> SoloTurn | None:
@@ -129,7 +129,7 @@ class TdmCache:
     def _read(self, origin: str, response: RobotsResponse) -> TdmRules:
         """Return the rules in a file.
 
-        An origin that does not give the file has none (TDMRep, "TDM File on the Origin
+        Without a file, an origin has no rules (TDMRep, "TDM File on the Origin
         Server").
         """
         if judge(response.status) is not RobotsAccess.PARSE:
@@ -139,7 +139,7 @@ class TdmCache:
         return rules or NO_FILE
 
     def _name_of(self, origin: str) -> str:
-        """Return the name of an origin in the keeper, among those of robots.txt."""
+        """Return the key of an origin in the shared cache, next to robots.txt's."""
         agent = self._options.agent
         own = "" if agent == PRODUCT_TOKEN else f" {agent.lower()}"
         return f"{origin}{TDM_PATH}{own}"

@@ -1,7 +1,7 @@
-"""Reservations of text and data mining for a whole site: `/.well-known/tdmrep.json`.
+"""Reservations on text and data mining for a site: `/.well-known/tdmrep.json`.
 
-Source: TDM Reservation Protocol, W3C Community Group Final Report of 10 May 2024,
-"TDM File on the Origin Server". Its patterns are those of robots.txt.
+Source: TDM Reservation Protocol, W3C Community Group Final Report of 10 May 2024, "TDM
+File on the Origin Server". Its patterns are those of robots.txt.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _VALUES: Final = {"1": True, "0": False}
 class TdmRules:
     """The rules in the file of one origin."""
 
-    # patterns and what is said of the paths that match, in order
+    # patterns and the reservations of matching paths, in order
     rules: tuple[tuple[PathPattern, Reservations], ...]
-    n_bytes: int  # about what they take in memory
+    n_bytes: int  # approximate size in memory
 
     def of(self, url: str) -> Reservations:
-        """Return what is said of a URL of the origin: the first match counts."""
-        if not self.rules:  # as of most origins
+        """Return the reservations for a URL of the origin: the first match counts."""
+        if not self.rules:
             return NOTHING
         path = path_of(url)
         for pattern, said in self.rules:
@@ -40,14 +40,14 @@ class TdmRules:
 
 
 def parse_tdm_file(body: bytes, origin: str) -> TdmRules | None:
-    r"""Read the file of an origin; rules that cannot be read are passed over.
+    r"""Parse the file of an origin; invalid rules are ignored.
 
     Args:
-        body: of any length that is fit to be held in memory.
-        origin: scheme, host and port, as locations may be spelt with it.
+        body: of any length that fits in memory.
+        origin: scheme, host and port, which locations may contain.
 
     Returns:
-        None if it is no such file.
+        None if it is another kind of file.
 
     >>> rules = parse_tdm_file(b'[{"location": "/a/*.ttl$", "tdm-reservation": 1}]', "")
     >>> [rules.of(f"http://a.example/{x}").tdm for x in ("a/b.ttl", "a/b.ttl?c", "b")]
@@ -74,7 +74,7 @@ def _iter_rules(found: list[Any], origin: str) -> Iterator[tuple[PathPattern, An
             path = f"/{path}"
         value = each.get("tdm-reservation")
         is_word = isinstance(value, int | str)
-        # What is neither 1 nor 0 is as if it had not been said.
+        # Values other than 1 and 0 are ignored.
         tdm = _VALUES.get(str(value).strip()) if is_word else None
         policy = each.get("tdm-policy") if tdm else None
         text = policy.strip()[:MAX_POLICY_CHARS] if isinstance(policy, str) else ""

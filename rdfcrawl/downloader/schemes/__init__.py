@@ -1,6 +1,6 @@
-"""Schemes: which exchange a URL is asked through, and fetchers of the user's.
+"""Custom fetchers, selected by the scheme of a URL.
 
-`routing` tells the schemes apart. `protocol` is what a fetcher is to the crawl,
-`options` reads `FETCH_SCHEMES`, and `exchange` asks fetchers within the limits of a
-visit. `docs/how-to/own-fetchers.md` shows how to write one.
+`exchange` dispatches requests by scheme, and calls custom fetchers within the limits of
+a visit. `scheme_fetcher` defines their interface, `fetcher_classes` reads
+`FETCH_SCHEMES`. `docs/how-to/own-fetchers.md` shows how to write one.
 """

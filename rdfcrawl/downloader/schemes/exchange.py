@@ -1,4 +1,4 @@
-"""Requests by scheme; those of the user's keep the limits that hold for all others."""
+"""Dispatch requests by scheme; custom fetchers obey the common limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
-from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.http.exchange import MAX_VALUE_CHARS, parse_content_type
 from rdfcrawl.downloader.network_faults import note_fault
 from rdfcrawl.downloader.scheme_fetcher import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Nobody is there to ask, for whatever else there is of the authority.
+# The authority is unavailable, and so are its other URLs.
 _OF_HOST: Final = frozenset(
     {Reason.DNS, Reason.DNS_UNANSWERED, Reason.UNREACHABLE, Reason.TLS}
 )
@@ -43,7 +43,7 @@ _STATUSES: Final = range(200, 600)
 
 
 class FetcherExchange(WatchedExchange):
-    """Call fetchers of users; none of their errors ends a visit."""
+    """Call custom fetchers; none of their errors ends a visit."""
 
     def __init__(
         self,
@@ -69,131 +69,133 @@ class FetcherExchange(WatchedExchange):
             try:
                 async with asyncio.timeout(_CLOSE_SECS):
                     await close()
-            except Exception:  # the edge: the other ones are closed all the same
+            except Exception:  # the edge: close the others, too
                 logger.exception("%s: the fetcher cannot be closed", scheme)
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
-        if ask.data:
-            return HttpResponse(status=405)  # there is nothing that it could be sent to
+        if options.data:
+            return HttpResponse(status=405)  # the interface has no other methods
         if not turn.is_good():
-            return HttpResponse(is_unasked=True)
-        answer, request = HttpResponse(), _request(url, ask)
+            return HttpResponse(is_unsent=True)
+        response, request = HttpResponse(), _request(url, options)
         note_failure = partial(self._note_failure, url)
         turn.sent()
         try:
-            with self._watch.watching(url, ask, answer, note_failure) as transfer:
-                await self._get(request, ask, answer, transfer)
+            with self._watch.watching(url, options, response, note_failure) as transfer:
+                await self._get(request, options, response, transfer)
         finally:
             request.aborted.set()
-        self._count_answer(scheme_of(url), answer)
-        return answer
+        self._count_response(scheme_of(url), response)
+        return response
 
     async def _get(
         self,
         request: SchemeRequest,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
         fetcher = self._fetchers[scheme_of(request.url)]
-        response = await fetcher.fetch(request)
-        transfer.waits(asyncio.get_running_loop().time())
-        _note_response(answer, response)
-        if 200 <= response.status < 300:
-            await self._read(response, request, ask, answer, transfer)
+        fetched = await fetcher.fetch(request)
+        transfer.restart_wait(asyncio.get_running_loop().time())
+        _note_response(response, fetched)
+        if 200 <= fetched.status < 300:
+            await self._read(fetched, request, options, response, transfer)
 
     async def _read(
         self,
-        response: SchemeResponse,
+        fetched: SchemeResponse,
         request: SchemeRequest,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
-        """Keep the body; what there is of it is kept, whatever ends it."""
-        sink = SpoolSink(self._spool, ask, request.url, max(0, response.length))
+        """Receive the body; keep the received part after an error."""
+        sink = SpoolSink(self._spool, options, request.url, max(0, fetched.length))
         try:
-            async with aclosing(_chunks(response)) as chunks:
+            async with aclosing(_chunks(fetched)) as chunks:
                 async for chunk in chunks:
-                    if not transfer.n_bytes and ask.unread is not None:
-                        ask.unread.check(request.url, answer.media_type)
+                    if not transfer.n_bytes and options.unread is not None:
+                        options.unread.check(request.url, response.media_type)
                     transfer.n_bytes += len(chunk)
                     sink.write(chunk)
         except BaseException as exc:
-            sink.end_early(answer, transfer, exc)
+            sink.end_early(response, transfer, exc)
             raise
-        sink.keep(answer)
+        sink.keep(response)
 
-    def _note_failure(self, url: str, answer: HttpResponse, exc: Exception) -> bool:
-        """Set the fault of an answer from what a fetcher has raised; it is logged."""
+    def _note_failure(self, url: str, response: HttpResponse, exc: Exception) -> bool:
+        """Set and log the fault of an exception that a fetcher raised."""
         if isinstance(exc, SourceFault):
-            note_fault(answer, exc)
-            answer.is_host_fault = not answer.status and exc.fault.reason in _OF_HOST
+            note_fault(response, exc)
+            response.is_host_fault = (
+                not response.status and exc.fault.reason in _OF_HOST
+            )
             return True
-        answer.errno = errno_of(exc)
-        if not answer.status and isinstance(exc, (*_NOT_FOUND, PermissionError)):
-            answer.status = 403 if isinstance(exc, PermissionError) else 404
+        response.errno = errno_of(exc)
+        if not response.status and isinstance(exc, (*_NOT_FOUND, PermissionError)):
+            response.status = 403 if isinstance(exc, PermissionError) else 404
             return True
-        reason = _reason_of(exc, has_begun=answer.status > 0)
-        answer.is_host_fault = reason is Reason.UNREACHABLE
+        reason = _reason_of(exc, has_begun=response.status > 0)
+        response.is_host_fault = reason is Reason.UNREACHABLE
         scheme = scheme_of(url)
         detail = f"{type(self._fetchers[scheme]).__name__}: {exc!r}"
         part = type(self._fetchers[scheme]).__name__
-        answer.fault = Fault(reason, one_line(detail), part=part)
+        response.fault = Fault(reason, one_line(detail), part=part)
         if reason is Reason.INTERNAL and scheme not in self._has_failed:
             self._has_failed.add(scheme)
             logger.error(
-                "%s: the fetcher failed; told once", url, exc_info=exc, stacklevel=2
+                "%s: the fetcher failed (logged once)", url, exc_info=exc, stacklevel=2
             )
         return True
 
-    def _count_answer(self, scheme: str, answer: HttpResponse) -> None:
+    def _count_response(self, scheme: str, response: HttpResponse) -> None:
         self._count(f"fetcher/{scheme}/requests", 1)
-        if answer.status:
-            self._count(f"fetcher/{scheme}/status/{answer.status}", 1)
-        if answer.n_bytes:
-            self._count(f"fetcher/{scheme}/bytes", answer.n_bytes)
+        if response.status:
+            self._count(f"fetcher/{scheme}/status/{response.status}", 1)
+        if response.n_bytes:
+            self._count(f"fetcher/{scheme}/bytes", response.n_bytes)
 
 
-def _request(url: str, ask: RequestOptions) -> SchemeRequest:
-    headers = {name.lower(): value for name, value in ask.headers}
+def _request(url: str, options: RequestOptions) -> SchemeRequest:
+    headers = {name.lower(): value for name, value in options.headers}
     return SchemeRequest(
         url=url,
-        accept=ask.accept,
-        max_bytes=ask.max_bytes,
-        timeout_secs=ask.timeout_secs,
+        accept=options.accept,
+        max_bytes=options.max_bytes,
+        timeout_secs=options.timeout_secs,
         etag=headers.get("if-none-match", ""),
         last_modified=headers.get("if-modified-since", ""),
     )
 
 
-def _note_response(answer: HttpResponse, response: object) -> None:
-    if not isinstance(response, SchemeResponse):
-        raise TypeError(f"not a SchemeResponse: {response!r:.100}")
-    if response.status not in _STATUSES:
-        raise ValueError(f"status {response.status!r:.100}")
-    media_type = _text(response.media_type)
-    answer.media_type, answer.charset = parse_content_type(media_type)
-    answer.etag = _text(response.etag)
-    answer.last_modified = _text(response.last_modified)
-    answer.location = _text(response.location, MAX_INPUT_CHARS)
-    if response.retry_after_secs:
-        answer.retry_after = str(math.ceil(response.retry_after_secs))
-    answer.status = response.status
+def _note_response(response: HttpResponse, fetched: object) -> None:
+    if not isinstance(fetched, SchemeResponse):
+        raise TypeError(f"not a SchemeResponse: {fetched!r:.100}")
+    if fetched.status not in _STATUSES:
+        raise ValueError(f"status {fetched.status!r:.100}")
+    media_type = _text(fetched.media_type)
+    response.media_type, response.charset = parse_content_type(media_type)
+    response.etag = _text(fetched.etag)
+    response.last_modified = _text(fetched.last_modified)
+    response.location = _text(fetched.location, MAX_INPUT_CHARS)
+    if fetched.retry_after_secs:
+        response.retry_after = str(math.ceil(fetched.retry_after_secs))
+    response.status = fetched.status
 
 
 def _text(value: object, max_chars: int = MAX_VALUE_CHARS) -> str:
-    """Return what stands in for a header, without lone surrogates."""
+    """Return a replacement for a header value, without lone surrogates."""
     if not isinstance(value, str):
         raise TypeError(f"must be a str, not {value!r:.100}")
     return value[:max_chars].encode("utf-8", "replace").decode()
 
 
 async def _chunks(response: SchemeResponse) -> AsyncGenerator[bytes]:
-    """Yield a body in chunks, and close what gives them at the end."""
+    """Yield a body in chunks; finally close its source."""
     body, n_bytes = response.body, 0
     if isinstance(body, bytes):
         body = _chunk(body)
@@ -217,7 +219,7 @@ async def _chunk(body: bytes) -> AsyncGenerator[bytes]:
 
 
 def _reason_of(exc: Exception, *, has_begun: bool) -> Reason:
-    """Return the reason of what is no fault by its name."""
+    """Return the reason of an exception that is not a fault."""
     if isinstance(exc, TimeoutError):
         return Reason.TIMEOUT
     if isinstance(exc, OSError):
@@ -226,12 +228,12 @@ def _reason_of(exc: Exception, *, has_begun: bool) -> Reason:
 
 
 class SchemeExchange:
-    """A client that passes each request to the client of the scheme.
+    """A client that passes each request to the client of its scheme.
 
     Args:
         requests: for those of users' spiders.
-        fetchers: for the schemes of the user's.
-        own: these schemes.
+        fetchers: for the custom schemes.
+        own: the custom schemes.
     """
 
     def __init__(
@@ -248,16 +250,16 @@ class SchemeExchange:
         self._requests = requests
 
     def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> Awaitable[HttpResponse]:
         """See `HttpClient.get`."""
-        if ask.request is not None and self._requests is not None:
-            return self._requests.get(url, ask, turn)
+        if options.request is not None and self._requests is not None:
+            return self._requests.get(url, options, turn)
         exchange = self._of.get(scheme_of(url))
-        return _unknown(url) if exchange is None else exchange.get(url, ask, turn)
+        return _unknown(url) if exchange is None else exchange.get(url, options, turn)
 
 
 async def _unknown(url: str) -> HttpResponse:
-    """Return the answer for a scheme that another worker may know."""
+    """Return the response for a scheme that another worker may support."""
     detail = f"FETCH_SCHEMES has no {scheme_of(url)!r} here"
     return HttpResponse(fault=Fault(Reason.BAD_URI, detail))

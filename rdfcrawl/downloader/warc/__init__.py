@@ -1,1 +1,1 @@
-"""Web archives: what WARC files hold of the responses of servers."""
+"""Web archives: responses of servers in WARC files."""

@@ -1,4 +1,4 @@
-"""The archive of a crawl: what was sent and received, as records of WARC files.
+"""The archive of a crawl: requests and responses as records of WARC files.
 
 Source: The WARC Format 1.1 (IIPC), clauses 5 and 6.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Truncation = Literal["length", "time", "disconnect", "unspecified"]
 
-HEAD_BYTES: Final = 256 * 1024  # heads lie within, as those of aiohttp's
+HEAD_BYTES: Final = 256 * 1024  # limit of heads, like in the HTTP client
 _BLOCK_BYTES: Final = 256 * 1024
 _GONE: Final = frozenset({404, 410})
 _INDEX: Final = "index.sqlite"
@@ -46,13 +46,13 @@ _INDEX: Final = "index.sqlite"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveOptions:
-    """How the archive of a crawl is written.
+    """Options of a crawl's archive.
 
     Attributes:
         folder: of the files.
-        name: begin of their names, unique among workers.
+        name: prefix of their names, unique among workers.
         max_bytes: a file of this size is finished.
-        redacted_headers: headers of requests whose values are not kept.
+        redacted_headers: request headers whose values are removed.
         info: content of the `warcinfo` of each file.
     """
 
@@ -65,21 +65,21 @@ class ArchiveOptions:
 
 @dataclass(slots=True, kw_only=True)
 class ArchivedExchange:
-    """A request with its answer, as it went over the wire.
+    """A request and its response, as transferred.
 
     Attributes:
-        url: that was requested, without fragment.
+        url: requested URL, without fragment.
         at_ms: when it was sent, Unix time in ms.
-        took_ms: until the answer was there.
-        address: of the server; empty if it is not known.
-        request: as it was sent.
-        received: all bytes of the answer, or the file with them.
-        head: of the answer, in the place of all bytes.
-        body: that belongs to it, without chunks; or the file with it.
-        is_whole: nothing of this body is missing.
-        truncation: why the answer has ended, if it is not whole.
-        fault: what was wrong with the answer, in a line.
-        keeps_copy: a document that was not found may be back soon: its copy stays.
+        took_ms: time to the end of the response.
+        address: of the server; empty if unknown.
+        request: bytes as sent.
+        received: all bytes of the response, or the file with them.
+        head: of the response, in place of all bytes.
+        body: that belongs to `head`, without chunks; or the file with it.
+        is_complete: this body is complete.
+        truncation: why the response is incomplete.
+        fault: fault of the response, in a line.
+        keeps_copy: a missing document may return soon: its copy stays.
     """
 
     url: str
@@ -90,7 +90,7 @@ class ArchivedExchange:
     received: bytes | Path = b""
     head: ResponseHead | None = None
     body: bytes | Path = b""
-    is_whole: bool = True
+    is_complete: bool = True
     truncation: Truncation = "unspecified"
     fault: str = ""
     keeps_copy: bool = False
@@ -98,15 +98,15 @@ class ArchivedExchange:
 
 @dataclass(slots=True, kw_only=True)
 class ArchivedResource:
-    """A document without an exchange of HTTP: a file of FTP, or one put together.
+    """A document without an HTTP exchange: a file of FTP, or a reassembled one.
 
     Attributes:
         url: of the document.
-        at_ms: when it was asked for, Unix time in ms.
+        at_ms: when it was requested, Unix time in ms.
         content_type: of the body.
-        body: bytes of it, or the file with them.
-        truncation: why it is not whole; None if it is.
-        address: of the server; empty if it is not known.
+        body: its bytes, or the file with them.
+        truncation: why it is incomplete; None if complete.
+        address: of the server; empty if unknown.
         note: how it was made, in a line.
     """
 
@@ -143,7 +143,7 @@ class WebArchive:
             self._told(name, number)
 
     def open(self) -> None:
-        """Repair the files of dead workers, and begin to write.
+        """Repair the files of dead workers, and start a new file.
 
         Raises:
             OSError: the disk cannot be read or written.
@@ -162,7 +162,7 @@ class WebArchive:
         self.is_open = True
 
     def write_exchange(self, exchange: ArchivedExchange) -> None:
-        """Write response, request and metadata; nothing if no answer has come.
+        """Write response, request and metadata; nothing without a response.
 
         Raises:
             OSError: nothing was written.
@@ -175,10 +175,10 @@ class WebArchive:
         begin = head.without_chunks() if frame.is_chunked else head.raw
         if exchange.head is None:
             body = _Body(exchange.received, head.end, frame, begin)
-            is_whole = frame.is_whole and (frame.has_end or exchange.is_whole)
+            is_complete = frame.is_complete and (frame.has_end or exchange.is_complete)
         else:
             body = _Body(exchange.body, 0, None, begin)
-            is_whole = exchange.is_whole
+            is_complete = exchange.is_complete
         shared = _shared_fields(exchange)
         fields = [*shared, ("WARC-Payload-Digest", digest_field(body.payload_digest))]
         response = WarcRecord(
@@ -194,11 +194,11 @@ class WebArchive:
         is_gone = head.status in _GONE and not exchange.keeps_copy
         if head.status in _GONE and exchange.keeps_copy:
             response.fields.append(COPY_KEPT)
-        # An error that comes with the same body is no other capture of the document.
+        # An error with the same body is no other capture of the document.
         is_good = 200 <= head.status < 300 or head.status == 304
         kept_as = exchange.url if is_good else f"{head.status} {exchange.url}"
         found = self._index.find(kept_as)
-        if not is_whole:
+        if not is_complete:
             response.fields.append(("WARC-Truncated", exchange.truncation))
             self._count(f"warc/truncated/{exchange.truncation}", 1)
         elif head.status == 304:
@@ -211,7 +211,7 @@ class WebArchive:
         ):
             _make_revisit(response, SAME_PAYLOAD, exchange.url, found)
         self._write([response, *self._about(exchange, response, shared)])
-        if response.type == "response" and is_whole and body.n_bytes:
+        if response.type == "response" and is_complete and body.n_bytes:
             last = LastCapture(body.payload_digest, exchange.at_ms, response.record_id)
             self._index.note(kept_as, last)
         if is_gone:
@@ -219,9 +219,9 @@ class WebArchive:
             self._index.note(f"gone {exchange.url}", last)
 
     def _was_gone_since(self, url: str, last: LastCapture) -> bool:
-        """Return whether a document was gone after a capture of it.
+        """Return whether a document was gone after its last capture.
 
-        A revisit does not say what it has now: readers know that it is gone.
+        A revisit would then have no effect: readers know that the document is gone.
         """
         gone = self._index.find(f"gone {url}")
         return gone is not None and gone.at_ms >= last.at_ms
@@ -232,7 +232,7 @@ class WebArchive:
         response: WarcRecord,
         shared: list[tuple[str, str]],
     ) -> Iterator[WarcRecord]:
-        """Yield the records that belong to that of a response."""
+        """Yield the other records of an exchange."""
         shared = [*shared, ("WARC-Concurrent-To", f"<{response.record_id}>")]
         head, data = split_request(exchange.request)
         yield WarcRecord(
@@ -248,7 +248,7 @@ class WebArchive:
         yield _metadata(about, shared)
 
     def write_resource(self, resource: ArchivedResource) -> None:
-        """Write a document that has no exchange of its own.
+        """Write a document without an HTTP exchange.
 
         Raises:
             OSError: nothing was written.
@@ -287,15 +287,15 @@ class WebArchive:
         return file.append(records)
 
     def fail(self, error: OSError) -> None:
-        """Note that a record is missing: no flush succeeds any more."""
+        """Note that a record is missing: every later flush fails."""
         self._failure = error
 
     def flush(self) -> None:
-        """Bring all records to the disk.
+        """Write all records to the disk.
 
         Raises:
-            OSError: they may not be there. Every later call fails, too, since the
-                kernel may have dropped what it could not write.
+            OSError: they may not be on disk. Every later call fails, too, since the
+                kernel may have dropped the data.
         """
         if self._failure is not None:
             raise self._failure
@@ -311,7 +311,7 @@ class WebArchive:
         """Finish all files.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk does not accept it.
         """
         self.is_open = False
         self._index.take()
@@ -321,12 +321,12 @@ class WebArchive:
 
 
 class _Body:
-    """A body, in memory or in a file, to be iterated over more than once.
+    """A body, in memory or in a file; supports repeated iteration.
 
     Attributes:
         n_bytes: its length.
         payload_digest: SHA-1 of the body.
-        block_digest: SHA-1 of it behind a head.
+        block_digest: SHA-1 of head and body.
     """
 
     def __init__(
@@ -365,7 +365,7 @@ def _begin_of(received: bytes | Path) -> bytes:
 def _shared_fields(
     source: ArchivedExchange | ArchivedResource,
 ) -> list[tuple[str, str]]:
-    """Return the fields that all records of a source have."""
+    """Return the fields common to all records of a source."""
     fields = [
         ("WARC-Date", warc_date(source.at_ms)),
         ("WARC-Target-URI", source.url),
@@ -390,7 +390,7 @@ def _metadata(
 def _make_revisit(
     record: WarcRecord, profile: str, url: str, original: LastCapture | None
 ) -> None:
-    """Make a response a revisit, whose payload is that of an earlier record."""
+    """Turn a response into a revisit, with the payload of an earlier record."""
     record.type = "revisit"
     record.fields.append(("WARC-Profile", profile))
     if original is not None:

@@ -1,8 +1,9 @@
-"""The WARC files of one worker: named, locked, appended to, rotated and repaired.
+"""The WARC files of one worker: locked, appended to, rotated and repaired.
 
-`<crawl>-<time>-<worker>-<n>.warc.gz`, with `.open` behind it while it is written to.
-Each record is a gzip member that tells its own length, as in segments (`stores`), so
-that the torn end of a file whose worker died is found and cut off.
+Names have the form `<crawl>-<time>-<worker>-<n>.warc.gz`, with the suffix `.open`
+during writing. Each record is a gzip member that declares its own length, like in
+segments (`stores`), so that the torn end of a dead worker's file can be found and cut
+off.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ OPEN_SUFFIX: Final = ".open"
 
 
 class ArchiveFile:
-    """A WARC file that is being written; it begins with a `warcinfo`.
+    """An open WARC file; it begins with a `warcinfo`.
 
     Attributes:
-        file: takes whole records.
+        file: accepts complete records.
         info_id: of the `warcinfo`.
     """
 
@@ -49,10 +50,10 @@ class ArchiveFile:
 
     @classmethod
     def create(cls, path: Path, info: list[tuple[str, str]]) -> ArchiveFile:
-        """Create a file, with `.open` behind its name.
+        """Create a file with the suffix `.open`.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk does not accept it.
         """
         segment = SegmentFile.create(path.with_name(path.name + OPEN_SUFFIX))
         if segment is None:
@@ -75,13 +76,13 @@ class ArchiveFile:
         return cls(segment, record.record_id)
 
     def append(self, records: list[WarcRecord]) -> int:
-        """Append records, all of them or none; return the bytes they take.
+        """Append records, all of them or none; return their size in bytes.
 
         Raises:
             OSError: none was written.
         """
         begin = self.file.n_bytes
-        with self._whole(begin):
+        with self._all_or_nothing(begin):
             if any(record.is_long for record in records):
                 for record in records:
                     record.stream_into(self.file)
@@ -93,7 +94,7 @@ class ArchiveFile:
         return self.file.n_bytes - begin
 
     @contextmanager
-    def _whole(self, begin: int) -> Iterator[None]:
+    def _all_or_nothing(self, begin: int) -> Iterator[None]:
         try:
             yield
         except BaseException:
@@ -101,16 +102,16 @@ class ArchiveFile:
             raise
 
     def sync(self) -> None:
-        """Bring the file to the disk.
+        """Write the file to the disk.
 
         Raises:
-            OSError: it may not be there.
+            OSError: it may not be on disk.
         """
         if not self.file.is_synced:
             self.file.n_synced = self.file.sync()
 
     def finish(self) -> None:
-        """Bring the file to the disk, close it and take `.open` from its name.
+        """Write the file to the disk, close it and remove the suffix `.open`.
 
         Raises:
             OSError: it may not be on disk.
@@ -124,12 +125,12 @@ class ArchiveFile:
 class ArchiveFolder:
     """The files of one worker, in a folder that workers share.
 
-    A file has one writer at a time: who has much to write takes a file for as long as
-    that takes, others take another one. Methods may be called from any thread.
+    A file has one writer at a time: a long write holds its file, and other writers use
+    another one. Methods may be called from any thread.
 
     Args:
-        folder: made if missing.
-        name: begin of the names of the files, unique among workers.
+        folder: created if missing.
+        name: prefix of the file names, unique among workers.
         max_bytes: a file of this size is finished.
         info: content of the `warcinfo` of each file.
         count: called with the name of a statistic.
@@ -157,10 +158,10 @@ class ArchiveFolder:
 
     @contextmanager
     def borrowed(self) -> Iterator[ArchiveFile]:
-        """Give a file to write to, which nobody else has.
+        """Yield a file with exclusive access.
 
         Raises:
-            OSError: there is none, and none can be made.
+            OSError: there is none, and none can be created.
         """
         with self._lock:
             file = self._free.pop() if self._free else self._create()
@@ -181,10 +182,10 @@ class ArchiveFolder:
         return file
 
     def sync(self) -> None:
-        """Bring all that was written to the disk; finish the files that are full.
+        """Write all data to the disk; finish the files that are full.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk does not accept it.
         """
         with self._lock:
             full, self._full = self._full, []
@@ -203,7 +204,7 @@ class ArchiveFolder:
         """Finish all files.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk does not accept it.
         """
         with self._lock:
             self._full += self._free
@@ -212,7 +213,7 @@ class ArchiveFolder:
 
 
 def repair_archives(folder: Path) -> None:
-    """Finish the files of workers that died; what is torn at their end is cut off.
+    """Finish the files of dead workers, without their torn ends.
 
     Raises:
         OSError: the disk cannot be read or written.
@@ -226,7 +227,7 @@ def repair_archives(folder: Path) -> None:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(fd).st_nlink and path.exists():
                 _repair(path, fd)
-        except BlockingIOError:  # its worker lives
+        except BlockingIOError:  # its worker is alive
             continue
         finally:
             os.close(fd)

@@ -1,7 +1,7 @@
 """Bodies of responses in an archive: without chunks and content coding.
 
-Archives differ: some keep bodies as they were sent, some have undone one or both and
-left the headers as they were.
+Archives differ: some keep bodies as sent, others have decoded them and kept the
+headers.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _begins_chunk: Final = re.compile(rb"[0-9A-Fa-f]{1,16}[ \t]*(?:;[^\r\n]*)?\r?\n"
 
 
 class RecordBody:
-    """The body of a record of warcio, to be read once.
+    """The body of a warcio record, to be read once.
 
     Args:
-        record: whose head has been read.
-        max_ratio: decoded : as it is in the record.
+        record: after its head.
+        max_ratio: decoded : encoded.
 
     Attributes:
-        fault: why there is no more of the body; set at its end.
+        fault: error that ended the body; set at its end.
 
     Raises:
         SourceFault: `BAD_CONTENT_ENCODING`: there are too many codings.
@@ -53,14 +53,14 @@ class RecordBody:
             self._pieces = self._decoded(self._pieces, decoder)
 
     def read(self, n_bytes: int = READ_BYTES) -> bytes:
-        """Return at most so many of the next bytes; none at the end."""
+        """Return at most `n_bytes` of the next bytes; none at the end."""
         if not self._ahead:
             self._ahead = next(self._pieces, b"")
         taken, self._ahead = self._ahead[:n_bytes], self._ahead[n_bytes:]
         return taken
 
     def begin(self, n_bytes: int) -> bytes:
-        """Return at least so many of the first bytes, if there are."""
+        """Return at least `n_bytes` of the first bytes, if available."""
         begin = b""
         while len(begin) < n_bytes and (piece := self.read()):
             begin += piece
@@ -74,7 +74,7 @@ class RecordBody:
             return
         frame = BodyFrame(is_chunked=True)
         yield from frame.pieces(pieces)
-        if not frame.is_whole:
+        if not frame.is_complete:
             self.fault = Fault(Reason.TRUNCATED_BODY, "the last chunk is missing")
 
     def _decoded(
@@ -93,7 +93,7 @@ class RecordBody:
                     is_broken = error.fault.reason is Reason.BAD_CONTENT_ENCODING
                     if position or n_bytes or not is_broken:
                         raise
-                    yield from chain([piece], pieces)  # it was decoded before
+                    yield from chain([piece], pieces)  # already decoded
                     return
             decoder.finish()
         except SourceFault as error:

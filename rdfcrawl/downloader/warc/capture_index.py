@@ -1,7 +1,7 @@
-"""What was captured last for each URI, on disk: payloads that come again are known.
+"""The last capture of each URI, on disk, to detect repeated payloads.
 
-A file of SQLite beside the archive, which the workers of a machine share. An entry is
-written once its record is on disk; a lost entry costs a record that repeats a payload.
+An SQLite file next to the archive, shared by the workers of a machine. An entry is
+written once its record is on disk; a lost entry only costs a repeated payload.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class CaptureIndex:
     """The last capture of each URI; may be used from any thread.
 
     Args:
-        path: of its file, made if missing.
+        path: of its file, created if missing.
 
     Raises:
-        OSError: the disk refuses it, or another process holds it.
+        OSError: the disk does not accept it, or another process holds it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,39 +62,40 @@ class CaptureIndex:
         self._writing: dict[bytes, LastCapture] = {}
         self._is_told = False
         self._is_damaged = False
-        with _alone(path):
+        with _locked(path):
             self._connect()
 
     def _connect(self) -> None:
         try:
             self._reader = _connect(self._path)
-        except sqlite3.OperationalError as error:  # the disk, not what is on it
+        # an error of the disk, not of its content
+        except sqlite3.OperationalError as error:
             raise OSError(f"{self._path.name}: {error}") from error
         except sqlite3.DatabaseError as error:
-            logger.warning("%s: begun anew, as it is damaged: %s", self._path, error)
+            logger.warning("%s: replaced because it is damaged: %s", self._path, error)
             _put_aside(self._path)
             self._reader = _connect(self._path)
         self._writer = _connect(self._path)
         self._inode = self._path.stat().st_ino
 
-    def _begin_anew(self) -> None:
-        """Go on with the index that another worker has begun, or begin one.
+    def _reopen(self) -> None:
+        """Open the index that another worker has created, or create one.
 
         Raises:
-            OSError: the disk refuses it, or another process holds it.
-            sqlite3.Error: so.
+            OSError: the disk does not accept it, or another process holds it.
+            sqlite3.Error: the same.
         """
         self._reader.close()
         self._writer.close()
-        with _alone(self._path):
+        with _locked(self._path):
             if not self._is_replaced():
-                logger.warning("%s: begun anew, as it is damaged", self._path)
+                logger.warning("%s: replaced because it is damaged", self._path)
                 _put_aside(self._path)
             self._connect()
         self._is_damaged = self._is_told = False
 
     def _is_replaced(self) -> bool:
-        """Return whether another worker has put this index aside."""
+        """Return whether another worker has replaced this index."""
         try:
             return self._path.stat().st_ino != self._inode
         except FileNotFoundError:
@@ -122,20 +123,21 @@ class CaptureIndex:
             self._pending[_key(uri)] = capture
 
     def take(self) -> None:
-        """Take up what was noted so far; the records are about to be synced."""
+        """Take the notes so far; the records are about to be synced."""
         with self._lock:
             self._writing = {**self._writing, **self._pending}
             self._pending = {}
-            if len(self._writing) > _MAX_PENDING:  # the disk refuses it for long
+            # the disk has not accepted it for long
+            if len(self._writing) > _MAX_PENDING:
                 self._writing.clear()
 
     def keep(self) -> None:
-        """Write what was taken up; its records are on disk."""
+        """Write the taken notes; their records are on disk."""
         rows = [(key, *capture) for key, capture in self._writing.items()]
         try:
             if self._is_damaged:
                 with self._lock:
-                    self._begin_anew()
+                    self._reopen()
             if rows:
                 with self._writer:
                     self._writer.executemany(
@@ -148,13 +150,13 @@ class CaptureIndex:
                 self._writing = {}
 
     def _note(self, error: Exception) -> None:
-        """Note what the index has refused; `keep` begins a damaged one anew."""
+        """Note an error of the index; `keep` replaces a damaged one."""
         is_of_disk = isinstance(error, sqlite3.OperationalError | OSError)
         self._is_damaged |= not is_of_disk or self._is_replaced()
         if not self._is_told:
             self._is_told = True
             logger.warning(
-                "%s: payloads that come again may be kept twice: %s", self._path, error
+                "%s: repeated payloads may be stored twice: %s", self._path, error
             )
 
     def close(self) -> None:
@@ -164,11 +166,11 @@ class CaptureIndex:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Let one worker at a time begin an index anew."""
+def _locked(path: Path) -> Iterator[None]:
+    """Let one worker at a time replace an index."""
     fd = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        with suppress(OSError):  # of a file system without locks
+        with suppress(OSError):  # some file systems have no locks
             fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:
@@ -176,7 +178,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _put_aside(path: Path) -> None:
-    """Rename a damaged index; who has it open does not meet the next one.
+    """Rename a damaged index; processes that have it open do not see the next one.
 
     Its log goes first: SQLite would write it into the next index.
     """

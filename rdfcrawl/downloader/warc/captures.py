@@ -1,7 +1,6 @@
-"""The captures in a part of a WARC file: responses of servers, with their bodies.
+"""Read captures from a part of a WARC file: responses of servers, with their bodies.
 
-Sources: The WARC Format 1.1 (IIPC), clauses 5 and 6; RFC 9110 for what is in a
-response.
+Sources: The WARC Format 1.1 (IIPC), clauses 5 and 6; RFC 9110 for responses.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
 
 HEAD_BYTES: Final = 4096
-MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, with that of its message
-_ARC: Final = "filedesc://"  # begins the first line of ARC files
+MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message
+_ARC: Final = "filedesc://"  # start of the first line of ARC files
 _OTHERS: Final = frozenset(
     {
         *("warcinfo", "request", "metadata", "revisit", "conversion", "continuation"),
@@ -48,18 +47,18 @@ _SCHEMES: Final = "http://", "https://", "ftp://", "ftps://"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarcCapture:
-    """What a server sent for one URI, as an archive has it.
+    """A server's response for one URI, from an archive.
 
     Attributes:
-        url: that was requested, without fragment.
+        url: requested URL, without fragment.
         at_ms: when the response was captured, Unix time in ms.
-        status: of the response; of 3xx, 404 and 410 there is no body here.
-        content_type: of the body, as it was declared; empty if it was not.
-        headers: of the response, in order; values as they are.
-        body: decoded; or the file that has it.
+        status: of the response; 3xx, 404 and 410 have no body here.
+        content_type: of the body, as declared; empty if undeclared.
+        headers: of the response, in order; unmodified values.
+        body: decoded; or the file that contains it.
         n_bytes: length of the body.
-        is_cut: the archive has only its beginning.
-        fault: why there is no more of the body.
+        is_cut: the archive contains only its beginning.
+        fault: error that ended the body.
     """
 
     url: str
@@ -77,9 +76,9 @@ class CaptureLimits(NamedTuple):
     """Limits on the bodies of captures.
 
     Attributes:
-        body_bytes: returns the length of the longest body that is read, by its URL.
-        memory_bytes: a longer one is written to a file.
-        max_ratio: decoded : as it is in the archive.
+        body_bytes: returns the longest length of a body, by its URL.
+        memory_bytes: longer bodies are written to a file.
+        max_ratio: decoded : encoded.
     """
 
     body_bytes: Callable[[str], int]
@@ -92,22 +91,22 @@ class CaptureReader:
     """Reads the captures in a part of a WARC file.
 
     Attributes:
-        part: that is read.
-        log: takes what is wrong with the file and its records.
+        part: to be read.
+        log: receives errors of the file and its records.
         limits: on bodies.
-        until_ms: what was captured later cannot be, Unix time in ms.
-        is_wanted: says by the capture and the first bytes of its body whether the body
-            is read; the capture has no body then. Of a status of 3xx, it says whether
-            that is a redirect which is wanted.
+        until_ms: later captures are invalid, Unix time in ms.
+        is_wanted: decides by the capture, which has no body yet, and the first bytes of
+            the body whether the body is read. With a status of 3xx, it decides whether
+            the redirect is wanted.
         seeks: the part may begin within a record.
-        end: where the part is over; a record that begins there is of the next one.
-        new_file: gives the path of a file for a long body; whoever takes the capture
-            deletes it.
-        next_offset: where the next record begins that was not read to its end.
+        end: of the part; a record that begins there belongs to the next one.
+        new_file: returns the path of a file for a long body, deleted by the consumer of
+            the capture.
+        next_offset: start of the next record that was not read to its end.
         is_done: the file has been read to its end.
         is_lost: `next_offset` may lie within a record.
-        counts: records by what became of them: `captured`, `gone`, `redirected`, or why
-            it was passed over.
+        counts: records by outcome: `captured`, `gone`, `redirected`, or why they were
+            skipped.
     """
 
     part: FilePart
@@ -128,11 +127,11 @@ class CaptureReader:
         self.next_offset = self.part.tell()
 
     def __iter__(self) -> Iterator[WarcCapture]:
-        """Yield the captures, one after another; damaged records are passed over.
+        """Yield the captures, one after another; damaged records are skipped.
 
         Raises:
             SourceFault: `NOT_INSTALLED`.
-            OSError: the file cannot be read, or that of a body not be written.
+            OSError: the file cannot be read, or a body not be written.
         """
         try:
             if self.seeks:
@@ -175,13 +174,13 @@ class CaptureReader:
             self._seek()
         else:
             if not is_packed and self.next_offset >= self.end:
-                return  # more than that has been read
+                return  # already read beyond
         self.next_offset = self.part.tell()
         self.is_done = not self._has_more()
 
     def _has_more(self) -> bool:
         content = self.part.read()
-        self.part.give_back(content)
+        self.part.push_back(content)
         return bool(content)
 
     def _records(
@@ -191,22 +190,22 @@ class CaptureReader:
             from warcio.archiveiterator import WARCIterator  # noqa: PLC0415
         bounded = _BoundedHeads(stream)
         records = WARCIterator(bounded)
-        records.INC_RECORD = ""  # would be written to the terminal
+        records.INC_RECORD = ""  # warcio would print it to the terminal
         load = records.loader.load_http_headers
-        # A record without URI makes warcio fail; `_head_of` passes it over.
+        # warcio fails for a record without URI; `_head_of` skips it.
         records.loader.load_http_headers = lambda kind, uri, *rest: load(
             kind, uri or "", *rest
         )
         while (record := next(records, None)) is not None:
-            bounded.ends_head()
+            bounded.end_head()
             if record.length is None:
-                self._pass_endless(records, is_packed=is_packed)
+                self._skip_endless(records, is_packed=is_packed)
                 return
             capture = self._capture(record)
-            # Only now it is known whether the record is whole, and sound.
+            # Validates the complete record.
             records.read_to_end()
             if records.err_count:
-                detail = "records that no empty line follows"
+                detail = "records without a final empty line"
                 self.log.note(Reason.REPAIRED, detail, records.err_count)
                 records.err_count = 0
             if getattr(record.raw_stream, "limit", 0) > 0:
@@ -218,25 +217,25 @@ class CaptureReader:
                 self.next_offset = records.offset
                 if self.next_offset >= self.end:
                     return
-            bounded.begins_head()
+            bounded.begin_head()
 
-    def _pass_endless(self, records: Any, *, is_packed: bool) -> None:
-        """Pass over a record that does not say where it ends.
+    def _skip_endless(self, records: Any, *, is_packed: bool) -> None:
+        """Skip a record without a known end.
 
         Raises:
-            BadMember: the next one has to be looked for.
+            BadMember: the next record must be searched for.
         """
         self.counts["malformed"] += 1
         detail = "a record without Content-Length"
         if not is_packed:
-            self.part.give_back(records.reader.read(records.reader.rem_length()))
+            self.part.push_back(records.reader.read(records.reader.rem_length()))
             raise BadMember(detail)
         self.log.note(Reason.BAD_ARCHIVE, f"at {self.next_offset}: {detail}")
         while records.reader.read(READ_BYTES):
             pass
 
     def _capture(self, record: Any) -> WarcCapture | None:
-        """Return the capture of a record; None if it is passed over."""
+        """Return the capture of a record; None if skipped."""
         head = _head_of(record, self.until_ms)
         if isinstance(head, str):
             self.counts[head] += 1
@@ -295,26 +294,26 @@ class CaptureReader:
 
 
 class _BoundedHeads:
-    """A stream of records whose heads have a bound: warcio reads any line.
+    """A stream of records with bounded heads: warcio reads lines of any length.
 
     Args:
-        stream: of the records, at the begin of one.
+        stream: of the records, at the start of one.
     """
 
     def __init__(self, stream: FilePart | PackedRecords) -> None:
         self._stream = stream
         self._n_bytes = 0
 
-    def begins_head(self) -> None:
-        """Note that the head of a record is read next."""
+    def begin_head(self) -> None:
+        """Note that the head of a record follows."""
         self._n_bytes = 0
 
-    def ends_head(self) -> None:
-        """Note that a body is read next, which may be of any length."""
+    def end_head(self) -> None:
+        """Note that a body of any length follows."""
         self._n_bytes = -sys.maxsize
 
     def tell(self) -> int:
-        """Return the offset of what is read next, in a file without compression."""
+        """Return the offset of the next byte, in an uncompressed file."""
         return self._stream.tell() if isinstance(self._stream, FilePart) else 0
 
     def read(self, n_bytes: int = READ_BYTES) -> bytes:
@@ -361,11 +360,11 @@ def _bad_archives() -> tuple[type[Exception], ...]:
 
 
 def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
-    """Return what a record is a capture of; else why it is passed over.
+    """Return the capture of a record; else why it is skipped.
 
-    What was sent with a status of success is a document (`response`, or `resource` of
-    other schemes), one that was gone is none any more, and a redirect names another; a
-    `revisit` has no body of its own, which one that was gone has no need of.
+    A successful response is a document (`response`, or `resource` for other schemes), a
+    missing one is gone, and a redirect leads to another; a `revisit` has no body of its
+    own, which a missing document does not need.
     """
     warc, http = record.rec_headers, record.http_headers
     code = (http.get_statuscode() or "") if http is not None else "200"
@@ -373,20 +372,20 @@ def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
     is_gone = record.rec_type == "revisit" and status in GONE
     if record.rec_type not in ("response", "resource") and not is_gone:
         return record.rec_type if record.rec_type in _OTHERS else "unknown"
-    # Whoever wrote the archive may not have taken a document for gone yet.
+    # The crawl that wrote the archive may not have considered the document gone yet.
     is_kept = warc.get_header(COPY_KEPT[0]) == COPY_KEPT[1]
     if not 200 <= status < 400 and (is_kept or status not in GONE):
         return "status"
     uri = (warc.get_header("WARC-Target-URI") or "").strip("<>")
     if uri and not uri.lower().startswith(_SCHEMES):
-        return "unwanted"  # names of DNS, screenshots, texts of pages
+        return "unwanted"  # DNS names, screenshots, text of pages
     try:
         url = requestable(uri)
         at = datetime.fromisoformat(warc.get_header("WARC-Date") or "")
         at_ms = int(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000)
     except (BadUri, ValueError, OverflowError):
         return "malformed"
-    if not 0 < at_ms <= until_ms:  # it would be the latest version for ever
+    if not 0 < at_ms <= until_ms:  # it would remain the latest version for ever
         return "malformed"
     declared = http.get_header("Content-Type") if http else record.content_type
     return WarcCapture(

@@ -1,4 +1,4 @@
-"""HTTP messages as they went over the wire: where head and body are, and in what frame.
+"""HTTP messages as transferred: locate head and body, and the framing of the body.
 
 Sources: RFC 9112, clauses 2 to 7; The WARC Format 1.1 (IIPC), clause 6.3.
 """
@@ -27,11 +27,11 @@ _SWITCHING: Final = 101
 
 @dataclass(slots=True)
 class ResponseHead:
-    """The head of a response, with its place among the bytes received.
+    """The head of a response, with its place among the received bytes.
 
     Attributes:
         raw: from the status line to the empty line.
-        end: offset of the body; interim responses come before the head.
+        end: offset of the body; interim responses precede the head.
         status: code of three digits.
     """
 
@@ -59,13 +59,13 @@ class ResponseHead:
     def without_chunks(self) -> bytes:
         """Return the head of the response with its body in one piece.
 
-        The name of its `Transfer-Encoding` becomes that which Common Crawl uses.
+        `Transfer-Encoding` is renamed like in Common Crawl.
         """
         return _CODING.sub(b"X-Crawler-Transfer-Encoding", self.raw)
 
 
 def find_head(received: bytes) -> ResponseHead | None:
-    r"""Return the head of the final response; None if it has not come as a whole.
+    r"""Return the head of the final response; None if incomplete.
 
     >>> find_head(b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\nx").end
     41
@@ -84,27 +84,26 @@ def find_head(received: bytes) -> ResponseHead | None:
 
 @dataclass(slots=True)
 class BodyFrame:
-    """What a body is delimited by: its length, chunks, or the end of the connection.
+    """The framing of a body: its length, chunks, or the end of the connection.
 
     Attributes:
-        length: in bytes; None if it is not known.
+        length: in bytes; None if unknown.
         is_chunked: the body is sent in chunks.
-        is_whole: the end of the body was reached, as far as that can be known; set by
-            `pieces`.
+        is_complete: the body is complete, as far as known; set by `pieces`.
     """
 
     length: int | None = None
     is_chunked: bool = False
-    is_whole: bool = field(init=False, default=False)
+    is_complete: bool = field(init=False, default=False)
 
     @property
     def has_end(self) -> bool:
-        """Whether the body says where it ends; else the connection does."""
+        """Whether the body declares its end; otherwise the connection ends it."""
         return self.is_chunked or self.length is not None
 
     def pieces(self, received: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the body without its chunks; what comes after its end is left out."""
-        self.is_whole = False
+        """Yield the body without its chunks and without the bytes after its end."""
+        self.is_complete = False
         if self.is_chunked:
             yield from self._chunks(iter(received))
             return
@@ -115,10 +114,10 @@ class BodyFrame:
                 yield wanted
             if left is not None:
                 left -= len(wanted)
-        self.is_whole = not left
+        self.is_complete = not left
 
     def _chunks(self, received: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the content of chunks (RFC 9112 7.1); trailers are left out."""
+        """Yield the content of chunks (RFC 9112 7.1), without trailers."""
         window = _Window(received)
         while (left := _chunk_size(window.line())) > 0:
             while left:
@@ -128,18 +127,18 @@ class BodyFrame:
                 yield piece
                 left -= len(piece)
             window.line()
-        self.is_whole = left == 0
+        self.is_complete = left == 0
 
 
 class _Window:
-    """Bytes of a body, by line or by number; nothing of it is copied twice."""
+    """Bytes of a body, by line or by number; nothing is copied twice."""
 
     def __init__(self, received: Iterator[bytes]) -> None:
         self._received = received
         self._piece, self._at = b"", 0
 
     def take(self, n_bytes: int) -> bytes:
-        """Return at most so many of the next bytes; none at the end."""
+        """Return at most `n_bytes` of the next bytes; none at the end."""
         if self._at == len(self._piece):
             self._piece, self._at = next(self._received, b""), 0
         taken = self._piece[self._at : self._at + n_bytes]
@@ -147,7 +146,7 @@ class _Window:
         return taken
 
     def line(self) -> bytes:
-        """Return the next line without its end; nothing if it has none."""
+        """Return the next line without its end; empty if it has none."""
         end = self._piece.find(b"\n", self._at)
         while end < 0:
             left = self._piece[self._at :]
@@ -162,7 +161,7 @@ class _Window:
 
 
 def _chunk_size(line: bytes) -> int:
-    """Return the size that begins a chunk; -1 if there is none."""
+    """Return the size at the start of a chunk; -1 if there is none."""
     size = line.partition(b";")[0].strip()
     is_size = len(size) <= _MAX_SIZE_DIGITS and _HEX.fullmatch(size)
     return int(size, 16) if is_size else -1

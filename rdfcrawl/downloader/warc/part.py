@@ -1,7 +1,7 @@
-"""A part of a WARC file: one record after another, each with its place in the file.
+"""A part of a WARC file: its records, with their offsets.
 
-Each record of a compressed WARC file is a gzip member of its own; then reading may
-begin at any of them. A file of one member, or of none, is read from its beginning.
+If each record of a compressed WARC file is a separate gzip member, reading may start at
+any of them. A file of one member, or of none, is read from its beginning.
 
 Source: The WARC Format 1.1 (IIPC), annex D.
 """
@@ -33,12 +33,12 @@ class BadMember(RdfcrawlError):
 
 
 class FilePart:
-    """Bytes of a file from an offset on, to be read in order.
+    """Bytes of a file from an offset on, read in order.
 
     Args:
         file: at the first byte of the part.
-        offset: of that byte in the whole file.
-        is_last: nothing of the file comes after the part.
+        offset: of that byte in the file.
+        is_last: the part ends with the file.
     """
 
     def __init__(self, file: BinaryIO, offset: int, *, is_last: bool) -> None:
@@ -47,14 +47,14 @@ class FilePart:
         self._end = offset
 
     def tell(self) -> int:
-        """Return the offset, in the whole file, of what is read next."""
+        """Return the offset of the next byte in the file."""
         return self._end - len(self._ahead)
 
     def read(self, n_bytes: int = READ_BYTES) -> bytes:
         """Return the next bytes; none at the end of the file.
 
         Raises:
-            PartEnds: at the end of a part that is not the last one.
+            PartEnds: at the end of a part other than the last.
         """
         if not self._ahead:
             self._ahead = self._file.read(READ_BYTES)
@@ -64,8 +64,8 @@ class FilePart:
         taken, self._ahead = self._ahead[:n_bytes], self._ahead[n_bytes:]
         return taken
 
-    def give_back(self, content: bytes) -> None:
-        """Let bytes that were read last be read once more."""
+    def push_back(self, content: bytes) -> None:
+        """Push back the bytes that were read last."""
         self._ahead = content + self._ahead
 
     def begins_gzip(self) -> bool:
@@ -73,28 +73,28 @@ class FilePart:
         head = self.read(READ_BYTES)
         while 0 < len(head) < len(_GZIP) and (more := self.read(READ_BYTES)):
             head += more
-        self.give_back(head)
+        self.push_back(head)
         return head.startswith(_GZIP)
 
     def seek_record(self) -> None:
-        """Go to the next place where a record seems to begin, or to the end.
+        """Skip to the next possible start of a record, or to the end.
 
         Raises:
-            PartEnds: none does in the part; it is read up to where one may begin.
+            PartEnds: no record starts in the part; it is read up to a possible start.
         """
         window = b""
         while True:
             try:
                 content = self.read()
             except PartEnds:
-                self.give_back(window[_first_undecided(window) :])
+                self.push_back(window[_first_undecided(window) :])
                 raise
             if not content:
                 return
             window += content
             for found in _places(window):
                 if _begins_record(window[found:]):
-                    self.give_back(window[found:])
+                    self.push_back(window[found:])
                     return
             window = window[-READ_BYTES:] if len(window) > 2 * READ_BYTES else window
 
@@ -110,7 +110,7 @@ def _places(window: bytes) -> list[int]:
 
 
 def _begins_record(content: bytes) -> bool | None:
-    """Return whether a record begins here; None if there is too little to tell."""
+    """Return whether a record begins here; None with too few bytes."""
     if content.startswith(_WARC):
         return True
     try:
@@ -123,24 +123,24 @@ def _begins_record(content: bytes) -> bool | None:
 
 
 def _first_undecided(window: bytes) -> int:
-    """Return where a record may begin of which the rest is not there."""
-    tail = max(0, len(window) - len(_WARC))  # that may be the begin of a magic number
+    """Return the possible start of an incomplete record."""
+    tail = max(0, len(window) - len(_WARC))  # perhaps the start of a magic number
     places = (at for at in _places(window) if _begins_record(window[at:]) is None)
     return min(next(places, tail), tail)
 
 
 class PackedRecords:
-    """The content of the gzip member that begins where a part is; read once."""
+    """The content of the gzip member at the start of a part; read once."""
 
     def __init__(self, part: FilePart) -> None:
         self._part = part
         self._inflate = zlib.decompressobj(_GZIP_WINDOW)
         self._n_bytes = 0
-        self._unread = b""  # of what was read, when an error came up
+        self._unread = b""  # content before an error
         self._most_bytes = MAX_MEMBER_BYTES
 
     def allow(self, n_bytes: int) -> None:
-        """Let the content be so much longer: somebody wants it."""
+        """Raise the limit of the content by `n_bytes`."""
         self._most_bytes = MAX_MEMBER_BYTES + n_bytes
 
     def read(self, n_bytes: int = READ_BYTES) -> bytes:
@@ -148,7 +148,7 @@ class PackedRecords:
 
         Raises:
             PartEnds: see `FilePart.read`.
-            BadMember: the member is damaged, cut off or too long.
+            BadMember: the member is damaged, truncated or too long.
         """
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail or self._part.read()
@@ -161,7 +161,7 @@ class PackedRecords:
                 raise BadMember(f"gzip: {error}") from error
             self._unread = self._inflate.unconsumed_tail
             if self._inflate.eof:
-                self._part.give_back(self._inflate.unused_data)
+                self._part.push_back(self._inflate.unused_data)
             self._n_bytes += len(content)
             if self._n_bytes > self._most_bytes:
                 raise BadMember(
@@ -172,6 +172,6 @@ class PackedRecords:
         return b""
 
     def abandon(self) -> None:
-        """Leave the part within the member, as far as it has been read."""
-        self._part.give_back(self._unread)
+        """Leave the part within the member, after the bytes read so far."""
+        self._part.push_back(self._unread)
         self._unread = b""

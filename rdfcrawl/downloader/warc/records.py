@@ -31,8 +31,8 @@ RESPONSE_TYPE: Final = "application/http; msgtype=response"
 REQUEST_TYPE: Final = "application/http; msgtype=request"
 FIELDS_TYPE: Final = "application/warc-fields"
 COPY_KEPT: Final = ("X-Crawler-Copy", "kept")
-"""Field of an answer of 404 that does not mean yet that the document is gone."""
-_PACKED_AT_ONCE: Final = 1024 * 1024
+"""Field of a 404 that does not yet mean that the document is gone."""
+_MAX_PACKED_BYTES: Final = 1024 * 1024
 _LEVEL: Final = 2  # of isal, 0 to 3
 
 
@@ -42,7 +42,7 @@ def new_record_id() -> str:
 
 
 def warc_date(unix_ms: int) -> str:
-    """Return a time as `WARC-Date` has it.
+    """Return a time in the form of `WARC-Date`.
 
     >>> warc_date(1_700_000_000_007)
     '2023-11-14T22:13:20.007Z'
@@ -57,30 +57,30 @@ def _second(unix_secs: int) -> str:
 
 
 def sha1(content: bytes) -> bytes:
-    """Return the digest that tools expect, which is no matter of security."""
+    """Return the digest that tools expect; security does not depend on it."""
     return hashlib.sha1(content, usedforsecurity=False).digest()
 
 
-@lru_cache(maxsize=64)  # that of no bytes is in most requests
+@lru_cache(maxsize=64)  # most requests have an empty body
 def digest_field(digest: bytes) -> str:
-    """Return a SHA-1 digest as fields of WARC have it."""
+    """Return a SHA-1 digest in the form of WARC fields."""
     return f"sha1:{base64.b32encode(digest).decode()}"
 
 
 @dataclass(slots=True, kw_only=True)
 class WarcRecord:
-    """A record that is about to be written.
+    """A record to be written.
 
     Attributes:
         type: of the record.
         record_id: its URN.
-        fields: beside type, ID, digest of the block, content type and length; values
-            have no line breaks.
+        fields: further fields, except type, ID, digest of the block, content type and
+            length; values have no line breaks.
         content_type: of the block.
-        head: begin of the block.
-        body: rest of the block; may be iterated over more than once.
+        head: start of the block.
+        body: rest of the block; supports repeated iteration.
         n_body: its length.
-        block_digest: SHA-1 of head and body; made here if it is not given.
+        block_digest: SHA-1 of head and body; computed if not given.
     """
 
     type: RecordType
@@ -94,8 +94,8 @@ class WarcRecord:
 
     @property
     def is_long(self) -> bool:
-        """Whether the record had better be written piece by piece."""
-        return self.n_body > _PACKED_AT_ONCE
+        """Whether the record should be written piece by piece."""
+        return self.n_body > _MAX_PACKED_BYTES
 
     def _parts(self) -> Iterator[bytes]:
         digest = self.block_digest or sha1(self.head)
@@ -113,7 +113,7 @@ class WarcRecord:
         yield b"\r\n\r\n"
 
     def packed(self, *, is_synced: bool = False) -> bytes:
-        """Return the record as one member; for those that fit in memory."""
+        """Return the record as one member; only if it fits in memory."""
         content = b"".join(self._parts())
         return pack_member(content, level=_LEVEL, is_synced=is_synced)
 
@@ -121,10 +121,10 @@ class WarcRecord:
         """Append the record to a file, piece by piece.
 
         Raises:
-            OSError: there may be a part of it in the file.
+            OSError: the file may contain a part of it.
         """
         begin, packer = file.n_bytes, MemberPacker(_LEVEL)
-        file.append(PREFIX, bytes(8))  # a length of 0: the member has no end
+        file.append(PREFIX, bytes(8))  # a length of 0: the end of the member is unknown
         for part in self._parts():
             if packed := packer.pack(part):
                 file.append(packed)

@@ -1,6 +1,6 @@
-"""The arguments of spiders: their types, their texts, and what a crawl keeps of them.
+"""Spider arguments: types, texts, and the values that a crawl keeps.
 
-`crawl` has the arguments and the sets of them that spiders take, `parsers` reads the
-text of each, `own` those that users add. `seeds` reads files of URLs, and `stored`
-compares the arguments of a command with those that a crawl was begun with.
+`crawl` declares the arguments and groups them per spider, `parsers` reads their texts,
+`own` handles arguments that users add. `seeds` reads files of URLs, and `stored`
+compares the arguments of a command with those of the running crawl.
 """

@@ -1,4 +1,4 @@
-"""The arguments of a spider, read once from the strings behind `scrapy crawl -a`."""
+"""The arguments of a spider, read once from the values of `scrapy crawl -a`."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from rdfcrawl.uri.schemes import check_scheme
 
 _MAX_HOSTS_PER_DOMAIN: Final = 10_000
 _MAX_BUDGET: Final = 2**31 - 1
-_MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
+_MAX_NAMED: Final = 100_000  # sources that a crawl remembers
 _ARGUMENT: Final = "argument"
-_TAKING_FILES: Final = (parse_url_patterns, parse_query)  # by path
+_TAKING_FILES: Final = (parse_url_patterns, parse_query)  # given by path
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,11 @@ class Argument:
     """The declaration of one argument.
 
     Attributes:
-        parse: returns the value for its name and its text, or raises `ConfigError`.
-        source: kind of the sources that it names; they are added to those before.
+        parse: returns the value for its name and its text; raises `ConfigError`.
+        source: kind of the sources that it names; new ones are added to the stored
+            ones.
         is_of_all: all spiders take it; for others, `RdfSpider.takes` names it.
-        lasts: what it applies to; another value needs `reset` while a crawl lasts.
+        lasts: its extent; a new value needs `reset` while the crawl lasts.
         may_rise: a higher value needs no `reset`.
     """
 
@@ -90,14 +91,14 @@ def _budget(default: int) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlArguments:
-    """Values of the arguments of one crawl; every field has the name of its argument.
+    """Argument values of one crawl; each field is named like its argument.
 
     The text below a field is its description in `docs/reference/spiders.md`. Sources
-    and seeds are the URLs as they are requested, or the file that has them; files of
-    patterns and queries are read.
+    and seeds are requestable URLs, or the path of a file of URLs; files of patterns and
+    queries are read.
 
-    A subclass (a frozen dataclass, whose fields have defaults) has arguments of its
-    own beside these; `RdfSpider.arguments_class` names it.
+    A subclass (a frozen dataclass whose fields have defaults) adds arguments;
+    `RdfSpider.arguments_class` names it.
     """
 
     seeds: tuple[str, ...] | Path = argument(parse_seeds, (), lasts="command")
@@ -208,7 +209,7 @@ class CrawlArguments:
 
     @property
     def budget(self) -> CrawlBudget:
-        """The most that is taken of hosts and registered domains."""
+        """Limits on hosts and registered domains."""
         return CrawlBudget(
             self.max_per_host, self.max_hosts_per_domain, self.max_per_domain
         )
@@ -221,11 +222,11 @@ class CrawlArguments:
 
         `_job`, which scrapyd gives to every spider, is accepted and ignored.
 
-        `takes` are those that the spider has beside those of all spiders.
+        `takes` are the arguments of this spider besides those of all spiders.
 
         Raises:
-            ConfigError: an argument is unknown or has a wrong value, a seed is no
-                URL, or a file cannot be read. One line, with what is allowed.
+            ConfigError: an argument is unknown or has a wrong value, a seed is no URL,
+                or a file cannot be read. One line that names the allowed values.
         """
         given = texts_of(arguments)
         own = cls.own()
@@ -237,7 +238,7 @@ class CrawlArguments:
                 f" {', '.join(names)}"
             )
         if not set(NAMED).isdisjoint(takes):
-            given.setdefault("follow", "none")  # its sources are what is wanted
+            given.setdefault("follow", "none")  # only its sources are wanted
         values = {
             name: own[name](text) if name in own else ARGUMENTS[name].parse(name, text)
             for name, text in given.items()
@@ -265,22 +266,22 @@ ARGUMENTS: Final[dict[str, Argument]] = {
     each.name: each.metadata[_ARGUMENT] for each in fields(CrawlArguments)
 }
 NAMED: Final = {name: x.source for name, x in ARGUMENTS.items() if x.source is not None}
-"""Arguments with sources that the operator names, and their kinds."""
+"""Arguments with sources of the operator, and their kinds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSet:
     """The arguments that a class of spiders takes."""
 
-    takes: tuple[str, ...] = ()  # of ours, those that other spiders do not take
-    # what they are read into; a subclass has further ones
+    takes: tuple[str, ...] = ()  # names of our arguments besides those of all spiders
+    # dataclass of their values; a subclass adds arguments
     class_: type[CrawlArguments] = CrawlArguments
-    # names of further ones that its `__init__` takes, as Scrapy has it
+    # names of further parameters of its `__init__`, as in Scrapy
     passed: frozenset[str] = frozenset()
 
     @property
     def names(self) -> list[str]:
-        """Names of the arguments that a crawl may keep."""
+        """Names of the arguments that a crawl can keep."""
         return [*arguments_of(self.takes), *self.class_.own()]
 
     def parse(self, arguments: Mapping[str, object]) -> CrawlArguments:
@@ -302,7 +303,7 @@ def of_one(lasts: Literal["run", "command"]) -> frozenset[str]:
 def texts_of(arguments: Mapping[str, object]) -> dict[str, str]:
     """Return arguments as texts, without absent ones and those of scrapyd.
 
-    A path stands for the file; of regular expressions, a list for what is in one.
+    A path stands for a file; regular expressions are returned as a list.
     """
     return {
         name: _text_of(name, value)
@@ -325,9 +326,9 @@ def _text_of(name: str, value: object) -> str:
 
 
 def inlined(name: str, text: str) -> str:
-    """Return the text of an argument with the content of the file that it names.
+    """Return the text of an argument, with the content of the file that it names.
 
-    Of a file of sources, the first `_MAX_NAMED` URLs.
+    Of a file of sources, only the first `_MAX_NAMED` URLs.
     """
     if text.startswith(INLINE) or name not in ARGUMENTS:
         return text
@@ -343,7 +344,7 @@ def inlined(name: str, text: str) -> str:
 def check_schemes(arguments: CrawlArguments, schemes: frozenset[str]) -> None:
     """Raise `ConfigError` if the operator names a URL of a scheme that is not crawled.
 
-    Those in a file are looked at when it is read.
+    URLs in a file are checked when the file is read.
     """
     for name in ("seeds", *NAMED):
         urls = getattr(arguments, name)
@@ -361,7 +362,7 @@ def checked_quota(arguments: CrawlArguments) -> int:
     """Return the quota of registered domains that a command gives; 0 for none.
 
     Raises:
-        ConfigError: of `schedule` and `quota`, one is given without the other.
+        ConfigError: `schedule` is given without `quota`, or the reverse.
     """
     quota = arguments.quota
     if arguments.schedule == "domain" and not quota:

@@ -1,6 +1,6 @@
 """Arguments that users add to a spider: fields of a dataclass, read from text by type.
 
-Also the texts of values that a script passes instead of `-a`: lists, paths, numbers.
+Also converts values that a script passes instead of `-a` (lists, paths, numbers).
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ BOOLEANS: Final = {"0": False, "1": True, "false": False, "true": True}
 Parser = Callable[[str], Any]
 _COLLECTIONS: Final = (tuple, list, set, frozenset)
 _UNIONS: Final = (Union, UnionType)
-# Before a scheme, a comma would part the list.
+# A comma before a scheme would split the list.
 _encode_commas = partial(re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*://)").sub, "%2C")
 
 
 class _UnknownChoice(ValueError):
-    """A text that is none of those that are allowed; its own text names them."""
+    """A text that is not allowed; the message lists the allowed ones."""
 
 
 def text_of(value: object) -> str:
-    """Return the text that `-a` would have for a value from Python.
+    """Return the `-a` text of a Python value.
 
     Lists and other iterables are joined by commas, sets in sorted order.
 
     Raises:
-        ConfigError: the value is bytes or a mapping, which are no argument.
+        ConfigError: the value is bytes or a mapping.
 
     >>> text_of(["http://a.example/", "http://b.example/"])
     'http://a.example/,http://b.example/'
@@ -58,13 +58,12 @@ def parse_own(name: str, field: Field[Any], type_: Any, text: str) -> Any:
 
     Args:
         name: of the argument.
-        field: of the dataclass; `metadata["parse"]` reads texts of types that are not
-            known here.
+        field: of the dataclass; `metadata["parse"]` reads texts of other types.
         type_: its annotation, resolved.
         text: as given.
 
     Raises:
-        ConfigError: the text is no such value; one line, with what is allowed.
+        ConfigError: the text is not valid; one line that names the allowed values.
     """
     if field.default is MISSING and field.default_factory is MISSING:
         raise ConfigError(f"argument {name}: its field needs a default")

@@ -1,6 +1,6 @@
-"""The texts of the arguments of a spider, as `-a` gives them, and their values.
+"""Parsers of spider arguments, from the texts of `-a`.
 
-A wrong text, or a file that cannot be read, is a `ConfigError` that names the argument.
+Invalid texts and unreadable files raise a `ConfigError` that names the argument.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from rdfcrawl.uri.schemes import seed_url
 
 Take = Literal["all", "datasets"]
 GivenUp = Literal["failed", "dead"]
-CrawlPolicy = Literal["none", "domain"]  # who says what is fetched next
-MAX_QUOTA: Final = 100_000  # of a registered domain in an epoch
-MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
-INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
-VOID: Final = "void"  # of a site, at its well-known place
+CrawlPolicy = Literal["none", "domain"]  # how the next fetches are chosen
+MAX_QUOTA: Final = 100_000  # per registered domain and epoch
+MAX_DEPTH: Final = 255  # limit of a record's depth field
+INLINE: Final = "data:,"  # prefix of the remembered content of a file
+VOID: Final = "void"  # the well-known VoID file of a site
 _HARVESTED: Final[dict[str, Kind | str]] = {VOID: VOID} | {
     kind.name.lower(): kind
     for kind in Kind
     if kind.is_source and kind not in (Kind.CUSTOM, Kind.WARC)
 }
 
-# A comma belongs to a URL unless another URL begins after it.
+# A comma belongs to a URL unless another URL follows it.
 _split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
 _is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*").fullmatch
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the entries of a list that is separated by commas."""
+    """Return the entries of a comma-separated list."""
     return tuple(filter(None, map(str.strip, text.split(","))))
 
 
@@ -53,7 +53,7 @@ def _must_be(name: str, text: str, allowed: str) -> ConfigError:
 
 
 def content_of(name: str, text: str) -> str:
-    """Return what is in the file of an argument, or what was in it before."""
+    """Return the content of the file of an argument, now or as remembered."""
     if text.startswith(INLINE):
         return text.removeprefix(INLINE)
     try:
@@ -63,7 +63,7 @@ def content_of(name: str, text: str) -> str:
 
 
 def parse_seeds(name: str, text: str) -> tuple[str, ...] | Path:
-    """Return URLs as they are requested, or the file that has them."""
+    """Return requestable URLs, or the path of a file of URLs."""
     if text.startswith("@"):
         path = Path(text[1:])
         try:
@@ -102,7 +102,7 @@ def parse_files(name: str, text: str) -> tuple[str, ...]:
 
 def _seed(text: str) -> str:
     url = seed_url(text)
-    if "," in host_of(url):  # WHATWG allows it; here it is a URL without its scheme
+    if "," in host_of(url):  # WHATWG allows it; here, the scheme is missing
         raise BadUri(f"comma in the host: {text!r}")
     return url
 
@@ -162,15 +162,15 @@ def parse_quota(name: str, text: str) -> int:
 
 
 def parse_shapes(name: str, text: str) -> Path | None:
-    """Return the path of a file that is there."""
+    """Return the path of an existing file."""
     path = Path(text).expanduser().absolute()
     if not path.is_file():
-        raise _must_be(name, text, "a file of SHACL shapes that is there")
+        raise _must_be(name, text, "an existing file of SHACL shapes")
     return path
 
 
 def parse_retry(name: str, text: str) -> tuple[GivenUp, ...]:
-    """Return why the URIs that are queued again were given up."""
+    """Return the reasons of the URIs to queue again."""
     words = words_of(text)
     if not set(words) <= set(get_args(GivenUp)):
         raise _must_be(name, text, f"some of {', '.join(get_args(GivenUp))}")
@@ -237,5 +237,5 @@ def parse_follow(_name: str, text: str) -> LinkPolicy:
 
 
 def parse_words(_name: str, text: str) -> frozenset[str]:
-    """Return the entries of a list that is separated by commas."""
+    """Return the entries of a comma-separated list."""
     return frozenset(words_of(text))

@@ -1,4 +1,4 @@
-"""Seeds on their way into the frontier: those that may be requested, and the others."""
+"""Filter of the seeds that may be requested, before they are queued."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T", "str", "Seed")
 
 
 class SeedFilter:
-    """Filter of seeds, which keeps what is wrong with those that it refuses."""
+    """Filter of seeds, which keeps the faults of refused ones."""
 
-    MOST: Final = 10_000  # refused ones that are told one by one
+    MOST: Final = 10_000  # refused seeds reported one by one
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -28,7 +28,7 @@ class SeedFilter:
         self._more: dict[Reason, tuple[str, Fault]] = {}
 
     def allowed(self, seeds: Iterator[T | BadSeed]) -> Iterator[T]:
-        """Yield the seeds that are URLs which the guard allows, as far as they show."""
+        """Yield the seeds that are URLs allowed by the guard, as far as known here."""
         for seed in seeds:
             if isinstance(seed, BadSeed):
                 self.refuse(f"{seed.path.name}:{seed.line}", seed.fault)
@@ -41,7 +41,7 @@ class SeedFilter:
                 yield seed
 
     def refuse(self, where: str, fault: Fault) -> None:
-        """Keep the fault of a seed; `where` is its URL, or its place."""
+        """Keep the fault of a seed; `where` is its URL or its line."""
         if len(self._first) < self.MOST:
             self._first[where] = fault
             return
@@ -51,7 +51,7 @@ class SeedFilter:
     def refused(self) -> Iterator[Document]:
         """Yield documents with the faults of the first refused seeds.
 
-        For each reason, one more stands for all others.
+        For each reason, one more document stands for the rest.
         """
         for where, fault in (*self._first.items(), *self._more.values()):
             yield Document(record=Record(where), url=where, faults=[fault])

@@ -1,7 +1,7 @@
-"""Seeds: URLs of the operator, one per line of a file, or with their types in a table.
+"""Seeds: one URL per line of a file, or a table of URLs and types.
 
-A table is comma-separated and begins with a line that names its columns; one of them
-is `uri`, another may be `type`, as in the seed files of Squirrel.
+A table is comma-separated and begins with a line that names its columns; one of them is
+`uri`, another may be `type`, as in the seed files of Squirrel.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rdfcrawl.uri.schemes import check_scheme, seed_url
 
 MAX_LINE_BYTES: Final = 1 << 16
 _URI, _TYPE = "uri", "type"
-# The types of Squirrel, of its older versions too, and our names of sources. None: the
-# name of the URL decides.
+# Types of Squirrel, including its older versions, and our names of sources. None: the
+# kind is derived from the URL.
 TYPES: Final[dict[str, Kind | None]] = {
     "": None,
     "unknown": None,
@@ -40,7 +40,7 @@ TYPES: Final[dict[str, Kind | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class BadSeed:
-    """A line of a seed file, counted from 1, that is not crawled."""
+    """An invalid line of a seed file, counted from 1."""
 
     path: Path
     line: int
@@ -49,7 +49,7 @@ class BadSeed:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """One seed: its URL as it is requested, and its kind if a table has told one."""
+    """One seed: its requestable URL, and its kind if a table names one."""
 
     url: str
     kind: Kind | None = None
@@ -58,7 +58,7 @@ class Seed:
 def iter_start_urls(
     texts: Iterable[str], schemes: frozenset[str]
 ) -> Iterator[str | BadSeed]:
-    """Yield the `start_urls` of a spider as they are requested."""
+    """Yield the `start_urls` of a spider as requestable URLs."""
     for number, text in enumerate(texts, start=1):
         try:
             url = seed_url(text)
@@ -74,11 +74,10 @@ def iter_seeds(
     """Yield the URLs of seeds as they are requested, in order, duplicates included.
 
     A file has one URL per line, UTF-8; blank lines and lines that begin with `#` are
-    skipped; `.gz` is decompressed. It is streamed, never held in memory.
+    skipped; `.gz` is decompressed. The file is streamed.
 
     Yields:
-        A requestable URL, or what is wrong with a line; a file that breaks off ends
-        with a `BadSeed`.
+        A requestable URL, or a `BadSeed` for an invalid line or a truncated file.
     """
     for seed in iter_typed_seeds(seeds, schemes):
         yield seed.url if isinstance(seed, Seed) else seed
@@ -89,7 +88,7 @@ def iter_typed_seeds(
 ) -> Iterator[Seed | BadSeed]:
     """Yield seeds as `iter_seeds` does, with the kinds that a table gives them.
 
-    Lines of a file with a URL of any other than `schemes` are bad; None allows all.
+    Lines with a URL of a scheme not in `schemes` are bad; None allows all.
     """
     if isinstance(seeds, Path):
         yield from _iter_file(seeds, schemes)
@@ -101,7 +100,7 @@ def check_seed_file(path: Path) -> None:
     """Check that a file of seeds can be read.
 
     Raises:
-        ConfigError: it cannot, or it is called `.csv` and does not name its columns.
+        ConfigError: the file is unreadable, or a `.csv` file without column names.
     """
     try:
         with _open(path) as file:
@@ -141,7 +140,7 @@ def _iter_file(path: Path, schemes: frozenset[str] | None) -> Iterator[Seed | Ba
 
 
 def _columns(line: bytes) -> dict[str, int]:
-    """Return the columns that a first line names; none if it is no such line."""
+    """Return the columns named by a first line; empty if it names none."""
     names = [name.strip().lower() for name in _cells(line.decode(errors="replace"))]
     return {name: n for n, name in enumerate(names)} if _URI in names else {}
 
@@ -171,7 +170,7 @@ def _open(path: Path) -> BinaryIO | gzip.GzipFile:
 
 
 def _iter_lines(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    """Yield lines; of a line that is too long, a beginning that is still too long."""
+    """Yield lines; of a line that is too long, a prefix longer than the limit."""
     is_rest = False
     while line := file.readline(MAX_LINE_BYTES):
         if not is_rest:

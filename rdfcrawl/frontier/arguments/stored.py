@@ -1,7 +1,7 @@
-"""The arguments that a crawl keeps from its beginning, and those of a later command.
+"""Compare the arguments of a command with those stored in the crawl.
 
-A crawl keeps the arguments of each of its spiders. Who continues it need not repeat
-them; who gives another value must say with `reset` that this is meant.
+A crawl keeps the arguments of each of its spiders. A command that continues it need not
+repeat them; to change a value, it must name the argument in `reset`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ALL: Final = "all"
 _OF_ONE_COMMAND: Final = of_one("command")
 _OF_ONE_RUN: Final = of_one("run")
 BUDGETS: Final = frozenset(name for name, x in ARGUMENTS.items() if x.may_rise)
-_MAX_SHOWN: Final = 60  # characters of a value
+_MAX_SHOWN: Final = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlMember:
     """One spider that joins a crawl, with the texts of its arguments.
 
-    `has_seeds` says that it brings seeds of its own.
+    `has_seeds`: the command gives seeds.
     """
 
     spider: str = "linkeddata"
@@ -43,10 +43,10 @@ class CrawlMember:
 
 @dataclass(frozen=True, slots=True)
 class AgreedArguments:
-    """The arguments that hold from now on."""
+    """The arguments that are valid from now on."""
 
-    texts: dict[str, str]  # of the arguments that are kept, without files
-    # names of those that had another value before
+    texts: dict[str, str]  # of the stored arguments, without files
+    # names of arguments whose value has changed
     changed: frozenset[str] = frozenset()
 
 
@@ -57,19 +57,19 @@ def agree(
     *,
     is_new_run: bool = False,
 ) -> AgreedArguments:
-    """Return the arguments by what a crawl has kept and what a command gives.
+    """Return the merged arguments of a crawl and a command.
 
     Arguments of one run are forgotten when the next one begins.
 
     Args:
-        stored: kept of this spider; None if it is new to the crawl.
-        member: the spider with what it is given.
+        stored: arguments of this spider in the crawl; None if the spider is new.
+        member: the spider and its given arguments.
         crawl_id: for the message.
-        is_new_run: the crawl was over.
+        is_new_run: the crawl had finished.
 
     Raises:
-        ConfigError: a value contradicts what is kept, and is not reset; or `reset`
-            names what the spider does not take.
+        ConfigError: a value contradicts the stored one and is not reset; or `reset`
+            names an argument that the spider does not take.
     """
     kept = [name for name in member.accepts.names if name not in _OF_ONE_COMMAND]
     reset = _names(member.given.get("reset", ""), kept)
@@ -119,7 +119,7 @@ def _is_same(
 
 
 def _is_raised_budget(name: str, text: str, stored: Mapping[str, str]) -> bool:
-    """Return whether more is to be taken of each site, which contradicts nothing."""
+    """Return whether a budget is raised, which needs no `reset`."""
     if name not in BUDGETS:
         return False
     before = int(stored.get(name, getattr(CrawlArguments(), name)))
@@ -127,7 +127,7 @@ def _is_raised_budget(name: str, text: str, stored: Mapping[str, str]) -> bool:
 
 
 def _united(name: str, before: str | None, text: str) -> str:
-    """Return all sources that were ever named; those of a file, without the file."""
+    """Return all sources ever named; those of a file without its name."""
     named: dict[str, None] = {}
     for part in (before or "", text):
         urls = getattr(CrawlArguments.parse({name: part}, (name,)), name)

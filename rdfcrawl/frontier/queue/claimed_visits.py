@@ -131,7 +131,7 @@ def _refusal(visit: Visit) -> Argument:
 
 def _wait_ms(deferral: UrlDeferral) -> int:
     """Return a wait as `lua/release.lua` has it: our own ones are odd."""
-    return millisecs(deferral.secs) // 2 * 2 + (not deferral.is_asked)
+    return millisecs(deferral.secs) // 2 * 2 + (not deferral.is_by_server)
 
 
 class WaitingLinks:

@@ -1,1 +1,1 @@
-"""Redis: addresses, clients, scripts, the embedded server, what is kept of it."""
+"""Redis: addresses, clients, scripts, and the embedded server."""

@@ -1,4 +1,4 @@
-"""What `REDIS_URL` says: one server, the nodes of a cluster, or Sentinels."""
+"""Parse `REDIS_URL`: one server, the nodes of a cluster, or Sentinels."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SCHEMES: Final = (
     *("redis+sentinel", "rediss+sentinel"),
 )
 _PORTS: Final = {"server": 6379, "cluster": 6379, "sentinel": 26379}
-_SENTINEL: Final = "sentinel_"  # parameters of the Sentinels themselves
+_SENTINEL: Final = "sentinel_"  # parameters for the Sentinels
 _SENTINEL_PARAMETERS: Final = {"sentinel_username", "sentinel_password"}
 _HOST: Final = r"(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#,\s]+)"
 _node = re.compile(rf"({_HOST})(?::([0-9]{{1,5}}))?").fullmatch
-# Hosts, and the path after them: a database, or the name of a primary.
+# Hosts, followed by a path: a database, or the name of a primary.
 _place = re.compile(
     rf"(?:{_HOST})?(?::[0-9]{{1,5}})?(?:,\s*{_HOST}(?::[0-9]{{1,5}})?)*"
     r"(?:/[^:@/?#\s]*(?:/[0-9]*)?)?"
@@ -28,7 +28,7 @@ _place = re.compile(
 _scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*").fullmatch
 _database = re.compile(r"(?:/[0-9]*)?").fullmatch
 _is_reserved = re.compile(r"[/?#\[\]\s]").search  # in a user name or password
-_ENDS: Final = re.compile(r"[/?#]")  # the first of them ends the hosts
+_ENDS: Final = re.compile(r"[/?#]")  # the first of them ends the list of hosts
 _has_parameter = re.compile(r"[?&][a-z_]+=").search
 _HIDDEN: Final = "***"
 _UNIX: Final = "unix:///run/redis.sock, with three slashes"
@@ -40,14 +40,14 @@ ENCODE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisAddress:
-    """Where the frontier is.
+    """The address of the frontier.
 
     Attributes:
-        kind: what answers there.
+        kind: server, cluster or Sentinels.
         url: for redis-py, of the server or the first node, with user and parameters.
         nodes: of a cluster, or the Sentinels; empty for a single server.
-        service: what the Sentinels call the primary.
-        login: username and password for the Sentinels, as far as they have any.
+        service: name of the primary at the Sentinels.
+        login: user name and password for the Sentinels, where set.
     """
 
     kind: Literal["server", "cluster", "sentinel"]
@@ -58,13 +58,13 @@ class RedisAddress:
 
 
 def parse_address(url: str) -> RedisAddress:
-    """Return what a URL says.
+    """Parse a URL.
 
     >>> parse_address("redis+cluster://u:p@a,b:7001").nodes
     (NodeAddress(host='a', port=6379), NodeAddress(host='b', port=7001))
 
     Raises:
-        ConfigError: the URL is none of this client.
+        ConfigError: the URL is not supported.
     """
     scheme, _, rest = url.partition("://")
     scheme = scheme.lower()
@@ -115,7 +115,7 @@ def parse_address(url: str) -> RedisAddress:
 def describe(url: str) -> str:
     """Return a URL for logs: without password and parameters.
 
-    Whatever could be a part of a password is left out, also of a URL that is none.
+    Anything that may belong to a password is left out, even of invalid URLs.
 
     >>> describe("rediss://crawler:s3cret@cache.example:6380/1?password=s3cret")
     'rediss://crawler:***@cache.example:6380/1'
@@ -146,7 +146,7 @@ def _check_login(url: str, scheme: str, rest: str) -> None:
     """Check that user name and password end where they seem to.
 
     Raises:
-        ConfigError: it depends on the reader of the URL.
+        ConfigError: the URL is ambiguous.
     """
     if scheme == "unix":
         login = _ENDS.split(rest)[0]
@@ -176,7 +176,7 @@ def _nodes_of(hosts: str, url: str, port: int) -> list[NodeAddress]:
     for text in hosts.split(","):
         match = _node(text.strip())
         if match is None:
-            # Without a login before it, it may be one.
+            # Without a preceding login, it may be one.
             which = repr(text.strip()) if "@" in url else "one of its hosts"
             raise ConfigError(
                 f"REDIS_URL={describe(url)}: {which} is no host or host:port"

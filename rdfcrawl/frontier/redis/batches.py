@@ -1,4 +1,4 @@
-"""Many things, some at a time: a command of Redis must not hold up the others."""
+"""Split long lists, so that one Redis command does not delay the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delete what Redis has of a crawl."""
+"""Delete the Redis keys of a crawl."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ async def delete_keys(
     """Delete all keys of a crawl, those of its partitions first.
 
     Args:
-        redis: where.
+        redis: the client.
         crawl_id: name of the crawl.
-        but: names of keys that are left.
+        but: names of keys to keep.
     """
     kept = {name.encode() for name in but}
-    # No name of a crawl has "/" in it: partitions are never another crawl's.
+    # Crawl names contain no "/", so this never matches partitions of other crawls.
     for pattern in (f"rc:{{{crawl_id}/*}}:*", f"rc:{{{crawl_id}}}:*"):
         doomed: list[bytes] = []
         async for name in redis.scan_iter(match=pattern, count=_AT_ONCE):

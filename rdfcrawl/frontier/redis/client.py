@@ -1,6 +1,6 @@
-"""The connection to Redis, and the server at its end.
+"""Connect to Redis, and check the server.
 
-It has the settings of scrapy-redis, so that a project that uses them needs no others.
+The settings are those of scrapy-redis.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from rdfcrawl.frontier.redis.retry import RetryWhileAway, lost_connection
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096
 
-_SENTINEL_SECS = 1.0  # for an answer of a Sentinel; then another one is asked
-_SENTINEL_TRIES = 3  # to connect to each
-_UTF8 = ("utf-8", "utf8")  # what hiredis writes texts in
+_SENTINEL_SECS = 1.0  # timeout of a Sentinel; then the next one is asked
+_SENTINEL_TRIES = 3  # per Sentinel
+_UTF8 = ("utf-8", "utf8")  # encodings that hiredis packs
 
-# Settings that go before `REDIS_PARAMS`, and what redis-py calls them.
+# Settings that override `REDIS_PARAMS`, and their names in redis-py.
 NAMES: dict[str, str] = {
     "REDIS_URL": "url",
     "REDIS_HOST": "host",
@@ -55,16 +55,16 @@ NAMES: dict[str, str] = {
     "REDIS_DB": "db",
     "REDIS_ENCODING": "encoding",
 }
-# REDIS_PARAMS may change these.
+# Defaults that REDIS_PARAMS may override.
 PARAMS: dict[str, Any] = {
-    # Longer than any script takes, shorter than a third of a lease (20 s).
+    # Longer than any script, shorter than a third of a lease (20 s).
     "socket_timeout": 10.0,
     "socket_connect_timeout": 5.0,
     "health_check_interval": 30,
-    # RESP2: one round trip less to connect, passes through every proxy.
+    # RESP2 saves a round trip on connecting and passes through every proxy.
     "protocol": 2,
-    # Each host that is visited may ask at the same time. A server has 10,000 clients by
-    # default; of redis-py 8, the 101st command would fail.
+    # Each visited host may send a command at the same time. A server accepts 10,000
+    # clients by default; with redis-py 8, the 101st command would fail.
     "max_connections": 10_000,
 }
 
@@ -73,22 +73,22 @@ PARAMS: dict[str, Any] = {
 class ServerFacts:
     """Kind and settings of the server."""
 
-    # of Redis; for Valkey the version of Redis it is compatible with
+    # of Redis; for Valkey, the compatible version of Redis
     version: tuple[int, ...]
-    set_max_intset_entries: int  # largest bucket of the seen-set that stays compact
+    set_max_intset_entries: int  # largest compact bucket of the seen set
 
 
 class _PacksFast(AbstractConnection):
-    """Writes commands as hiredis does.
+    """Packs commands with hiredis.
 
-    redis-py has its answers read by hiredis, but writes commands itself, a string for
-    each argument: with many small ones, that is most of what a round trip takes.
+    redis-py uses hiredis only to parse replies, and packs commands in Python, one
+    string per argument: for many small arguments, this dominates a round trip.
     """
 
     async def on_connect_check_health(self, check_health: bool = True) -> None:
         """Prepare a new connection, without a PING.
 
-        A server that refuses one would be connected to again, and so on without end.
+        If a server refused it, redis-py would reconnect endlessly.
         """
         del check_health
         try:
@@ -104,12 +104,12 @@ class _PacksFast(AbstractConnection):
         words = name.encode() if isinstance(name, str) else name
         try:
             return [hiredis.pack_command((*words.split(), *rest))]
-        except TypeError:  # redis-py knows more types, and refuses the others
+        except TypeError:  # redis-py knows more types, and rejects the rest
             return super().pack_command(*args)
 
 
 class SentinelClient(redis.asyncio.Redis):
-    """The client of the primary that Sentinels name at each new connection."""
+    """A client that asks Sentinels for the primary on each new connection."""
 
     def __init__(self, pool: ConnectionPool) -> None:
         super().__init__(connection_pool=pool)
@@ -117,11 +117,11 @@ class SentinelClient(redis.asyncio.Redis):
         self._sentinels: Sentinel = cast("Any", pool).sentinel_manager
 
     async def check_service(self) -> None:
-        """Check that a Sentinel watches the primary, whether or not it answers now.
+        """Check that a Sentinel watches the primary, which may be down.
 
         Raises:
-            ConfigError: those that answer know none of this name.
-            RedisError: no Sentinel can be asked.
+            ConfigError: no responding Sentinel knows this name.
+            RedisError: no Sentinel responds.
         """
         known: set[str] = set()
         last: RedisError | None = None
@@ -141,7 +141,7 @@ class SentinelClient(redis.asyncio.Redis):
             )
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
-        """Disconnect from the primary and from the Sentinels."""
+        """Disconnect from the primary and the Sentinels."""
         del close_connection_pool
         await self.connection_pool.disconnect()
         await self._sentinels.aclose()
@@ -153,14 +153,14 @@ def async_client(
     *,
     hooks: ConnectionHooks | None = None,
 ) -> redis.asyncio.Redis:
-    """Return the client of the settings, which connects when used.
+    """Return a client for the settings, which connects on first use.
 
-    Responses are bytes. Commands are not retried: that is for `RedisRetry`.
+    Replies are bytes. `RedisRetry` retries commands.
 
     Args:
         settings: those of scrapy-redis, as in `NAMES`, and `REDIS_PARAMS`.
-        url: of the embedded server, in place of the settings.
-        hooks: of those who watch the servers.
+        url: of the embedded server; overrides the settings.
+        hooks: called on changes of the servers.
 
     Raises:
         ConfigError: the URL or a parameter is wrong.
@@ -172,11 +172,11 @@ def async_client(
     address = _address_of(given.pop("url"))
     try:
         params = {**PARAMS, **own.getdict("REDIS_PARAMS")}
-        named = params.pop("url", None)  # behind what the settings name
+        named = params.pop("url", None)  # settings override REDIS_PARAMS
         if address is None and named:
             address = _address_of(named)
         params |= {name: value for name, value in given.items() if value}
-        for name in ("redis_cls", "retry_on_timeout"):  # of scrapy-redis alone
+        for name in ("redis_cls", "retry_on_timeout"):  # only used by scrapy-redis
             params.pop(name, None)
         return _client_of(address, params, hooks)
     except (TypeError, ValueError, RedisError) as error:
@@ -195,10 +195,10 @@ def _client_of(
     pool = plain.connection_pool
     kwargs = pool.connection_kwargs
     kwargs.pop("retry_on_timeout", None)
-    kwargs.update(  # whatever REDIS_PARAMS or the URL's query say
+    kwargs.update(  # override REDIS_PARAMS and the query of the URL
         decode_responses=False, retry=Retry(NoBackoff(), 0)
     )
-    pool.connection_class(**kwargs)  # checks them; no connection
+    pool.connection_class(**kwargs)  # only checks the arguments
     kind = address.kind if address else "server"
     if address and kind == "sentinel":
         pool = _sentinel_pool(pool, address)
@@ -219,7 +219,7 @@ def _client_of(
 def _sentinel_pool(
     pool: ConnectionPool, address: RedisAddress
 ) -> SentinelConnectionPool:
-    """Return a pool with the parameters of another one, and where Sentinels say."""
+    """Return a Sentinel pool with the parameters of another pool."""
     is_tls = issubclass(pool.connection_class, SSLConnection)
     kwargs = dict(pool.connection_kwargs)
     own = {
@@ -245,7 +245,7 @@ def _sentinel_pool(
 
 
 def _address_of(url: object) -> RedisAddress | None:
-    """Return what a URL says; nothing if there is none."""
+    """Return the parsed URL, or None if there is none."""
     if not url:
         return None
     if not isinstance(url, str) or "://" not in url:
@@ -256,11 +256,11 @@ def _address_of(url: object) -> RedisAddress | None:
 
 
 async def find_primaries(client: redis.asyncio.Redis) -> bool:
-    """Find out where the primaries are; return whether others can take over.
+    """Find the primaries; return whether replicas can take over.
 
     Raises:
         ConfigError: the URL names no cluster, or the Sentinels do not know the primary.
-        RedisError: nobody answers.
+        RedisError: no server responds.
     """
     if isinstance(client, SentinelClient):
         await client.check_service()
@@ -280,14 +280,14 @@ async def find_primaries(client: redis.asyncio.Redis) -> bool:
 
 
 async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
-    """Return the facts of a server, which now keeps larger buckets compact.
+    """Raise the limit of compact buckets, and return the facts of a server.
 
-    Of a cluster, they are those that hold for all of its primaries.
+    For a cluster, the facts hold for all primaries.
 
     Raises:
-        ConfigError: the server is older than 6.2, a replica, a Sentinel, or a node of a
-            cluster whose URL does not say so.
-        RedisError: the server cannot be asked.
+        ConfigError: the server is older than 6.2, a replica, a Sentinel, or a cluster
+            node whose URL is not that of a cluster.
+        RedisError: the server does not respond.
     """
     is_cluster = isinstance(client, ManyPrimaries)
     infos = await ask_primaries(client, lambda node: node.info())
@@ -302,7 +302,7 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
 def _checked(
     info: Mapping[str, Any], name: str, *, is_cluster: bool
 ) -> tuple[int, ...]:
-    """Return the version of a server that can be used."""
+    """Return the version of a server, or raise `ConfigError`."""
     where = f"REDIS_URL: {name}" if name else "REDIS_URL"
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:3])
     if version < MIN_VERSION:
@@ -319,7 +319,7 @@ def _checked(
 
 
 def _check_role(info: Mapping[str, Any]) -> None:
-    mode = info.get("redis_mode") or info.get("server_mode")  # as Valkey says it
+    mode = info.get("redis_mode") or info.get("server_mode")  # name in Valkey
     if mode == "cluster":
         raise ConfigError(
             "REDIS_URL: it is a node of a Redis Cluster: write redis+cluster:// or "
@@ -336,7 +336,7 @@ def _check_role(info: Mapping[str, Any]) -> None:
             f"it watches ({watched or 'none now'}), or write redis+sentinel://host:port"
             "/name"
         )
-    if info.get("role") != "master":  # what INFO calls a primary
+    if info.get("role") != "master":  # term of INFO for a primary
         primary = f"{info.get('master_host')}:{info.get('master_port')}"
         raise ConfigError(
             "REDIS_URL: it is a replica, which takes no writes; name its primary "
@@ -345,14 +345,14 @@ def _check_role(info: Mapping[str, Any]) -> None:
 
 
 async def raise_intset_limit(client: redis.asyncio.Redis) -> int:
-    """Raise set-max-intset-entries to what is wanted; return the resulting limit."""
+    """Raise `set-max-intset-entries` if allowed; return the resulting limit."""
     return min((await ask_primaries(client, _raise_intset_limit)).values())
 
 
 async def _raise_intset_limit(client: redis.asyncio.Redis) -> int:
     """Return the limit of one server.
 
-    A managed server or an ACL may refuse CONFIG: then the default is assumed.
+    If a managed server or an ACL refuses CONFIG, the default is assumed.
     """
     name, limit = "set-max-intset-entries", 0
     with contextlib.suppress(ResponseError):

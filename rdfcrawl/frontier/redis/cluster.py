@@ -1,11 +1,10 @@
-"""A client of Redis Cluster: each command goes to the primary that has its slot.
+"""A client of Redis Cluster: each command goes to the primary of its slot.
 
-The client of redis-py asks for a slot that is being moved on another connection than
-it said `ASKING` on, does not look for the primaries again after a pipeline that failed
-and is not to be repeated, and repeats commands of a pipeline that were answered with
-nothing. Here, the nodes are plain clients of redis-py, and a slot that is being moved
-is waited for: half of a partition may be there already, and a script would find the
-other half missing.
+The cluster client of redis-py sends `ASKING` and the following command on different
+connections, does not refresh its slot table after a failed pipeline that must not be
+repeated, and repeats pipeline commands whose reply is empty. Here, the nodes are plain
+clients of redis-py. Commands for a migrating slot wait: it may hold half of a
+partition, and a script would miss the other half.
 """
 
 from __future__ import annotations
@@ -51,27 +50,30 @@ from rdfcrawl.frontier.redis.primaries import (
 
 Answer = TypeVar("Answer")
 Command = tuple[tuple[Any, ...], Mapping[str, Any]]
-"""Words and options, as a pipeline of redis-py keeps them."""
+"""Command words and options, as in a pipeline of redis-py."""
 
-# A slot is moved within milliseconds, unless there is very much in it.
+# A slot migrates within milliseconds unless it is very large.
 _MOVE_PAUSES_SECS: Final = (0.01, 0.03, 0.1, 0.2, 0.4)
-_ASK_SECS: Final = 2.0  # a node that tells no slots within this is passed over
-_HOME: Final = b"rc"  # commands without a key, such as TIME, go where this key is
-_KEY_AFTER: Final = {"EVALSHA": 3, "EVAL": 3}  # else the key is the first argument
+_ASK_SECS: Final = 2.0  # a node that does not report slots within this is skipped
+_HOME: Final = b"rc"  # commands without a key, such as TIME, use this key
+_KEY_AFTER: Final = {
+    "EVALSHA": 3,
+    "EVAL": 3,
+}  # else the first argument is the key
 _KEYLESS: Final = frozenset({"TIME", "INFO", "PING", "CONFIG GET", "CONFIG SET"})
-# After these, somebody else may have the slots.
+# After these errors, the slots may have moved.
 _LOST = RedisConnectionError, RedisTimeoutError, ClusterDownError, ReadOnlyError
 
 
 class ClusterClient(ManyPrimaries):
-    """The client of a whole cluster, with the methods of one for a single server.
+    """A client of a cluster, with the methods of a single-server client.
 
-    Commands without a key go to one and the same primary. A command has keys of one
-    slot only, but for `unlink`. Transactions have one slot as well.
+    Commands without a key all go to the same primary. Commands and transactions use
+    keys of one slot, except `unlink`.
 
     Args:
-        pool: its parameters are those of all connections.
-        nodes: some nodes of the cluster, of which one must answer.
+        pool: has the parameters of all connections.
+        nodes: some nodes of the cluster; one must respond.
     """
 
     def __init__(
@@ -85,22 +87,22 @@ class ClusterClient(ManyPrimaries):
         self._hooks = hooks
         self._retry = Retry(NoBackoff(), 0)
         self._nodes: dict[NodeAddress, Redis] = {}  # primaries
-        self._known: list[NodeAddress] = []  # replicas, too
-        self._silent: set[NodeAddress] = set()  # that did not answer last time
+        self._known: list[NodeAddress] = []  # including replicas
+        self._silent: set[NodeAddress] = set()  # did not respond last time
         self._owners: list[NodeAddress | None] = []  # by slot
-        self._told_by: NodeAddress | None = None  # who knows of a slot that was moved
+        self._told_by: NodeAddress | None = None  # node that reported a moved slot
         self._is_stale = True
         self._refreshing = asyncio.Lock()
 
     # -- as for a single server ----------------------------------------------------
 
     def set_retry(self, retry: Retry) -> None:
-        """Repeat commands in this way while primaries are unreachable or replaced."""
+        """Set how commands are retried while primaries are unreachable."""
         retry.update_supported_errors([ClusterDownError, ReadOnlyError])
         self._retry = retry
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Return the answer to a command."""
+        """Return the reply to a command."""
         (answer,) = await self.run([(args, options)])
         if isinstance(answer, Exception):
             raise answer
@@ -109,7 +111,7 @@ class ClusterClient(ManyPrimaries):
     def pipeline(
         self, transaction: bool = True, shard_hint: str | None = None
     ) -> ClusterPipeline:
-        """Return a pipeline, whose commands go to their nodes at the same time."""
+        """Return a pipeline, which sends its commands to all nodes in parallel."""
         del shard_hint
         return ClusterPipeline(self, transaction=transaction)
 
@@ -130,7 +132,7 @@ class ClusterClient(ManyPrimaries):
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
         """Disconnect from all nodes."""
-        del close_connection_pool  # none of it was used
+        del close_connection_pool  # unused
         for node in self._nodes.values():
             await node.connection_pool.disconnect()
 
@@ -145,7 +147,7 @@ class ClusterClient(ManyPrimaries):
     async def ask_all(
         self, ask: Callable[[Redis], Awaitable[Answer]]
     ) -> dict[str, Answer]:
-        """Return what each primary answers, by its name."""
+        """Return the reply of each primary, by its name."""
 
         async def ask_each() -> dict[str, Answer]:
             if self._is_stale:
@@ -156,7 +158,7 @@ class ClusterClient(ManyPrimaries):
         return await self._retry.call_with_retry(ask_each, self._pass_over)
 
     async def reconnect(self) -> None:
-        """Close idle connections, and look for the primaries again."""
+        """Close idle connections, and refresh the primaries."""
         self._is_stale = True
         for node in list(self._nodes.values()):
             await node.connection_pool.disconnect(inuse_connections=False)
@@ -164,10 +166,10 @@ class ClusterClient(ManyPrimaries):
     async def run(
         self, commands: Sequence[Command], *, in_transaction: bool = False
     ) -> list[Any]:
-        """Return the answers to commands, errors of single commands among them.
+        """Return the replies to commands, including errors of single commands.
 
         Raises:
-            RedisError: a node cannot be asked; others may have done their part.
+            RedisError: a node does not respond; others may have run their commands.
         """
         return await self._retry.call_with_retry(
             lambda: self._run(commands, in_transaction=in_transaction), self._pass_over
@@ -192,7 +194,7 @@ class ClusterClient(ManyPrimaries):
             slot = slot_of(commands[i][0])
             answers[i] = TryAgainError(f"slot {slot} of the cluster is being moved")
         for answer in answers:
-            if isinstance(answer, _LOST):  # to be repeated, if anything is
+            if isinstance(answer, _LOST):  # the caller may retry
                 raise answer
         return answers
 
@@ -239,13 +241,13 @@ class ClusterClient(ManyPrimaries):
             pipe.execute_command(*args, **options)
         try:
             return await pipe.execute(raise_on_error=False)
-        except (AskError, TryAgainError, ClusterDownError) as error:  # of a transaction
+        except (AskError, TryAgainError, ClusterDownError) as error:  # in a transaction
             return [error] * len(commands)
 
     def _note(self, answer: object) -> None:
         if isinstance(answer, _LOST):
             self._is_stale = True
-        elif isinstance(answer, AskError) and answer.host:  # MovedError too
+        elif isinstance(answer, AskError) and answer.host:  # or MovedError
             self._told_by = NodeAddress(answer.host, answer.port)
 
     def _owner(self, slot: int) -> NodeAddress:
@@ -257,13 +259,13 @@ class ClusterClient(ManyPrimaries):
             )
         return owner
 
-    # -- who has which slots -------------------------------------------------------
+    # -- slots ---------------------------------------------------------------------
 
     async def _pass_over(self, _error: Exception) -> None:
         self._is_stale = True
 
     async def _refresh(self) -> None:
-        """Find out which primary has which slots."""
+        """Refresh the slot table."""
         async with self._refreshing:
             if not self._is_stale:
                 return
@@ -273,7 +275,7 @@ class ClusterClient(ManyPrimaries):
                     rows = await self._slots_told_by(address)
                 except (AuthenticationError, AuthorizationError):
                     raise
-                except ResponseError:  # it is no cluster, or we may not ask
+                except ResponseError:  # not a cluster, or no permission
                     raise
                 except RedisError as error:
                     self._silent.add(address)
@@ -287,10 +289,9 @@ class ClusterClient(ManyPrimaries):
             ) from last
 
     def _to_ask(self) -> list[NodeAddress]:
-        """Return all nodes, those that are likely to answer first.
+        """Return all nodes, those likely to respond first.
 
-        Among equals, the order is random: one may be cut off from the others, and know
-        an old state only.
+        Ties are broken at random: an isolated node may have an outdated state.
         """
         nodes = list(dict.fromkeys(chain(self._known, self._given)))
         random.shuffle(nodes)
@@ -340,7 +341,7 @@ class ClusterClient(ManyPrimaries):
 
 
 class ClusterPipeline(Pipeline):
-    """Commands that are sent together, to each node its part."""
+    """Commands that are sent together, grouped by node."""
 
     def __init__(self, client: ClusterClient, *, transaction: bool) -> None:
         super().__init__(
@@ -349,7 +350,7 @@ class ClusterPipeline(Pipeline):
         self._client = client
 
     async def execute(self, raise_on_error: bool = True) -> list[Any]:
-        """Return the answers in the order of the commands."""
+        """Return the replies in the order of the commands."""
         commands, self.command_stack = self.command_stack, []
         if not commands:
             return []
@@ -376,11 +377,11 @@ def slot_of(words: Sequence[Any]) -> int:
 
 
 def _is_elsewhere(answer: object) -> bool:
-    """Return whether a command was not done, as its slot is, or goes, elsewhere."""
+    """Return whether a command was redirected because its slot is elsewhere."""
     return isinstance(answer, (AskError, TryAgainError))
 
 
 def _address(node: Sequence[Any], told_by: NodeAddress) -> NodeAddress:
-    """Return the address of a node in an answer; unnamed is the one that answers."""
+    """Return the address of a node in a reply; without a name, the sender's."""
     host = node[0].decode() if isinstance(node[0], bytes) else node[0]
     return NodeAddress(told_by.host if host in {None, "", "?"} else host, int(node[1]))

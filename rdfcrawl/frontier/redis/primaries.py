@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 
 
 class NodeAddress(NamedTuple):
-    """Where a node listens."""
+    """Address at which a node listens."""
 
     host: str
     port: int
@@ -24,17 +24,17 @@ class NodeAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionHooks:
-    """Functions of those who watch the servers."""
+    """Callbacks for changes of the servers."""
 
-    # prepares a new connection to a node, which is empty for a server that goes by one
-    # address, before its first command
+    # prepares a new connection before its first command; the name of the node is empty
+    # for a server with a single address
     on_connect: Callable[[str, Any], Awaitable[None]]
-    # called with the names of a cluster's primaries when these have changed
+    # called with the names of a cluster's primaries when they change
     on_primaries: Callable[[frozenset[str]], None]
 
 
 class ManyPrimaries(Redis):
-    """A client of several servers, each of which has a part of the keys."""
+    """A client of several servers, each of which holds a part of the keys."""
 
     async def primaries(self) -> dict[str, Redis]:
         """Return a client for each server, by its name, `host:port`."""
@@ -43,18 +43,18 @@ class ManyPrimaries(Redis):
     async def ask_all(
         self, ask: Callable[[Redis], Awaitable[Answer]]
     ) -> dict[str, Answer]:
-        """Return what each server answers, by its name."""
+        """Return the reply of each server, by its name."""
         raise NotImplementedError
 
     async def reconnect(self) -> None:
-        """Close idle connections, and find the servers again."""
+        """Close idle connections, and refresh the servers."""
         raise NotImplementedError
 
 
 async def ask_primaries(
     client: Redis, ask: Callable[[Redis], Awaitable[Answer]]
 ) -> dict[str, Answer]:
-    """Return what each primary answers, by its name; a single server has none."""
+    """Return the reply of each primary by its name; a single server has none."""
     if isinstance(client, ManyPrimaries):
         return await client.ask_all(ask)
     return {"": await ask(client)}

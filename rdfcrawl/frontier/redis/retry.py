@@ -36,21 +36,21 @@ T = TypeVar("T")
 
 FIRST_PAUSE_SECS = 0.05
 MAX_PAUSE_SECS = 2.0
-ECHO_SECS = 1.0  # after an outage, in which idle connections are found to be dead
-LAST_SECS = 1.5  # of trying again once the worker stops
+ECHO_SECS = 1.0  # after an outage, while dead idle connections are found
+LAST_SECS = 1.5  # of retrying after the worker begins to stop
 
 REFUSALS = (AuthenticationError, AuthorizationError, ssl.SSLCertVerificationError)
 PASSING = (
-    RedisConnectionError,  # BusyLoadingError too
+    RedisConnectionError,  # includes BusyLoadingError
     RedisTimeoutError,
     ReadOnlyError,
     OutOfMemoryError,
-    ClusterDownError,  # MasterDownError too
+    ClusterDownError,  # includes MasterDownError
     TryAgainError,
 )
-# What redis-py has no class for, and what 6.2 wraps when a script meets it:
-# "Error running script (call to f_..): @user_script:1: @user_script: 1: -OOM ...".
-# A pipeline puts the command before it: "... of pipeline caused error: ('MISCONF ...".
+# Errors without a class in redis-py, and errors that 6.2 wraps in scripts: "Error
+# running script (call to f_..): @user_script:1: @user_script: 1: -OOM ...". Pipelines
+# add a prefix: "... of pipeline caused error: ('MISCONF ...".
 _PASSING_CODE = re.compile(
     r"(?:^|caused error: \(?['\"]?)(?:MISCONF|BUSY|NOREPLICAS) "
     r"|: -?(?:OOM|MISCONF|READONLY|NOREPLICAS) "
@@ -59,7 +59,7 @@ _FULL = re.compile(r": -?OOM ")
 
 
 class RetryWhileAway(Retry):
-    """Repeats commands while a server is away, but not where a server refuses."""
+    """Retries commands while a server is unreachable, but not if it refuses."""
 
     async def call_with_retry(
         self,
@@ -81,16 +81,15 @@ class RetryWhileAway(Retry):
 class RedisRetry:
     """Retries the commands of all users of one client while Redis is unreachable.
 
-    An outage is logged once when it begins and once when it ends, however many
-    commands wait for its end, or find shortly after that their connection has gone.
+    An outage is logged once when it begins and once when it ends, however many commands
+    wait, or lose their connection shortly after.
 
     Args:
-        stopping: once set, a failed command is retried for `LAST_SECS` only.
+        stopping: once set, failed commands are only retried for `LAST_SECS`.
         revive: called in a thread before each retry (`EmbeddedServer.revive`).
-        reconnect: closes idle connections; called when the server has become a
-            replica, as another one may be the primary now.
-        refuse: returns the error of a worker that Redis refuses for good.
-        max_pause_secs: between two tries, which are ever less frequent.
+        reconnect: closes idle connections; called when the server has become a replica.
+        refuse: returns the error for a permanent refusal.
+        max_pause_secs: longest pause between two tries.
     """
 
     def __init__(
@@ -110,8 +109,8 @@ class RedisRetry:
         self._stopped_at = 0.0
         self._since = 0.0
         self._ended = float("-inf")
-        self._is_told = False  # the outage of now
-        # Calls that succeed at once log nothing: with full memory, reading succeeds.
+        self._is_told = False  # the current outage is logged
+        # Successful calls log nothing: with full memory, reading still works.
         self._n_waiting = 0
 
     async def persistent(
@@ -121,20 +120,20 @@ class RedisRetry:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return what a call returns, retried while Redis is unreachable or full.
+        """Return the result of a call, retried while Redis is unreachable or full.
 
         `call` must be idempotent: a failed call may have taken effect. `what` is the
         action, for the log, such as "claim hosts".
 
         Raises:
-            RedisError: the call is at fault, not the connection; or `stopping` is set.
+            RedisError: the call failed for another reason, or `stopping` is set.
         """
         return await self._call(what, partial(call, *args, **kwargs), is_outage)
 
     async def persistent_unless_full(
         self, what: str, call: Callable[P, Awaitable[T]], *args: P.args, **kw: P.kwargs
     ) -> T:
-        """Return what `persistent` does, but raise the error of a full server."""
+        """Like `persistent`, but raise the error of a full server."""
         return await self._call(what, partial(call, *args, **kw), _is_passing)
 
     async def _call(
@@ -201,7 +200,7 @@ class RedisRetry:
         if not self._n_waiting:
             self._since = now
         self._n_waiting += 1
-        if now - self._ended >= ECHO_SECS:  # else only if the next try fails, too
+        if now - self._ended >= ECHO_SECS:  # otherwise, wait for a second failure
             self._tell(what, error)
 
     def _tell(self, what: str, error: RedisError) -> None:
@@ -231,10 +230,10 @@ class RedisRetry:
 
 
 def lost_connection(error: RedisError | RuntimeError) -> RedisError:
-    """Return an error of redis-py, also where uvloop has closed the connection before.
+    """Return an error of redis-py, also for a connection closed by uvloop.
 
     Raises:
-        RuntimeError: the error is another one.
+        RuntimeError: a different error.
     """
     if isinstance(error, RedisError):
         return error
@@ -246,19 +245,19 @@ def lost_connection(error: RedisError | RuntimeError) -> RedisError:
 def is_outage(error: RedisError) -> bool:
     """Return whether the same call may succeed later.
 
-    It may if the server is unreachable, loads, is full, is read-only after a failover,
-    cannot write its file, or runs a long script. A wrong password or certificate stays
-    wrong, and unknown scripts (`NoScriptError`) are for the caller to load.
+    It may if the server is unreachable, loading, full, read-only after a failover,
+    unable to write its file, or running a long script. Wrong passwords and certificates
+    do not pass; after `NoScriptError`, the caller loads the scripts.
     """
     if any(isinstance(each, REFUSALS) for each in causes(error)):
-        return False  # redis-py hides these behind a ConnectionError
+        return False  # hidden by redis-py in a ConnectionError
     if isinstance(error, PASSING):
         return True
     return isinstance(error, ResponseError) and bool(_PASSING_CODE.search(str(error)))
 
 
 def is_full(error: RedisError) -> bool:
-    """Return whether the server has no memory left for what the call adds."""
+    """Return whether the server is out of memory."""
     return isinstance(error, OutOfMemoryError) or bool(_FULL.search(str(error)))
 
 

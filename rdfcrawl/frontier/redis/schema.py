@@ -1,8 +1,7 @@
-"""The version of the data model: which workers may share a crawl, and what to do else.
+"""The version of the data model, and advice when versions differ.
 
-Workers of several versions of the package share a crawl as long as these have the same
-`SCHEMA`. It is raised by whoever changes the keys, or what is in them, so that another
-version would misread it.
+Workers of several package versions share a crawl if these have the same `SCHEMA`. Raise
+it with each change of keys or values that other versions would misread.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 IMPORTING: Final = 0
-"""Of a crawl that is not whole yet; see `lua/import.lua`."""
+"""Schema of a crawl whose import is incomplete; see `lua/import.lua`."""
 VERSION: Final = "version"
-"""Field of the crawl's settings: the version of the package that has begun it."""
+"""Field of the crawl's settings: the package version that created it."""
 
-_MAX_SHOWN: Final = 40  # characters of what somebody else has written
+_MAX_SHOWN: Final = 40  # characters of a foreign value in a message
 
 
 def check_schema(crawl_id: str, stored: Mapping[bytes, bytes]) -> None:
-    """Check that this version reads a crawl, by its settings; it may have none yet.
+    """Check, by the settings of a crawl, that this version can read it.
 
     Raises:
-        ConfigError: another one has begun it, or it is not whole yet.
+        ConfigError: another version created it, or its import is incomplete.
     """
     if not stored:
         return
     schema = _text(stored, b"schema")
     if schema == str(IMPORTING):
         raise ConfigError(
-            f"CRAWL_ID={crawl_id}: its frontier is being imported from a file, or that"
-            " was broken off; `scrapy frontier import FILE` does it anew"
+            f"CRAWL_ID={crawl_id}: its frontier is being imported from a file, or its"
+            " import was interrupted; `scrapy frontier import FILE` restarts it"
         )
     if schema != str(SCHEMA):
         raise ConfigError(f"CRAWL_ID={crawl_id}: its frontier has {_advice(stored)}")

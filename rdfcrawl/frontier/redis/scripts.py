@@ -1,4 +1,4 @@
-"""The Lua operations, read from the package and run by their digest."""
+"""The Lua operations, loaded from the package and run by their digest."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Operation = Literal[
     "robots", "bury",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
-# What operators do (`rdfcrawl.monitor.operating`); workers do not load these.
+# Operations of operators (`rdfcrawl.monitor.operating`); workers do not load them.
 OperatorOperation = Literal[
     "host", "steer", "inspect", "mend", "discard", "locate", "import"
 ]  # fmt: skip
 OPERATOR_OPERATIONS: tuple[OperatorOperation, ...] = get_args(OperatorOperation)
 AnyOperation = Operation | OperatorOperation
-# What operations have in common, beside what all of them have.
+# Shared files of each operation, besides the prelude.
 _SHARED: dict[AnyOperation, tuple[str, ...]] = {
     "add": ("seen", "over", "schedule"),
     "budget": ("seen", "over"),
@@ -46,14 +46,14 @@ _SHARED: dict[AnyOperation, tuple[str, ...]] = {
     "mend": ("seen", "schedule", "sound"),
     "locate": ("seen",),
 }
-# Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
-# 6.2 does not know the line, and there `claim` frees before it adds.
+# Redis 7 refuses writing scripts at maxmemory unless they declare this; 6.2 does not
+# know the line, and there `claim` frees memory before it adds.
 _ALLOW_OOM = "#!lua flags=allow-oom\n"
 _MAY_RUN_FULL: frozenset[AnyOperation]
 _MAY_RUN_FULL = frozenset((*OPERATIONS, *OPERATOR_OPERATIONS)) - {
     *("add", "budget", "retry", "ping", "contents", "robots", "import"),
 }
-# Of Lua: where a definition begins, a comment, a name.
+# In Lua: start of a definition, a comment, a name.
 _DEFINITION = re.compile(r"^(?=local )", re.MULTILINE)
 _COMMENT = re.compile(r" *--.*")
 _NAME = re.compile(r"\w+")
@@ -77,7 +77,7 @@ class LuaScripts:
         self._digests[name] = digest.hexdigest()
 
     async def load(self) -> None:
-        """Make the server know all operations that were read, in one round trip."""
+        """Load all operations into the server, in one round trip."""
         await ask_primaries(self._redis, self._load_on)
 
     async def _load_on(self, server: Redis) -> None:
@@ -89,11 +89,11 @@ class LuaScripts:
     async def run(
         self, name: AnyOperation, calls: Iterable[tuple[str, Sequence[Argument]]]
     ) -> list[object]:
-        """Return the raw answers of one operation on several partitions.
+        """Return the raw replies of one operation on several partitions.
 
         Args:
             name: the operation.
-            calls: prefix of the partition, arguments; each call is one script run.
+            calls: prefix of the partition, and arguments; each call is one script run.
 
         Raises:
             RedisError: a call failed; others of the same round trip may have succeeded.
@@ -102,8 +102,7 @@ class LuaScripts:
         if name not in self._sources:
             self._read(name)
         answers = await self._send(name, calls)
-        # Servers forget scripts when they are restarted; and what others have done is
-        # not to be done twice.
+        # Restarted servers have no scripts. Calls that succeeded must not be repeated.
         lacking = [i for i, x in enumerate(answers) if isinstance(x, NoScriptError)]
         if lacking:
             await self.load()
@@ -118,7 +117,7 @@ class LuaScripts:
     async def _send(
         self, name: AnyOperation, calls: Sequence[tuple[str, Sequence[Argument]]]
     ) -> list[object]:
-        """Return answers, errors among them."""
+        """Return replies, including errors."""
         pipe = self._redis.pipeline(transaction=False)
         digest = self._digests[name]
         for prefix, arguments in calls:
@@ -126,9 +125,9 @@ class LuaScripts:
         return await pipe.execute(raise_on_error=False)
 
 
-@cache  # a process may have many frontiers
+@cache  # a process may have several frontiers
 def script_source(name: AnyOperation) -> str:
-    """Return the source of an operation, with what it needs of the shared files."""
+    """Return the source of an operation, with the functions it uses of shared files."""
     folder = files("rdfcrawl.frontier.lua")
     parts = ("prelude", *_SHARED.get(name, ()), name)
     *shared, own = [(folder / f"{part}.lua").read_text() for part in parts]
@@ -136,10 +135,10 @@ def script_source(name: AnyOperation) -> str:
 
 
 def _needed(shared: str, own: str) -> str:
-    """Return shared source without functions that the other source does not need.
+    """Return shared source without the functions that an operation does not use.
 
-    Redis makes all functions of a script anew in each run, 30 to 50 ns each. Shared
-    source is definitions alone, each from a line that begins with `local`.
+    Redis creates all functions of a script in each run, 30 to 50 ns each. Shared source
+    consists of definitions; each starts at a line with `local`.
     """
     kept: list[str] = []
     names = set(_NAME.findall(_COMMENT.sub("", own)))
@@ -153,5 +152,5 @@ def _needed(shared: str, own: str) -> str:
 
 
 def millisecs(secs: float) -> int:
-    """Return whole milliseconds, as scripts have times."""
+    """Return an integer number of milliseconds, for scripts."""
     return round(secs * 1000)

@@ -1,8 +1,8 @@
-"""What stands behind the connection: looked at each time that one is made.
+"""Check the server and the crawl on each new connection.
 
-Redis may come back empty, older or as another server, and the first command after that
-must not be taken for an answer of the crawl. So each new connection, before it is used,
-asks who is there and whether the crawl is.
+Redis may come back empty, outdated or as another server, and its reply to the next
+command must not be mistaken for the state of the crawl. So each new connection first
+checks which server this is and whether the crawl exists.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ INCARNATION: Final = "incarnation"  # field of the crawl's `conf`
 
 
 class CrawlGoneError(CrawlGone, RedisError):
-    """What a command raises when the crawl is no longer there; see `CrawlGone`."""
+    """Error of a command when the crawl no longer exists; see `CrawlGone`."""
 
 
 @dataclass(slots=True)
 class _SeenServer:
-    """What was last seen of one server.
+    """The last known state of one server.
 
     Attributes:
-        identity: its `run_id`, and the `master_replid` of its history, which is another
-            one once it was a replica for a while.
-        n_evicted: keys that it has evicted.
-        cannot_write: its append-only file, as a disk is full.
+        identity: its `run_id` and `master_replid`; the latter changes when it was a
+            replica.
+        n_evicted: number of evicted keys.
+        cannot_write: its append-only file cannot be written, as a disk is full.
     """
 
     identity: tuple[str, str] = ("", "")
@@ -48,76 +48,77 @@ class _SeenServer:
 
 
 class ServerState:
-    """What one worker knows of the Redis behind its crawl."""
+    """One worker's view of the Redis servers of its crawl."""
 
     def __init__(self, where: str) -> None:
-        # how often a server was restarted or replaced. Each time, it may have lost
-        # what it took last.
+        # number of restarts and replacements of servers, each of which may have lost
+        # the latest writes
         self.n_restores = 0
-        # an append-only file may be torn within, as writing to it has failed
+        # an append-only file may be torn in the middle, as writing it has failed
         self.has_torn_log = False
         self._where = where
         self._crawl_id = ""
         self._conf = ""
         self._cleared = ""
         self._incarnation = b""
-        # by name; one without a name, unless it is a cluster
+        # by name; a single server has the empty name
         self._servers: dict[str, _SeenServer] = {}
         self._primaries: frozenset[str] = frozenset()
         self._said: set[str] = set()
 
     def join(self, crawl_id: str, *, conf: str, cleared: str, mark: bytes) -> None:
-        """Look for this crawl on each new connection from now on."""
+        """Check for this crawl on each new connection from now on."""
         self._crawl_id, self._conf, self._cleared = crawl_id, conf, cleared
         self._incarnation = mark
 
     def leave(self) -> None:
-        """Look for no crawl any more."""
+        """Stop checking for a crawl."""
         self._incarnation = b""
 
     def check(self, found: bytes | None, cleared: bytes | None) -> None:
-        """Check the incarnation found in the crawl's place, and the last one cleared.
+        """Check the found incarnation, and the last cleared one.
 
         Raises:
-            CrawlGone: the crawl is not there any more.
+            CrawlGone: the crawl no longer exists.
         """
         mine = self._incarnation
         if not mine or found == mine or (found is None and cleared == mine):
             return
         name = f"crawl {self._crawl_id}"
         if found is not None:
-            text = f"{name} was begun anew in {self._where} by somebody else"
+            text = f"{name} was restarted in {self._where} by another operator"
         else:
             text = (
-                f"{name} is not in {self._where} any more: Redis was restarted without "
+                f"{name} is no longer in {self._where}: Redis was restarted without "
                 "its data, or flushed"
             )
         raise CrawlGoneError(
-            f"{text}; the worker stops. The same command, with its seeds, begins anew"
+            f"{text}; the worker stops. The same command, with its seeds, restarts it"
         )
 
     def check_partition(self, number: int, found: bytes | None) -> None:
-        """Check the incarnation found in a partition of a crawl that is there.
+        """Check the incarnation found in a partition of an existing crawl.
 
         Raises:
-            CrawlGone: the node that has the partition has lost all of it.
+            CrawlGone: the node of the partition has lost it.
         """
         if self._incarnation and found != self._incarnation:
             raise CrawlGoneError(
-                f"partition {number} of crawl {self._crawl_id} is not in {self._where} "
-                "any more: its node was restarted without its data, or flushed; the "
-                "worker stops. Bring the data back, or begin anew by -a fresh=1"
+                f"partition {number} of crawl {self._crawl_id} is no longer in "
+                f"{self._where}: its node was restarted without its data, or flushed; "
+                "the worker stops. Restore the data, or restart the crawl: -a fresh=1"
             )
 
     async def on_connect(self, name: str, connection: Connection) -> None:
-        """Prepare a connection; redis-py calls this before the first command.
+        """Check a new connection; redis-py calls this before the first command.
 
         Args:
-            name: of the server, if it is one of several; else empty.
-            connection: to be prepared.
+            name: of the server if there are several, else empty.
+            connection: the connection.
 
         Raises:
-            CrawlGone, RedisError: the crawl is gone, or that cannot be said now.
+            CrawlGone, RedisError: the crawl no longer exists, or this cannot be
+                checked.
         """
         await connection.on_connect()
         mine = self._incarnation
@@ -136,13 +137,13 @@ class ServerState:
         self.note(fields, name)
 
     async def look(self, redis: Redis) -> None:
-        """Look at the servers again, whose settings may have changed."""
+        """Check the servers again, whose settings may have changed."""
         infos = await ask_primaries(redis, lambda server: server.info())
         for name, found in infos.items():
             self.note({field: str(value) for field, value in found.items()}, name)
 
     def note_primaries(self, names: frozenset[str]) -> None:
-        """Take note of who has the slots of a cluster now."""
+        """Record the current primaries of a cluster."""
         if self._primaries:
             self._restore("the primaries of the cluster have changed")
         self._primaries = names
@@ -150,7 +151,7 @@ class ServerState:
             del self._servers[name]
 
     def note(self, fields: Mapping[str, str], name: str = "") -> None:
-        """Take note of what `INFO` says; tell the operator what endangers the crawl."""
+        """Record the fields of `INFO`; warn about risks for the crawl."""
         where = f"{self._where}, node {name}" if name else self._where
         is_primary = fields.get("role", "master") == "master"
         seen = self._servers.setdefault(name, _SeenServer())
@@ -192,10 +193,10 @@ class ServerState:
 
     def _restore(self, why: str) -> None:
         self.n_restores += 1
-        logger.warning("%s: what was sent in the last seconds is sent again", why)
+        logger.warning("%s: the links of the last seconds are sent again", why)
 
     def _say(self, where: str, text: str, *, holds: bool, name: str = "") -> None:
-        """Warn of a state of a server, once for each time of its begin."""
+        """Warn about a server, once per occurrence."""
         name = f"{where} {name or text}"
         if not holds:
             self._said.discard(name)
@@ -211,10 +212,10 @@ class ServerState:
 
 
 async def _read(connection: Connection) -> Any:
-    """Return an answer, or the error that a node of a cluster has not its slot."""
+    """Return a reply, or the error of a cluster node without this slot."""
     try:
         return await connection.read_response()
-    except AskError as error:  # MovedError too
+    except AskError as error:  # includes MovedError
         return error
 
 

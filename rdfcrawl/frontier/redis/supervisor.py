@@ -1,13 +1,13 @@
 """The process between a crawl's workers and their embedded Redis server.
 
-`embedded` runs this source through standard input (`python -I -S -`), in the
-frontier's directory, with standard error appended to the log: so it works from a
-zipped egg, imports nothing of the project and takes few megabytes. It keeps the
-server running while a worker lives, and stops it after the last one.
+`embedded` runs this source through standard input (`python -I -S -`), in the frontier's
+directory, with standard error appended to the log. So it works from a zipped egg,
+imports nothing of the project and takes few megabytes. It keeps the server running
+while any worker lives.
 
-Workers are known by their shared lock on `workers.lock`, which the kernel takes
-back however they die. Guardian and server both hold `server.lock`: while either
-lives, no second server can open the same data.
+Workers hold a shared lock on `workers.lock`, which the kernel releases however they
+die. Guardian and server both hold `server.lock`, so no second server opens the same
+data while either lives.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import os
 import sys
 import time
 
-# What the standard library would do in fewer lines needs modules that take twice as
-# long to import as Python to start.
+# Shorter code would need modules of the standard library whose import takes twice as
+# long as the start of Python.
 # ruff: noqa: PTH106, PTH123, SIM105
 TYPE_CHECKING = False  # of `typing`
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ SIGKILL, SIGTERM = 9, 15  # of POSIX
 
 WORKERS_LOCK = "workers.lock"
 LOG = "redis.log"
-MAX_LOG_BYTES = 1 << 20  # then it becomes redis.log.1
+MAX_LOG_BYTES = 1 << 20  # then it is renamed to redis.log.1
 POLL_SECS = 0.1
-STEADY_SECS = 2.0  # a server that lived so long is started again at once
+STEADY_SECS = 2.0  # after so long, a server is restarted without delay
 MAX_PAUSE_SECS = 2.0
-STOP_SECS = 30.0  # for the last fsync; what is in the page cache survives SIGKILL
+STOP_SECS = 30.0  # for the last fsync; the page cache survives SIGKILL
 
 
 def say(text: str) -> None:
-    """Append one line to the log; a full disk is no reason to stop."""
+    """Append one line to the log; ignore a full disk."""
     when = time.strftime("%d %b %Y %H:%M:%S")
     try:
         os.write(2, f"{os.getpid()}:G {when} # {text}\n".encode())
@@ -47,7 +47,7 @@ def say(text: str) -> None:
 def bound_log() -> None:
     """Move a log that is too long to `redis.log.1`.
 
-    Its writers keep it open for appending: so it is copied and cut, not renamed.
+    It is copied and truncated, as its writers keep it open for appending.
     """
     try:
         if os.fstat(2).st_size > MAX_LOG_BYTES:
@@ -59,7 +59,7 @@ def bound_log() -> None:
 
 
 def is_crawl_over(workers_fd: int) -> bool:
-    """Tell whether no worker lives; if so, none can start until this process ends."""
+    """Return whether no worker lives; then none can start until this process ends."""
     try:
         fcntl.flock(workers_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -68,7 +68,7 @@ def is_crawl_over(workers_fd: int) -> bool:
 
 
 def find_prctl() -> Callable[[int, int], int] | None:
-    """Give Linux's prctl(2); elsewhere a killed guardian leaves its server behind."""
+    """Return prctl(2) of Linux; elsewhere, a killed guardian leaves its server."""
     if sys.platform != "linux":
         return None
     try:
@@ -82,7 +82,7 @@ def find_prctl() -> Callable[[int, int], int] | None:
 def start(command: list[str], prctl: Callable[[int, int], int] | None) -> int:
     """Start the server as a child that gets SIGTERM when this process dies.
 
-    Invariant: called from the main thread, whose end is what the kernel looks at.
+    Call it from the main thread, which the kernel watches.
     """
     guardian = os.getpid()
     pid = os.fork()
@@ -91,7 +91,7 @@ def start(command: list[str], prctl: Callable[[int, int], int] | None) -> int:
     try:
         if prctl is not None:
             prctl(1, SIGTERM)  # PR_SET_PDEATHSIG; survives execv
-        if os.getppid() == guardian:  # else it died before the line above
+        if os.getppid() == guardian:  # otherwise it died before the line above
             os.execv(command[0], command)  # noqa: S606 (the operator's own server)
     finally:
         os._exit(127)
@@ -104,7 +104,7 @@ def reap(pid: int) -> int | None:
 
 
 def stop(pid: int) -> None:
-    """End the server by SIGTERM, after a write and fsync of its data."""
+    """Stop the server by SIGTERM, after its last write and fsync."""
     os.kill(pid, SIGTERM)
     deadline = time.monotonic() + STOP_SECS
     while reap(pid) is None:
@@ -120,8 +120,8 @@ def guard(command: list[str]) -> int:
     """Keep the server running until the last worker is gone.
 
     Returns:
-        0 after that; 1 if the first server ended by itself with an error (a bad
-        option, unreadable data): to start it again would change nothing.
+        0 after that; 1 if the first server ended with an error (a bad option,
+        unreadable data), so that restarting is pointless.
     """
     workers_fd = os.open(WORKERS_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     prctl = find_prctl()
@@ -150,12 +150,12 @@ def guard(command: list[str]) -> int:
 def main(argv: list[str]) -> None:
     """Detach from the worker that started this process, and guard the server.
 
-    `argv` has a name for process lists, the private directory of the socket (removed at
+    `argv`: a name for process lists, the private directory of the socket (removed at
     the end; may be empty), and the server's command.
     """
     if os.fork():
-        os._exit(0)  # the worker waits for this, and gets no zombie later
-    os.umask(0o077)  # the socket is private from the moment it is bound
+        os._exit(0)  # the worker waits for this, so no zombie is left
+    os.umask(0o077)  # the socket is private as soon as it is bound
     code = guard(argv[2:])
     if argv[1] and code == 0:
         try:

@@ -1,14 +1,14 @@
-"""Append-only files that are torn: written anew before they do harm.
+"""Rewrite torn append-only files before they do harm.
 
-What a script has done stands between MULTI and EXEC in the file. If a crash leaves half
-of it, Redis does not run that half, but most versions leave its whole commands in the
-file, and write on behind them. At the next start these are run with what follows: half
-a script, after which the frontier is damaged. So the file of a server that was started
-with one is written anew from memory, once, as whoever comes first asks for.
+The effects of a script are between MULTI and EXEC in the file. After a crash in
+between, Redis does not run that half, but most versions keep its complete commands in
+the file and append to it. On the next start, these run with the following commands:
+half a script, which damages the frontier. So a server that started with such a file
+rewrites it from memory once, at the request of the first worker.
 
-If a disk was full, Redis takes back what it has written of a command. Once the file
-was written anew, it misses the place, and leaves zeros instead, with which it does not
-start. So the file is written anew, too, when writing to it failed, and does no longer.
+On a full disk, Redis truncates a partly written command. If the file was rewritten
+before, Redis misses the offset and leaves zeros, and then does not start. So the file
+is also rewritten after a failure to write it has passed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LEAST_BYTES: Final = 1000  # that of a new server has less
+_LEAST_BYTES: Final = 1000  # a new server has less
 
 
 async def rewrite_torn_logs(client: Redis, *, again: bool = False) -> None:
-    """Have servers write append-only files anew that may be torn.
+    """Rewrite append-only files that may be torn.
 
-    A server that refuses, by its rights or for lack of memory, goes on without; so does
-    one that has done so since it was started, unless that is wanted `again`.
+    Servers that refuse (missing rights, no memory) are left as they are, and those that
+    have rewritten their file since they started, unless `again`.
 
     Raises:
         RedisError: a server is unreachable.
@@ -50,4 +50,4 @@ async def _rewrite(server: Redis, *, again: bool) -> None:
     try:
         await server.bgrewriteaof()
     except ResponseError as error:
-        logger.info("Redis: the append-only file is not written anew: %s", error)
+        logger.info("Redis: the append-only file is not rewritten: %s", error)

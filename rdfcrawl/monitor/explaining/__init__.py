@@ -1,4 +1,4 @@
-"""Why a URI was fetched, or was not: answers from frontier, provenance and logs.
+"""Explain why a URI was fetched or not, from frontier, provenance and logs.
 
-`explanation.explain` returns a typed value for whoever shows it.
+`explanation.explain` returns a typed value.
 """

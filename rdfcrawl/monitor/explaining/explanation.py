@@ -1,4 +1,4 @@
-"""Gather what is known of one URI of a crawl, whether workers run or not."""
+"""Gather all that is known of one URI of a crawl, with or without running workers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _WAITING: Final = (UriPlace.WAITING, UriPlace.QUEUED, UriPlace.IN_FLIGHT)
 _GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)
-# Of a URI that was taken from the queue, and not asked for.
+# Of a URI that was taken from the queue, and not requested.
 _NOT_ASKED: Final = frozenset(
     {
         *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
@@ -54,14 +54,14 @@ _NOT_ASKED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierAnswer:
-    """What the frontier says.
+class FrontierFindings:
+    """Answer of the frontier about a URI.
 
     Attributes:
         status: of the URI; None: there is no answer.
-        rules: what its spiders would say of the URI.
+        rules: verdicts of the spiders on the URI.
         refusal: why there is no answer.
-        options: as the crawl was begun.
+        options: with which the crawl began.
     """
 
     status: UriStatus | None
@@ -71,14 +71,14 @@ class FrontierAnswer:
 
 
 async def explain(
-    settings: BaseSettings, text: str, *, asks_frontier: bool = True
+    settings: BaseSettings, text: str, *, with_frontier: bool = True
 ) -> UriExplanation:
-    """Return what is known of a URI.
+    """Return all that is known of a URI.
 
     Args:
-        settings: that name the crawl.
+        settings: name the crawl.
         text: the URI, in any spelling.
-        asks_frontier: else the logs alone are read, and settings.
+        with_frontier: read the frontier, too; else only logs and settings.
 
     Raises:
         ConfigError: there is no such crawl, or a setting is wrong.
@@ -87,23 +87,23 @@ async def explain(
     settings = settings.copy()
     apply_defaults(settings)
     options = CrawlOptions.from_settings(settings, _name_of(settings))
-    url = asked_url(text, options.schemes)
+    url = requestable_url(text, options.schemes)
     if isinstance(url, UriExplanation):
         return url
-    answer = FrontierAnswer(None, refusal="it was not asked")
-    if asks_frontier:
-        answer = await _ask_frontier(settings, url)
+    answer = FrontierFindings(None, refusal="it was not read")
+    if with_frontier:
+        answer = await _query_frontier(settings, url)
     options = answer.options or options
     try:
         logs = SearchedLogs.indexed(options.paths.root, options.normal_form)
         return explain_by_logs(text, url, answer, options, logs)
-    except sqlite3.Error:  # whatever the page does to its index meanwhile
+    except sqlite3.Error:  # the page may write its index meanwhile
         logs = SearchedLogs(options.paths.root)
         return explain_by_logs(text, url, answer, options, logs)
 
 
-def asked_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
-    """Return the requestable URL that is asked for, or why there is none."""
+def requestable_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
+    """Return the requestable URL of a text, or why there is none."""
     try:
         url = seed_url(text)
         check_scheme(url, schemes.of_seeds)
@@ -123,29 +123,29 @@ def _name_of(settings: BaseSettings) -> str:
     try:
         return begun_crawl(settings)
     except ConfigError:
-        with suppress(ConfigError):  # its frontier is gone, or was elsewhere
+        with suppress(ConfigError):  # its frontier was deleted, or was elsewhere
             return find_crawl(settings).name
         raise
 
 
-async def _ask_frontier(settings: BaseSettings, url: str) -> FrontierAnswer:
+async def _query_frontier(settings: BaseSettings, url: str) -> FrontierFindings:
     try:
         async with await OperatedCrawl.open(settings) as crawl:
             with crawl.connection.explaining():
-                return await ask_frontier(crawl, url)
+                return await query_frontier(crawl, url)
     except (ConfigError, RedisError) as error:
-        return FrontierAnswer(None, refusal=one_line(error))
+        return FrontierFindings(None, refusal=one_line(error))
 
 
-async def ask_frontier(
+async def query_frontier(
     crawl: OperatedCrawl, url: str, *, most: int | None = None
-) -> FrontierAnswer:
-    """Return what the frontier says of a requestable URL.
+) -> FrontierFindings:
+    """Return the answer of the frontier about a requestable URL.
 
     Args:
-        crawl: whose frontier.
+        crawl: the open crawl.
         url: requestable.
-        most: URIs of its host that are looked at, in each list; None: all.
+        most: limit of URIs of its host to look at, in each list; None: all.
 
     Raises:
         ConfigError: the URL has no politeness key.
@@ -153,20 +153,20 @@ async def ask_frontier(
     """
     status = await UriLookup(crawl, most=most).find(url)
     rules = await judge_by_spiders(crawl, url)
-    return FrontierAnswer(status, tuple(rules), options=crawl.options)
+    return FrontierFindings(status, tuple(rules), options=crawl.options)
 
 
 def explain_by_logs(
     text: str,
     url: str,
-    answer: FrontierAnswer,
+    answer: FrontierFindings,
     options: CrawlOptions,
     logs: SearchedLogs,
 ) -> UriExplanation:
-    """Return what is known of a URI, by the logs of its crawl.
+    """Return all that the logs of a crawl say about a URI.
 
     Args:
-        text: as it was asked for.
+        text: the URI as the operator typed it.
         url: requestable.
         answer: of the frontier.
         options: of the crawl.
@@ -183,7 +183,7 @@ def explain_by_logs(
 def _explained(
     text: str,
     url: str,
-    answer: FrontierAnswer,
+    answer: FrontierFindings,
     options: CrawlOptions,
     logs: SearchedLogs,
 ) -> UriExplanation:
@@ -192,7 +192,7 @@ def _explained(
     decisions, n_decisions = search.decisions()
     linked = search.links()
     versions, n_versions = search.versions()
-    own = [x for x in fetches if search.is_it(x.uri.encode())]
+    own = [x for x in fetches if search.matches(x.uri.encode())]
     normal = options.normal_form.normalize(url)
     spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
     rules = [*judge_by_settings(url, options), *answer.rules]
@@ -231,7 +231,7 @@ def _parent(
     decisions: Sequence[LoggedDecision],
     links: Sequence[UriLink],
 ) -> str:
-    """Return the document that led to a URI first; empty for seeds."""
+    """Return the document that first led to a URI; empty for seeds."""
     if fetches:
         return fetches[0].parent
     if status is not None and status.parent is not None:
@@ -249,10 +249,10 @@ def _verdict(
     links: Sequence[UriLink],
 ) -> Verdict:
     place = status.place if status else UriPlace.UNKNOWN
-    told = (
+    verdicts = (
         (place in _WAITING, Verdict.WAITING),
         (place in _GIVEN_UP, Verdict.GIVEN_UP),
-        (any(map(_was_asked, own)), Verdict.FETCHED),
+        (any(map(_was_requested, own)), Verdict.FETCHED),
         (own, Verdict.REFUSED),
         (fetches, Verdict.REDIRECTED_TO),
         (place is UriPlace.FAR_BEHIND, Verdict.WAITING),
@@ -260,23 +260,23 @@ def _verdict(
         (place is UriPlace.DONE, Verdict.SEEN),
         (links, Verdict.LINKED),
     )
-    return next((verdict for holds, verdict in told if holds), Verdict.NEVER_SEEN)
+    return next((verdict for holds, verdict in verdicts if holds), Verdict.NEVER_SEEN)
 
 
 def _robots(own: Sequence[ExplainedFetch]) -> str:
-    """Return what became of a URI by `robots.txt`, the last time."""
+    """Return the latest result of `robots.txt` for a URI."""
     for fetch in reversed(own):
         for fault in fetch.faults:
             if fault.reason == Reason.ROBOTS_DISALLOWED:
                 return "disallowed"
             if fault.reason == Reason.ROBOTS_UNREACHABLE:
                 return "unreachable"
-        if _was_asked(fetch):
+        if _was_requested(fetch):
             return "permitted"
     return ""
 
 
-def _was_asked(fetch: ExplainedFetch) -> bool:
+def _was_requested(fetch: ExplainedFetch) -> bool:
     if fetch.http_status or not fetch.faults:
         return True
     return fetch.faults[0].reason not in _NOT_ASKED

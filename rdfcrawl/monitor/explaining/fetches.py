@@ -1,4 +1,4 @@
-"""Read what the provenance says of one activity."""
+"""Read one activity from the provenance."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _find_facts: Final = re.compile(
 _N_STATEMENTS: Final = f"{SQUIRREL}approxNumberOfTriples"
 _LABELS: Final = {f"{RC}extractor", f"{RDFS}label"}
 
-_Facts = dict[str, list[str]]  # by predicate, values in their order
+_Facts = dict[str, list[str]]  # by predicate, values in order
 
 
 def read_fetch(name: bytes, content: bytes) -> ExplainedFetch:
-    """Return what the lines about an activity say.
+    """Parse the lines about an activity.
 
     Args:
-        name: of the activity, without the bracket at its end.
-        content: whole lines, those about the activity among them.
+        name: of the activity, without its closing bracket.
+        content: complete lines that include those about the activity.
     """
     own: _Facts = defaultdict(list)
     nodes: dict[str, _Facts] = defaultdict(lambda: defaultdict(list))

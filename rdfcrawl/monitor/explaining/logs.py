@@ -1,7 +1,7 @@
 """Find one URI, in any spelling, in the logs of a crawl.
 
-Members of segments that do not name its host are passed over, which costs little more
-than to inflate them.
+Members of segments that do not contain its host are skipped, at little more than the
+cost of decompression.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _DOCUMENT: Final = re.compile(rb"#\tdocument <([^>]*)> ([0-9]+)").fullmatch
 
 
 class FoundFetches(NamedTuple):
-    """What the provenance says of a URI.
+    """Provenance of a URI.
 
     Attributes:
-        fetches: that crawled it or were redirected there, oldest first.
+        fetches: activities that crawled it or were redirected to it, oldest first.
         copies: URIs that had its content later; the first `MAX_LISTED`.
-        n_copies: how many there are.
+        n_copies: number of all copies.
     """
 
     fetches: list[ExplainedFetch]
@@ -64,13 +64,13 @@ class FoundFetches(NamedTuple):
 
 
 class LinksOfUri(NamedTuple):
-    """What the log of links says of a URI.
+    """Links from and to a URI in the log of links.
 
     Attributes:
-        links: the first ones to it.
-        n_links: how many there are.
-        targets: the first ones of its latest version.
-        n_targets: how many there are.
+        links: the first links to it.
+        n_links: number of all links to it.
+        targets: the first links of its latest version.
+        n_targets: number of all links of that version.
     """
 
     links: tuple[UriLink, ...]
@@ -83,7 +83,7 @@ class _FoundLink(NamedTuple):
     document: bytes
     ms: int
     relation: bytes
-    target: bytes  # empty: the mark of the document
+    target: bytes  # empty: the start of the document
     is_own: bool
 
 
@@ -96,7 +96,7 @@ class UriSearch:
         normal_form: of the crawl.
 
     Attributes:
-        damages: of segments, each once.
+        damages: damage of segments, each reported once.
     """
 
     def __init__(self, logs: SearchedLogs, url: str, normal_form: NormalForm) -> None:
@@ -104,11 +104,11 @@ class UriSearch:
         self._normal = normal_form.normalize(url)
         self._mark = fingerprint(self._normal)
         self._host = host_of(url).encode()
-        self._known: dict[bytes, bool] = {}  # spellings, and whether they are it
+        self._known: dict[bytes, bool] = {}  # spelling -> whether it is the URI
         self.damages: dict[SegmentDamage, None] = {}
 
-    def is_it(self, spelling: bytes) -> bool:
-        """Return whether a URL in a log is the one that is searched."""
+    def matches(self, spelling: bytes) -> bool:
+        """Return whether a URL in a log is the one searched for."""
         found = self._known.get(spelling)
         if found is None:
             if self._host not in spelling.lower():
@@ -130,13 +130,13 @@ class UriSearch:
     def _wants(self, content: bytes) -> bool:
         return self._host in content or self._host in content.lower()
 
-    def _tell(self, damage: SegmentDamage) -> None:
+    def _note_damage(self, damage: SegmentDamage) -> None:
         self.damages[damage] = None
 
     def fetches(self, spelling: str = "") -> FoundFetches:
         """Return the activities about the URI.
 
-        With a spelling, only that one is looked for, which is quicker.
+        With a spelling, only that one is searched, which is faster.
         """
         named = f"<{graph_iri(spelling)}>".encode() if spelling else b""
 
@@ -144,7 +144,7 @@ class UriSearch:
             return named in content if named else self._wants(content)
 
         roles = [PlaceRole.FETCH, *([] if named else [PlaceRole.SAME_CONTENT])]
-        members = self._logs.naming(self._mark, roles, wants, self._tell)
+        members = self._logs.naming(self._mark, roles, wants, self._note_damage)
         found: dict[bytes, ExplainedFetch] = {}
         latest: deque[bytes] = deque()
         copies: list[str] = []
@@ -160,10 +160,10 @@ class UriSearch:
                     continue
                 fetch = read_fetch(name, each.content)
                 if name in found:
-                    # That it has the content of another one may be told later.
+                    # A later activity may state that it has the content of another URI.
                     same = found[name].same_content_as or fetch.same_content_as
                     found[name] = replace(found[name], same_content_as=same)
-                elif self.is_it(term):
+                elif self.matches(term):
                     found[name] = fetch
                     latest.append(name)
                     if len(latest) > 100 * MAX_LISTED:
@@ -172,7 +172,7 @@ class UriSearch:
         return FoundFetches([x for x in fetches if x.uri], tuple(copies), n_copies)
 
     def _iter_named(self, content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-        """Yield activity, predicate and term of what says something of the URI."""
+        """Yield activity, predicate and term of each statement about the URI."""
         found = []
         for predicate in _NAMING:
             mark = b"> <%b> " % predicate
@@ -182,35 +182,35 @@ class UriSearch:
                 end = content.find(b"\n", at)
                 if match := _named(content, begin, end if end >= 0 else len(content)):
                     term = match[3] if match[3] is not None else match[4]
-                    if self.is_it(term):
+                    if self.matches(term):
                         found.append((begin, match[1], match[2], term))
                 at = content.find(mark, at + len(mark))
         for _, name, said, term in sorted(found):
             yield name, said, term
 
     def decisions(self) -> tuple[list[LoggedDecision], int]:
-        """Return the decisions about the URI, oldest first, and the number of all."""
+        """Return the decisions about the URI, oldest first, and their total number."""
         members = self._logs.naming(
-            self._mark, [PlaceRole.DECISION], self._wants, self._tell
+            self._mark, [PlaceRole.DECISION], self._wants, self._note_damage
         )
         mine = [
             decision
             for each in members.found
-            for decision in read_decisions(each.mark + each.content, self.is_it)
+            for decision in read_decisions(each.mark + each.content, self.matches)
         ]
         n_left_out = members.n_left_out.get(PlaceRole.DECISION, 0)
         return sorted(mine, key=lambda each: each.ms), len(mine) + n_left_out
 
     def links(self) -> LinksOfUri:
-        """Return the first links to the URI, and those of its latest version."""
+        """Return the first links to the URI, and the links of its latest version."""
         roles = [PlaceRole.LINKS_TO, PlaceRole.LINKS_FROM]
-        members = self._logs.naming(self._mark, roles, self._wants, self._tell)
+        members = self._logs.naming(self._mark, roles, self._wants, self._note_damage)
         links: list[UriLink] = []
         n_links = members.n_left_out.get(PlaceRole.LINKS_TO, 0)
         targets: dict[UriTarget, None] = {}
         latest_ms, n_targets = 0, 0
         for found in self._iter_links(members.found):
-            if found.target and self.is_it(found.target):
+            if found.target and self.matches(found.target):
                 n_links += 1
                 if len(links) < MAX_LISTED:
                     document, relation = found.document, found.relation
@@ -218,7 +218,7 @@ class UriSearch:
                     links.append(link)
             if not found.is_own or found.ms < latest_ms:
                 continue
-            if not found.target:  # a version may be there twice
+            if not found.target:  # a version may be logged twice
                 targets, latest_ms, n_targets = {}, found.ms, 0
             else:
                 n_targets += 1
@@ -228,16 +228,16 @@ class UriSearch:
         return LinksOfUri(tuple(links), n_links, tuple(targets), n_targets)
 
     def _iter_links(self, members: Iterator[FoundContent]) -> Iterator[_FoundLink]:
-        """Yield links to the URI or from it, behind a mark of each document of its."""
+        """Yield links from or to the URI; an empty link starts each document."""
         for each in members:
             document, ms, is_own = b"", 0, False
             if mark := _DOCUMENT(each.mark.rstrip()):
                 document, ms = mark[1], int(mark[2])
-                is_own = self.is_it(document)
+                is_own = self.matches(document)
             for line in each.content.split(b"\n"):
                 if line[:1] == b"#" and (mark := _DOCUMENT(line)):
                     document, ms = mark[1], int(mark[2])
-                    if is_own := self.is_it(document):
+                    if is_own := self.matches(document):
                         yield _FoundLink(document, ms, b"", b"", is_own)
                 elif is_own or self._wants(line):
                     relation, _, target = line[1:-1].partition(b"> <")
@@ -245,17 +245,17 @@ class UriSearch:
                         yield _FoundLink(document, ms, relation, target, is_own)
 
     def versions(self) -> tuple[list[UriVersion], int]:
-        """Return the latest versions of the document, oldest first, and their number.
+        """Return the latest versions, oldest first, and the number of all versions.
 
-        Those that were written twice are told once.
+        A version that was written twice counts once.
         """
         members = self._logs.naming(
-            self._mark, [PlaceRole.STATEMENTS], self._wants, self._tell
+            self._mark, [PlaceRole.STATEMENTS], self._wants, self._note_damage
         )
         found: dict[tuple[str, int, bytes], UriVersion] = {}
         for each in members.found:
             for document in _iter_versions(each):
-                if self.is_it(document.graph.encode()):
+                if self.matches(document.graph.encode()):
                     key = document.graph, *document.version
                     known = found.get(key)
                     if known is None or known.is_dropped:
@@ -297,9 +297,9 @@ def _decoded(text: bytes) -> str:
 def way_to_seed(
     logs: SearchedLogs, parent: str, normal_form: NormalForm
 ) -> tuple[UriStep, ...]:
-    """Return the documents that led to a URI, from its parent on to a seed.
+    """Return the documents that led to a URI, from its parent to a seed.
 
-    Without an index, the provenance is read once for each step.
+    Without an index, each step reads the provenance once.
     """
     way: list[UriStep] = []
     seen: set[str] = set()
@@ -307,7 +307,7 @@ def way_to_seed(
         seen.add(parent)
         try:
             search = UriSearch(logs, seed_url(parent), normal_form)
-            # A parent is named as its fetch was told of.
+            # A parent is named in the spelling of its fetch.
             fetches = search.fetches(parent).fetches or search.fetches().fetches
         except BadUri:
             fetches = []

@@ -1,6 +1,6 @@
-"""What would become of a URI found now, as far as rules tell without asking.
+"""Predict whether a URI found now would be queued, from settings and spiders alone.
 
-Its depth, budgets and `robots.txt` are not looked at: they depend on what leads there.
+Depth, budgets and `robots.txt` are ignored: they depend on the link.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:
-    """Return why settings would refuse a requestable URL, whoever finds it."""
+    """Return why settings would refuse a requestable URL for any spider."""
     found = []
     if is_endless(url, options.trap_limits):
         found.append(RuleVerdict("", Decision.URL_TRAP))
@@ -33,7 +33,7 @@ def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:
 
 
 async def judge_by_spiders(crawl: OperatedCrawl, url: str) -> list[RuleVerdict]:
-    """Return what each spider of a crawl would say of a requestable URL.
+    """Return the verdict of each spider of a crawl on a requestable URL.
 
     Raises:
         RedisError: Redis is unreachable.

@@ -1,4 +1,4 @@
-"""Members of the logs that may say something of a URI: all, or those an index names."""
+"""Find members of the logs that may mention a URI: all, or those an index names."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _KINDS: Final = {
 
 
 class FoundContent(NamedTuple):
-    """A member, inflated, or a piece of a large one.
+    """A decompressed member, or a piece of a large one.
 
     Attributes:
         path: of its segment.
-        member: its place there.
-        content: whole lines; empty for members of documents, which are read later.
-        mark: line of the document to which the first ones belong, if a piece begins
-            within that; empty otherwise.
+        member: position in the segment.
+        content: complete lines; empty for members of documents, which are read later.
+        mark: first line of the document, if the piece begins within a document;
+            otherwise empty.
     """
 
     path: Path
@@ -55,12 +55,12 @@ class FoundContent(NamedTuple):
 
 
 class NamingMembers(NamedTuple):
-    """Members of a log that may say something of a URI.
+    """Members of a log that may mention a URI.
 
     Attributes:
-        found: those that are read, in the order of the log; one member or piece at a
-            time is in memory.
-        n_left_out: how often the others say that, by role.
+        found: members to read, in the order of the log; one member or piece at a time
+            is in memory.
+        n_left_out: number of mentions in the members left out, by role.
     """
 
     found: Iterator[FoundContent]
@@ -69,32 +69,32 @@ class NamingMembers(NamedTuple):
 
 class _Segment(NamedTuple):
     path: Path
-    offset: int  # the index has what is before
-    is_read: bool  # what is behind
+    offset: int  # the index covers the bytes before it
+    is_read: bool  # the bytes after it
 
 
 class SearchedLogs:
     """The logs of a crawl, searched by an index and otherwise member by member.
 
-    An index that is behind, or that knows a segment only as it was before a compaction,
-    makes a search slower, never wrong: what the index lacks is looked through. Without
-    one that is all, which takes seconds for a million documents. A context, in which
-    no segment is removed.
+    An incomplete index, or one that knows a segment only as it was before a compaction,
+    makes a search slower, never wrong: all that it lacks is scanned. Without an index,
+    everything is scanned, which takes seconds for a million documents. As a context
+    manager, it keeps segments from being removed.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
         index: of these logs; None: there is none.
-        most_bytes: of each log, packed, that are looked through; None: all.
-        most_member_bytes: packed, of a member that the index names; longer ones are
-            not read. None: all are.
-        most_members: of those that the index names for each role, the first and last
-            that are read; None: all.
+        most_bytes: limit of compressed bytes to scan in each log; None: no limit.
+        most_member_bytes: longest compressed member to read among those that the index
+            names; None: no limit.
+        most_members: number of members to read, first and last, among those that the
+            index names for each role; None: all.
 
     Attributes:
         has_index: there is an index of these logs.
-        n_unread_bytes: of all logs, packed, that are not in the index.
-        is_cut: that was more than was to be looked through.
-        caught_up_ms: when the index had all that was there, Unix time; 0: never.
+        n_unread_bytes: compressed bytes of all logs that are not in the index.
+        is_cut: `n_unread_bytes` exceeded the limit.
+        caught_up_ms: Unix time when the index was complete; 0: never.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class SearchedLogs:
             n_bytes = _n_bytes(path) - offset
             is_read = left is None or n_bytes <= left
             self._segments[kind][name] = _Segment(path, offset, is_read)
-            if n_bytes > len(SEAL):  # a seal alone holds nothing
+            if n_bytes > len(SEAL):  # a seal alone has no content
                 self.n_unread_bytes += n_bytes
                 self.is_cut |= not is_read
                 if left is not None and is_read:
@@ -172,16 +172,17 @@ class SearchedLogs:
         mark: int,
         roles: Sequence[PlaceRole],
         wants: Callable[[bytes], bool],
-        tell: Callable[[SegmentDamage], None],
+        report: Callable[[SegmentDamage], None],
     ) -> NamingMembers:
-        """Return the members of one log that may say something of a URI.
+        """Return the members of one log that may mention a URI.
 
         Args:
             mark: fingerprint of its normal form.
-            roles: what is said; all of one log.
-            wants: told the content of a member, returns whether to read what no index
-                knows.
-            tell: of damage.
+            roles: of the URI in the mention; all of one log.
+            wants: gets the content of a member that is not indexed, and returns whether
+        to
+                read it.
+            report: called with each damage.
 
         Raises:
             OSError: the disk cannot be read.
@@ -200,11 +201,11 @@ class SearchedLogs:
         for role, each in others:
             if (each.segment, each.offset) not in chosen:
                 n_left_out[role] += each.times
-        reader = _MemberReader(wants, tell, kind)
+        reader = _MemberReader(wants, report, kind)
         return NamingMembers(_iter_found(segments, chosen, reader), n_left_out)
 
     def _chosen(self, places: list[MemberPlace]) -> list[MemberPlace]:
-        """Return the members that are read: not too many, and none that is too long."""
+        """Return the members to read: not too many, and none too long."""
         if (most := self._most_member_bytes) is not None:
             places = [each for each in places if each.n_bytes <= most]
         if self._most_members is None or len(places) <= self._most_members:
@@ -215,11 +216,11 @@ class SearchedLogs:
     def _places(
         self, mark: int, role: PlaceRole, segments: Mapping[str, _Segment]
     ) -> tuple[list[MemberPlace], int]:
-        """Return what the index names, in the order of the log, and what else."""
+        """Return the indexed places, in log order, and the number left out."""
         if self._index is None:
             return [], 0
         found = self._index.find(mark, role)
-        # Segments that are not there were replaced by a compaction.
+        # Segments that do not exist were replaced by a compaction.
         order = {name: number for number, name in enumerate(segments)}
         places = [each for each in found.places if each.segment in order]
         places.sort(key=lambda each: (order[each.segment], each.offset))
@@ -228,7 +229,7 @@ class SearchedLogs:
 
 class _MemberReader(NamedTuple):
     wants: Callable[[bytes], bool]
-    tell: Callable[[SegmentDamage], None]
+    report: Callable[[SegmentDamage], None]
     kind: str
 
     def read(self, path: Path, fd: int, member: GzipMember) -> Iterator[FoundContent]:
@@ -263,7 +264,7 @@ def _iter_found(
         if segment.is_read:
             read = partial(reader.read_wanted, segment.path)
             for found, _ in iter_read(
-                segment.path, name, segment.offset, read=read, on_damage=reader.tell
+                segment.path, name, segment.offset, read=read, on_damage=reader.report
             ):
                 yield from found
 

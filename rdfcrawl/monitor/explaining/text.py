@@ -1,4 +1,4 @@
-"""An explanation in lines for people."""
+"""Format an explanation as lines of text."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ VERDICTS: Final = {
     Verdict.GIVEN_UP: "was given up",
     Verdict.FETCHED: "was fetched",
     Verdict.REDIRECTED_TO: "was fetched as the target of a redirect",
-    Verdict.REFUSED: "was queued, and not asked for",
+    Verdict.REFUSED: "was queued, and not requested",
     Verdict.NOT_QUEUED: "was found, and not queued",
-    Verdict.SEEN: "is known to the frontier, and no log here tells what became of it:"
+    Verdict.SEEN: "is known to the frontier, but no log here records its result:"
     " its fetch is not yet written, it was dropped, or another machine has its log",
-    Verdict.LINKED: "is linked to, and was not followed: the document that has the"
-    " link is not yet done, or the crawl has ended before",
+    Verdict.LINKED: "is linked to, and was not followed: the document with the"
+    " link is not done yet, or the crawl has ended before",
     Verdict.NEVER_SEEN: "was never seen",
     Verdict.NO_URI: "cannot be crawled",
 }
-"""What each verdict says, behind the name of the URI."""
+"""Sentence of each verdict, to follow the URI."""
 
 
 def explanation_lines(found: UriExplanation) -> Iterator[str]:
@@ -68,8 +68,8 @@ def _way_lines(found: UriExplanation) -> Iterator[str]:
         yield "  found by way of:"
     for step in found.way:
         is_known = step.depth >= 0
-        told = f"depth {step.depth}" if is_known else "its fetch is in no log here"
-        yield f"    {step.uri}  ({told})"
+        place = f"depth {step.depth}" if is_known else "its fetch is in no log here"
+        yield f"    {step.uri}  ({place})"
     if found.links:
         first = found.links[0].document
         yield f"  links to it: {found.n_links:,}, the first in {first}"
@@ -94,7 +94,7 @@ def _document_lines(found: UriExplanation) -> Iterator[str]:
 
 
 def _fetch_lines(fetch: ExplainedFetch, found: UriExplanation) -> Iterator[str]:
-    when = time_text(fetch.started_ms) if fetch.started_ms else "never asked"
+    when = time_text(fetch.started_ms) if fetch.started_ms else "never requested"
     answer = f", HTTP {fetch.http_status}" if fetch.http_status else ""
     stored = (
         f", {counted(fetch.n_statements, 'statement')}" if fetch.n_statements else ""
@@ -117,7 +117,7 @@ def _reading_text(reading: ExplainedReading) -> str:
     extractors = ", ".join(
         f"{each.name} {each.n_statements:,}" for each in reading.extractors
     )
-    told = (
+    parts = (
         (f"read as {reading.format}", reading.format),
         (f"by {reading.decided_by}", reading.decided_by),
         (f"packed in {reading.packing}", reading.packing),
@@ -125,16 +125,16 @@ def _reading_text(reading: ExplainedReading) -> str:
         (counted(reading.n_members, "member"), reading.n_members),
         (extractors, extractors),
     )
-    return ", ".join(text for text, is_told in told if is_told)
+    return ", ".join(text for text, is_known in parts if is_known)
 
 
 def _rule_lines(found: UriExplanation) -> Iterator[str]:
     for rule in found.rules:
         whose = f"spider {rule.spider}" if rule.spider else "settings"
-        yield f"  if it was found now, {whose} {_would(rule)}"
+        yield f"  if it were found now, {whose} {_would(rule)}"
 
 
 def _would(rule: RuleVerdict) -> str:
     if not rule.refusal:
-        return "would want it, unless it is too deep or over a budget"
+        return "would accept it, unless it is too deep or over a budget"
     return f"would refuse it: {rule.refusal}{': ' * bool(rule.detail)}{rule.detail}"

@@ -1,4 +1,4 @@
-"""What is known of one URI of a crawl, as values."""
+"""Values of an explanation of one URI."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """The answer in one word, the first one to hold."""
+    """Result of a URI in one word: the first that applies."""
 
     WAITING = "waiting"  # queued, granted later, or in flight
-    GIVEN_UP = "given up"  # workers died of it, or its host failed
-    FETCHED = "fetched"  # at least once, with whatever result
+    GIVEN_UP = "given up"  # its workers died, or its host failed
+    FETCHED = "fetched"  # at least once, with any result
     REDIRECTED_TO = "redirected to"  # fetched as the target of a redirect
-    REFUSED = "refused"  # queued, and then not asked for
-    NOT_QUEUED = "not queued"  # found, and turned away
-    SEEN = "seen"  # the frontier knows it, and no log tells more
-    LINKED = "linked"  # a document links to it, and nobody followed that
+    REFUSED = "refused"  # queued, and then not requested
+    NOT_QUEUED = "not queued"  # found, and refused
+    SEEN = "seen"  # the frontier knows it, but no log has it
+    LINKED = "linked"  # a document links to it, and the link was not followed
     NEVER_SEEN = "never seen"
-    NO_URI = "no URI"  # that can be crawled
+    NO_URI = "no URI"  # not crawlable
 
 
 @dataclass(frozen=True, slots=True)
 class UriFault:
-    """What was wrong.
+    """One fault.
 
     Attributes:
         reason: a value of `errors.Reason`.
-        detail: words, with the place where that is known.
-        count: statements or bytes that it stands for.
+        detail: text, with the place if it is known.
+        count: statements or bytes affected.
     """
 
     reason: str
@@ -44,12 +44,12 @@ class UriFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPart:
-    """What one extractor gave, or one member of an archive.
+    """Output of one extractor, or of one member of an archive.
 
     Attributes:
         name: of the extractor or member.
-        format: that a member was read as; empty if it was not read.
-        n_statements: that came of it.
+        format: format of a member; empty if it was not read.
+        n_statements: number of statements.
     """
 
     name: str
@@ -59,27 +59,27 @@ class ReadPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedReading:
-    """What the server said of a document, and how it was read; empty: nothing.
+    """Response headers of a document, and how it was read; empty if it was not.
 
     Attributes:
         n_bytes: of the decoded body; -1: not known.
-        media_type: as it was declared.
-        etag: as it was sent.
-        last_modified: as it was sent.
-        immutable_until: time until which it is not to change.
-        format: that it was read as.
-        decided_by: what said so: `content-type`, `extension` or `content`.
+        media_type: as declared.
+        etag: as sent.
+        last_modified: as sent.
+        immutable_until: time until which it will not change.
+        format: in which it was parsed.
+        decided_by: source of the format: `content-type`, `extension` or `content`.
         packing: from the outside in, as `gzip tar`.
-        compared_to_last: `same` or `other` as what was stored before.
-        canonical: URL that it declares to be its own.
-        is_error_page: it says that there is no such page.
+        compared_to_last: `same` or `other` than the version stored before.
+        canonical: canonical URL that it declares.
+        is_error_page: its content says that there is no such page.
         robots_directives: as `noindex`.
         content_signals: of `robots.txt`, as `search=yes`.
         tdm_reservation: 1: text and data mining is reserved.
-        tdm_policy: how that may be had.
-        extractors: of a page, with what each gave.
+        tdm_policy: address of a licence for it.
+        extractors: of a page, with the output of each.
         members: of an archive, the first `MAX_LISTED`.
-        n_members: how many were read.
+        n_members: number of members that were read.
     """
 
     n_bytes: int = -1
@@ -107,24 +107,24 @@ class ExplainedFetch:
     """One activity of the provenance about the URI.
 
     Attributes:
-        uri: that was taken from the queue, as it was spelled.
-        started_ms: Unix time; 0: nothing was asked for.
+        uri: taken from the queue, in its spelling.
+        started_ms: Unix time; 0: no request was sent.
         ended_ms: likewise.
         status: `sq:status`.
-        http_status: of the last answer; 0: there was none.
-        n_statements: that were stored.
-        n_links: that were found.
+        http_status: of the last response; 0: there was none.
+        n_statements: number of stored statements.
+        n_links: number of links.
         run: of the crawl; -1: not known.
         depth: links from a seed.
         parent: the document that led to it; empty for seeds.
         found_by: how a sitemap was found; empty for others.
-        task: of a source, which step was asked for.
-        spider: by whose arguments it was dealt with; empty for the first one.
+        task: of a source: the step of the harvest.
+        spider: whose arguments applied; empty for the first one.
         same_content_as: the URL that had its content before; empty if none.
-        hops: URLs that were asked for in order, if there were redirects.
-        faults: the first 100 that were found.
-        n_faults: how many there were.
-        reading: what the server said of it, and how it was read.
+        hops: requested URLs in order, if there were redirects.
+        faults: the first 100.
+        n_faults: number of all faults.
+        reading: response headers, and how the document was read.
     """
 
     uri: str
@@ -182,12 +182,12 @@ class UriVersion:
     """A version of the document at the URI.
 
     Attributes:
-        name: what tells it from other versions, in addresses.
+        name: identifies the version in addresses.
         graph: IRI of the document.
         version_ms: when its fetch began, Unix time.
         digest: of its statements, in hexadecimal digits.
-        n_bytes: of its statements; 0: it is gone, or says nothing.
-        place: where it stands in the log; None: a compaction dropped its statements.
+        n_bytes: of its statements; 0: it is gone or empty.
+        place: position in the log; None: a compaction dropped its statements.
     """
 
     name: str
@@ -199,18 +199,18 @@ class UriVersion:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether its statements are not in the log any more."""
+        """Whether a compaction dropped its statements."""
         return self.place is None
 
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """What the arguments of one spider say of the URI, apart from its depth.
+    """Verdict of one spider's arguments on the URI, apart from its depth.
 
     Attributes:
         spider: its name; empty for settings, which hold for all.
-        refusal: a value of `errors.Decision`, or `guard_blocked`; empty: it is wanted.
-        detail: words.
+        refusal: a value of `errors.Decision`, or `guard_blocked`; empty: accepted.
+        detail: text.
     """
 
     spider: str
@@ -223,31 +223,31 @@ class UriExplanation:
     """Everything known of one URI of a crawl.
 
     Attributes:
-        asked: what was asked for.
-        url: as it is requested; empty if it cannot be crawled.
-        normal: its normal form: URIs that share one are one.
-        verdict: the answer in one word.
-        frontier: where it is; None if no frontier was asked.
-        no_frontier: why none was asked; empty if one was.
+        asked: the URI as the operator typed it.
+        url: as requested; empty if it cannot be crawled.
+        normal: its normal form, shared by all its spellings.
+        verdict: the result in one word.
+        frontier: where it is; None if the frontier was not read.
+        no_frontier: why the frontier was not read; empty if it was.
         spellings: other spellings that were fetched or refused.
         fetches: oldest first; the latest `MAX_LISTED`.
-        n_fetches: how many there are; of very many, those that were looked at.
-        robots: what became of it by `robots.txt`, the last time: `permitted`,
-            `disallowed`, `unreachable`; empty: it was not asked for.
+        n_fetches: number of all fetches; of very many, those examined.
+        robots: latest result of `robots.txt`: `permitted`, `disallowed`, `unreachable`;
+            empty: it was not needed.
         way: documents that led to it, from its parent to the seed.
-        decisions: that it is not queued; the latest `MAX_LISTED`.
-        n_decisions: how many there are.
+        decisions: not to queue it; the latest `MAX_LISTED`.
+        n_decisions: number of all decisions.
         links: to it; the first `MAX_LISTED`.
-        n_links: how many there are.
+        n_links: number of all links to it.
         targets: of links in its latest version; the first `MAX_TARGETS`.
-        n_targets: how many there are.
+        n_targets: number of all targets.
         versions: of the document at the URI, oldest first; the latest `MAX_VERSIONS`.
-        n_versions: how many are known.
+        n_versions: number of known versions.
         copies: URIs that had its content later; the first `MAX_LISTED`.
-        n_copies: how many there are.
-        rules: what would become of it if it was found now, as far as rules tell.
-        is_logged: the log of decisions has decisions about it, by its share.
-        damages: of the logs: what they had cannot be read.
+        n_copies: number of all copies.
+        rules: verdicts of settings and spiders if it were found now.
+        is_logged: it is in the sample of the log of decisions.
+        damages: unreadable parts of the logs.
     """
 
     asked: str

@@ -34,13 +34,13 @@ logger = logging.getLogger(__name__)
 
 PATH: Final = "/metrics"
 _READ_SECS: Final = 8.0  # Prometheus waits for ten
-_FRESH_SECS: Final = 1.0  # workers tell no more often
+_FRESH_SECS: Final = 1.0  # workers report no more often
 
 
-class MetricsAnswer:
-    """The answer to Prometheus, from readings of a Redis.
+class MetricsEndpoint:
+    """Metrics for Prometheus, from readings of a Redis.
 
-    Any number of those who ask cost Redis one reading a second at most.
+    Redis is read once a second at most, for any number of requests.
 
     Args:
         read: returns a reading; None if Redis cannot be read.
@@ -54,17 +54,17 @@ class MetricsAnswer:
         self._read_at = float("-inf")
 
     async def respond(self, accept: str) -> web.Response:
-        """Return the metrics of this moment, or of a second ago.
+        """Return the present metrics, at most a second old.
 
         Args:
-            accept: the formats that the one who asks can read, as its header says.
+            accept: formats that the client accepts (header `Accept`).
         """
         encode, content_type = choose_encoder(accept)
         body = encode(_Read(await self.families()))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     async def families(self) -> list[Metric]:
-        """Return the metrics of this moment, or of a second ago."""
+        """Return the present metrics, at most a second old."""
         async with self._reading:
             if monotonic() - self._read_at >= _FRESH_SECS:
                 reading = await self._read()
@@ -82,13 +82,13 @@ class MetricsExporter:
         self._connection = connection
         self._redis = connection.frontier.redis
         self._search = CrawlSearch(self._redis, named)
-        self._metrics = MetricsAnswer(self._read)
+        self._metrics = MetricsEndpoint(self._read)
         self._server = SmallServer(self._answer)
         self._looking: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, settings: BaseSettings) -> Self:
-        """Connect to the Redis that settings name, or to that of a crawl here.
+        """Connect to the Redis that settings name, or to that of a local crawl.
 
         Raises:
             ConfigError: a setting is wrong, or Redis cannot be used.
@@ -112,7 +112,7 @@ class MetricsExporter:
         return exporter
 
     async def listen(self, host: str, port: int) -> int:
-        """Serve from now on; return the port.
+        """Start to serve; return the port.
 
         Raises:
             OSError: the address cannot be used.
@@ -122,20 +122,20 @@ class MetricsExporter:
         return bound
 
     async def close(self) -> None:
-        """Serve no more, and disconnect."""
+        """Stop serving, and disconnect."""
         if self._looking is not None:
             self._looking.cancel()
         await self._server.close()
         await self._connection.close()
 
     async def _look(self) -> None:
-        """Look for new crawls now and then."""
+        """Search for new crawls regularly."""
         while True:
             await asyncio.sleep(_FRESH_SECS)
             try:
                 await self._search.look()
             except (RedisError, OSError) as error:
-                logger.debug("no crawls are looked for: %s", error)
+                logger.debug("cannot search for crawls: %s", error)
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         if request.path != PATH:
@@ -149,7 +149,7 @@ class MetricsExporter:
         return response
 
     async def families(self) -> list[Metric]:
-        """Return the metrics of this moment, or of a second ago."""
+        """Return the present metrics."""
         return await self._metrics.families()
 
     async def _read(self) -> RedisReading | None:
@@ -162,7 +162,7 @@ class MetricsExporter:
 
 
 class _Read:
-    """What was read, in place of a registry of `prometheus_client`."""
+    """A reading, in place of a registry of `prometheus_client`."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = families

@@ -1,7 +1,7 @@
-"""The metrics by the rules of Prometheus: base units, and labels from closed sets.
+"""Metrics by the rules of Prometheus: base units, and labels from closed sets.
 
-A host or a URL is never a label: there is no end of them. `crawl` is named by the
-operator, and the exporter tells of a hundred at most.
+A host or a URL is never a label, because their number is unbounded. `crawl` is named by
+the operator, and the exporter has a hundred at most.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _STORES: Final = frozenset(each.partition("+")[0] for each in STORE_CLASSES)
 _STATUSES: Final = frozenset(each.lower() for each in get_args(Status))
 _CLASSES: Final = frozenset(f"{digit}xx" for digit in range(1, 6))
 
-# Metric, statistic, help: one number of each crawl that only grows.
+# Metric, statistic, help: a counter of each crawl.
 _COUNTERS: Final = (
     ("documents_stored", "document/stored", "Documents with statements."),
     ("triples", "document/quads", "Statements stored."),
@@ -58,35 +58,39 @@ _COUNTERS: Final = (
     (
         "useful_bytes",
         "http/useful_bytes",
-        "Those of documents with statements, and of sources.",
+        "Decoded bytes of documents with statements, and of sources.",
     ),
     (
         "robots_unreachable",
         f"{FAULT}{Reason.ROBOTS_UNREACHABLE}",
-        "URIs that were not fetched, as robots.txt of their host could not be.",
+        "URIs that were not fetched, because robots.txt of their host was unavailable.",
     ),
 )
 # Metric, group of statistics, label and its values, help.
 _GROUPS: Final = (
     ("documents", STATUS, "status", _STATUSES, "URIs that were processed."),
     ("documents_read", FORMAT, "format", _FORMATS, "Documents that were read."),
-    ("responses", HTTP_STATUS, "status_class", _CLASSES, "Last answers of servers."),
+    ("responses", HTTP_STATUS, "status_class", _CLASSES, "Last responses of servers."),
     ("faults", FAULT, "reason", _REASONS, "Faults of documents."),
     ("guard_blocked", GUARD, "reason", _CAUSES, "Connections that were refused."),
 )
 _PARTITION_SUMS: Final = (
     ("hosts_ready", "n_ready", "Hosts and crowds that wait for their turn."),
-    ("hosts_due", "n_due", "Those of them whose time has come."),
+    ("hosts_due", "n_due", "Waiting hosts and crowds that are due."),
     ("hosts_active", "n_leases", "Hosts that are being visited."),
     ("hosts_paused", "n_paused", "Hosts that an operator has paused."),
     ("hosts_refusing", "n_refusing", "Hosts with work that refused the last visit."),
-    ("leases_expired", "n_expired", "Leases of workers that have died."),
-    ("frontier_failed_requests", "n_failed", "URIs given up as their hosts failed."),
+    ("leases_expired", "n_expired", "Leases of dead workers."),
+    (
+        "frontier_failed_requests",
+        "n_failed",
+        "URIs given up because their hosts failed.",
+    ),
 )
 _STATES: Final = ("queued", "leased", "waiting", "done", "dead", "known")
 _LAGS: Final = (
     ("store_queue_documents", DOCUMENTS, "Documents that a store has not read yet."),
-    ("store_lag_seconds", SECS, "Age of what a store has read last."),
+    ("store_lag_seconds", SECS, "Age of the latest document that a store has read."),
     ("store_set_aside_documents", SET_ASIDE, "Documents that a store has refused."),
     ("store_stuck", STUCK, "1 if a store waits, is unusable or has failed."),
 )
@@ -99,7 +103,7 @@ def families_of(
 
     Args:
         reading: of the Redis; None if it could not be read.
-        figures: of each crawl, as `HighWater` has them.
+        figures: of each crawl, from `HighWater`.
     """
     up = _overall("redis_up", "1 if Redis could be read.", reading is not None)
     if reading is None:
@@ -116,10 +120,10 @@ def families_of(
 def _server_families(reading: RedisReading) -> Iterable[Metric]:
     servers = reading.servers
     yield _overall("crawls", "Crawls that have metrics.", len(reading.crawls))
-    yield _overall("crawls_left_out", "Crawls that have none.", reading.n_left_out)
+    yield _overall("crawls_left_out", "Crawls without metrics.", reading.n_left_out)
     yield _overall(
         "redis_memory_used_bytes",
-        "Memory of all primaries in use, whatever it is used for.",
+        "Memory of all primaries in use, for any purpose.",
         sum(each.used for each in servers),
     )
     yield _overall(
@@ -135,13 +139,13 @@ def _server_families(reading: RedisReading) -> Iterable[Metric]:
 
 
 def _counter_families(figures: Mapping[str, Mapping[str, float]]) -> Iterable[Metric]:
-    for name, statistic, told in _COUNTERS:
-        counter = _counter(name, told)
+    for name, statistic, help_text in _COUNTERS:
+        counter = _counter(name, help_text)
         for crawl_id, own in figures.items():
             counter.add_metric([crawl_id], own.get(statistic, 0))
         yield counter
-    for name, group, label, values, told in _GROUPS:
-        counter = _counter(name, told, label)
+    for name, group, label, values, help_text in _GROUPS:
+        counter = _counter(name, help_text, label)
         for crawl_id, own in figures.items():
             for value, n in _grouped(own, group, values).items():
                 counter.add_metric([crawl_id, value], n)
@@ -150,7 +154,7 @@ def _counter_families(figures: Mapping[str, Mapping[str, float]]) -> Iterable[Me
     yield _parse_seconds(figures)
     writes = SummaryMetricFamily(
         "rdfcrawl_store_write_seconds",
-        "Time that workers took to make what they stored durable, once a commit.",
+        "Time of workers to make stored data durable, once a commit.",
         labels=["crawl"],
     )
     for crawl_id, own in figures.items():
@@ -162,7 +166,7 @@ def _counter_families(figures: Mapping[str, Mapping[str, float]]) -> Iterable[Me
 def _grouped(
     figures: Mapping[str, float], group: str, values: frozenset[str]
 ) -> dict[str, float]:
-    """Return the statistics of a group by the last part; 0 where there are none."""
+    """Return the statistics of a group by their last part; 0 for missing ones."""
     found = dict.fromkeys(sorted(values), 0.0)
     for name, n in figures.items():
         if name.startswith(group):
@@ -172,13 +176,13 @@ def _grouped(
 
 
 def _closed(value: str, values: frozenset[str]) -> str:
-    """Return a label's value; any that this version does not know is the same."""
+    """Return a label's value; all unknown ones become one."""
     return value if value in values else _OTHER
 
 
 def _parse_errors(figures: Mapping[str, Mapping[str, float]]) -> Metric:
-    told = "Documents of which a part could not be read, by the first reason."
-    counter = _counter("parse_errors", told, "format", "reason")
+    help_text = "Documents with an unreadable part, by the first reason."
+    counter = _counter("parse_errors", help_text, "format", "reason")
     for crawl_id, own in figures.items():
         found: dict[tuple[str, str], float] = {}
         for name, n in own.items():
@@ -210,9 +214,11 @@ def _parse_seconds(figures: Mapping[str, Mapping[str, float]]) -> Metric:
 
 
 def _frontier_families(crawls: Iterable[CrawlReading]) -> Iterable[Metric]:
-    requests = _gauge("frontier_requests", "URIs by what has become of them.", "state")
-    known = _gauge("hosts_known", "Hosts that URIs were accepted of.")
-    lag = _gauge("frontier_lag_seconds", "For how long a host is due and not claimed.")
+    requests = _gauge("frontier_requests", "URIs by state.", "state")
+    known = _gauge("hosts_known", "Hosts with accepted URIs.")
+    lag = _gauge(
+        "frontier_lag_seconds", "Time for which a host has been due and not claimed."
+    )
     for crawl in crawls:
         counts = sum_of(each.counts for each in crawl.partitions)
         for state in _STATES:
@@ -221,8 +227,8 @@ def _frontier_families(crawls: Iterable[CrawlReading]) -> Iterable[Metric]:
         longest = max(each.lag_ms for each in crawl.partitions)
         lag.add_metric([crawl.crawl_id], longest / 1000)
     yield from (requests, known, lag)
-    for name, field, told in _PARTITION_SUMS:
-        family = _gauge(name, told)
+    for name, field, help_text in _PARTITION_SUMS:
+        family = _gauge(name, help_text)
         for crawl in crawls:
             total = sum(getattr(each, field) for each in crawl.partitions)
             family.add_metric([crawl.crawl_id], total)
@@ -230,16 +236,18 @@ def _frontier_families(crawls: Iterable[CrawlReading]) -> Iterable[Metric]:
 
 
 def _worker_families(crawls: Iterable[CrawlReading]) -> Iterable[Metric]:
-    live = _gauge("workers", "Workers that live.")
-    seen = _gauge("worker_last_seen_timestamp_seconds", "When one was heard of last.")
-    runs = _counter("runs", "Runs that are over.")
+    live = _gauge("workers", "Live workers.")
+    seen = _gauge(
+        "worker_last_seen_timestamp_seconds", "Time of the last report of a worker."
+    )
+    runs = _counter("runs", "Runs that have ended.")
     for crawl in crawls:
         live.add_metric([crawl.crawl_id], crawl.n_workers)
         seen.add_metric([crawl.crawl_id], crawl.last_seen)
         runs.add_metric([crawl.crawl_id], crawl.n_runs)
     yield from (live, seen, runs)
-    for name, what, told in _LAGS:
-        family = _gauge(name, told, "store")
+    for name, what, help_text in _LAGS:
+        family = _gauge(name, help_text, "store")
         for crawl in crawls:
             for kind, value in _lags(crawl.current, what).items():
                 family.add_metric([crawl.crawl_id, kind], value)
@@ -247,7 +255,7 @@ def _worker_families(crawls: Iterable[CrawlReading]) -> Iterable[Metric]:
 
 
 def _lags(current: Mapping[str, float], what: str) -> dict[str, float]:
-    """Return a figure of the followers by their kind, the highest of each."""
+    """Return a figure of the followers by kind, the highest of each."""
     found: dict[str, float] = {}
     for name, value in current.items():
         kind, _, last = name.removeprefix(LAG).rpartition("/")
@@ -257,14 +265,14 @@ def _lags(current: Mapping[str, float], what: str) -> dict[str, float]:
     return found
 
 
-def _overall(name: str, told: str, value: float) -> Metric:
-    """Return a metric that is not of a crawl."""
-    return GaugeMetricFamily(f"rdfcrawl_{name}", told, value=float(value))
+def _overall(name: str, help_text: str, value: float) -> Metric:
+    """Return a metric of the server."""
+    return GaugeMetricFamily(f"rdfcrawl_{name}", help_text, value=float(value))
 
 
-def _gauge(name: str, told: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"rdfcrawl_{name}", told, labels=["crawl", *labels])
+def _gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"rdfcrawl_{name}", help_text, labels=["crawl", *labels])
 
 
-def _counter(name: str, told: str, *labels: str) -> CounterMetricFamily:
-    return CounterMetricFamily(f"rdfcrawl_{name}", told, labels=["crawl", *labels])
+def _counter(name: str, help_text: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"rdfcrawl_{name}", help_text, labels=["crawl", *labels])

@@ -1,4 +1,4 @@
-"""Read what the metrics tell: counts, figures and workers of each crawl in a Redis."""
+"""Read counts, figures and workers of each crawl in a Redis."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from rdfcrawl.monitor.operating.status import PartitionStatus, read_partitions
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-MAX_CRAWLS: Final = 100  # that have metrics; others are counted
-_MAX_PARTITIONS: Final = 16_384  # of all of them together
-_LEASE_SECS: Final = 60.0  # workers of longer ones count as live for no longer
-# All names in the Redis are read to find its crawls: a fiftieth of the time at most.
+MAX_CRAWLS: Final = 100  # limit of crawls with metrics; others are counted
+_MAX_PARTITIONS: Final = 16_384  # of all crawls together
+_LEASE_SECS: Final = (
+    60.0  # workers that report more rarely count as live no longer than this
+)
+# The search for crawls reads all names in the Redis: at most a fiftieth of the time.
 _LOOK_SHARE: Final = 0.02
 
 
@@ -30,13 +32,13 @@ class CrawlReading:
 
     Attributes:
         crawl_id: its name.
-        incarnation: by which one that is begun anew is told from the one before.
+        incarnation: distinguishes it from an earlier crawl of the same name.
         partitions: by number; at least one.
-        figures: statistics of all workers, also those that are gone, added up.
-        current: what live workers tell of the moment, the highest of each.
-        n_workers: that live.
-        last_seen: when a worker was heard of last (Unix time); 0 for never.
-        n_runs: that are over.
+        figures: statistics of all workers, past ones included, added up.
+        current: present values of live workers, the highest of each.
+        n_workers: live workers.
+        last_seen: last report of a worker (Unix time); 0 for never.
+        n_runs: runs that have ended.
     """
 
     crawl_id: str
@@ -54,7 +56,7 @@ class ServerMemory:
     """Memory of one primary, in bytes.
 
     Attributes:
-        used: for all that it holds.
+        used: for all its data.
         limit: its `maxmemory`; 0 for none.
         machine: of its machine; 0 if unknown.
     """
@@ -65,7 +67,7 @@ class ServerMemory:
 
     @property
     def share(self) -> float:
-        """Used memory by the limit or the machine's memory; 0 if both are unknown."""
+        """Used share of the limit or of the machine's memory; 0 if unknown."""
         there = self.limit or self.machine
         return self.used / there if there else 0.0
 
@@ -76,7 +78,7 @@ class RedisReading:
 
     Attributes:
         crawls: by name.
-        n_left_out: crawls without metrics, as there are too many or of another version.
+        n_left_out: crawls without metrics: too many, or of another version.
         servers: the primaries, or the one server.
     """
 
@@ -86,10 +88,10 @@ class RedisReading:
 
 
 class CrawlSearch:
-    """The names of the crawls in a Redis, looked for in the background.
+    """The names of the crawls in a Redis, found in the background.
 
     Args:
-        redis: where they are.
+        redis: to search.
         named: the one crawl that is wanted; empty for all.
     """
 
@@ -100,7 +102,7 @@ class CrawlSearch:
         self._next = 0.0
 
     async def look(self) -> None:
-        """Look for crawls, unless the last look took long and was not long ago."""
+        """Search for crawls, unless the last search was long and recent."""
         began = monotonic()
         if self._named or began < self._next:
             return
@@ -110,7 +112,7 @@ class CrawlSearch:
 
 
 async def read_redis(redis: Redis, names: Iterable[str]) -> RedisReading:
-    """Return what a Redis tells of crawls of these names.
+    """Read the crawls of these names.
 
     Raises:
         RedisError: it is unreachable.
@@ -165,7 +167,7 @@ async def _read_conf(redis: Redis, crawl_id: str) -> _Conf | None:
 async def _read_crawl(redis: Redis, conf: _Conf, now: int) -> CrawlReading:
     prefixes = [f"rc:{{{conf.crawl_id}/{p}}}" for p in range(conf.n_partitions)]
     partitions = await read_partitions(redis, prefixes, now)
-    # One command reads all: who leaves moves its figures from one field to another.
+    # One command reads all: a worker that leaves moves its figures between fields.
     pipe = redis.pipeline(transaction=False)
     pipe.hgetall(conf.key("figures"))
     pipe.zrange(conf.key("workers"), 0, -1, withscores=True)
@@ -217,17 +219,17 @@ def _number(text: bytes) -> int:
 
 
 class HighWater:
-    """Counters that never go back while a crawl is the same.
+    """Counters that never decrease during a crawl.
 
     A server that takes over, or reads its file again, may have lost the last second;
-    to Prometheus, a counter that goes back by one has begun at zero.
+    to Prometheus, a counter that decreases has restarted at zero.
     """
 
     def __init__(self) -> None:
         self._highest: dict[tuple[str, str], dict[str, float]] = {}
 
     def raised(self, crawls: Iterable[CrawlReading]) -> dict[str, Mapping[str, float]]:
-        """Return the figures of each crawl by its name, never below earlier ones."""
+        """Return the figures of each crawl by name, never below earlier ones."""
         kept: dict[tuple[str, str], dict[str, float]] = {}
         for crawl in crawls:
             mark = crawl.crawl_id, crawl.incarnation

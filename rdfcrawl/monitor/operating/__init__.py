@@ -1,5 +1,5 @@
-"""What operators see and change of a frontier, beside running workers or none.
+"""Read and change a frontier, with or without running workers.
 
-The reading side returns typed values for whoever shows them. Each change is a Lua
-operation in one partition, atomic beside all others.
+The reading side returns typed values. Each change is a Lua script in one partition,
+hence atomic.
 """

@@ -1,4 +1,4 @@
-"""The actions of `scrapy frontier`: words of the command line in, lines out."""
+"""The actions of `scrapy frontier`: from arguments to lines of output."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Write = Callable[[str], object]
 Kind = TypeVar("Kind", HostOrder, HostPhase)
-_HOSTS, _HEAD = 20, 10  # shown, if nobody says how many
+_HOSTS, _HEAD = 20, 10  # default number of rows
 _MAX_BUDGET: Final = 2**31 - 1
 _NONE: Final = "default"
 MAX_LISTED: Final = 1000
@@ -58,7 +58,7 @@ async def run_action(
     """
     action, *rest = words
     check_words(action, rest)
-    # A crawl that is imported is not there yet.
+    # A crawl to import does not exist yet.
     path = Path(rest[0]) if action == "import" else None
     moved = await import_frontier(settings, path) if path else None
     is_read = action != "forget"
@@ -92,13 +92,13 @@ _WORDS: Final = {
 
 
 def check_words(action: str, rest: Sequence[str]) -> None:
-    """Raise `ConfigError` if an action does not exist, or its words are not as many."""
+    """Raise `ConfigError` if an action does not exist, or has too few or many words."""
     if action not in _WORDS:
-        raise ConfigError(f"no such action; there are {', '.join(_WORDS)}")
+        raise ConfigError(f"no such action; choose one of {', '.join(_WORDS)}")
     wanted = _WORDS[action]
     n = len(wanted.split())
     if len(rest) < n or (len(rest) > n and not wanted.endswith("...")):
-        raise ConfigError(f"say: frontier {action} {wanted}".rstrip())
+        raise ConfigError(f"type: frontier {action} {wanted}".rstrip())
 
 
 class FrontierActions:
@@ -129,9 +129,9 @@ class FrontierActions:
             return await actions[action](rest)
         return await self._steer(action, rest)
 
-    def _tell(self, lines: Iterable[str]) -> None:
+    def _print(self, lines: Iterable[str]) -> None:
         for line in lines:
-            # Names from the web are not to be trusted on a terminal.
+            # Names from the web may contain control characters of terminals.
             shown = line if line.isprintable() else ascii(line)[1:-1]
             self._write(f"{shown}\n")
 
@@ -139,13 +139,13 @@ class FrontierActions:
         opts = self._opts
         if opts.all:
             names = await crawls_in(self._crawl.redis)
-            self._tell([tables.as_json(names)] if opts.json else names)
+            self._print([tables.as_json(names)] if opts.json else names)
             return 0
         status = await read_status(self._crawl)
         if opts.json:
-            self._tell([tables.as_json(status)])
+            self._print([tables.as_json(status)])
         else:
-            self._tell(tables.status_lines(status, with_partitions=opts.partitions))
+            self._print(tables.status_lines(status, with_partitions=opts.partitions))
         return 0
 
     async def _hosts(self, _words: Sequence[str]) -> int:
@@ -160,7 +160,7 @@ class FrontierActions:
         )
         hosts = await list_hosts(self._crawl, query)
         now = await self._crawl.now_ms()
-        self._tell(
+        self._print(
             tables.json_lines(hosts) if opts.json else tables.host_lines(hosts, now)
         )
         return 0
@@ -169,40 +169,40 @@ class FrontierActions:
         key = await self._crawl.key_of(words[0])
         detail = await read_host(self._crawl, key, most=self._opts.most or _HEAD)
         if detail is None:
-            raise ConfigError(f"host {key}: the frontier has nothing of it")
+            raise ConfigError(f"host {key}: not in the frontier")
         if self._opts.json:
-            self._tell([tables.as_json(detail)])
+            self._print([tables.as_json(detail)])
         else:
-            self._tell(tables.detail_lines(detail))
+            self._print(tables.detail_lines(detail))
         return 0
 
     async def _check(self, _words: Sequence[str]) -> int:
-        """Tell what is wrong, and mend if wanted; return 1 if anything is left."""
+        """Print damage, and repair it on request; return 1 if any is left."""
         check = FrontierCheck(self._crawl)
         damages = await check.run()
-        self._tell_damages(damages)
+        self._print_damages(damages)
         if damages and self._opts.repair:
             await FrontierRepair(self._crawl).run(damages)
             check = FrontierCheck(self._crawl)
             left = await check.run()
-            self._tell_check(check, f"{len(damages):,} mended, {len(left):,} left")
-            self._tell_damages(left)
+            self._print_check(check, f"{len(damages):,} repaired, {len(left):,} left")
+            self._print_damages(left)
             return int(bool(left))
-        self._tell_check(check, counted(len(damages), "damage"))
+        self._print_check(check, counted(len(damages), "damage"))
         return int(bool(damages))
 
     async def _uri(self, words: Sequence[str]) -> int:
         status = await UriLookup(self._crawl).find(words[0])
         is_json = self._opts.json
-        self._tell([tables.as_json(status) if is_json else tables.uri_line(status)])
+        self._print([tables.as_json(status) if is_json else tables.uri_line(status)])
         return 0
 
     async def _add(self, texts: Sequence[str]) -> int:
         added = await add_uris(self._crawl, texts, spider=self._opts.spider)
         if self._opts.json:
-            self._tell(tables.json_lines(added))
+            self._print(tables.json_lines(added))
         else:
-            self._tell(f"{each.url}: {each.fate}" for each in added)
+            self._print(f"{each.url}: {each.fate}" for each in added)
         return 0
 
     async def _given_up(self, words: Sequence[str]) -> int:
@@ -213,28 +213,28 @@ class FrontierActions:
                 left = self._opts.most or MAX_LISTED
                 async for each in iter_given_up(self._crawl, name):
                     is_json = self._opts.json
-                    self._tell([tables.as_json(each) if is_json else each.url])
+                    self._print([tables.as_json(each) if is_json else each.url])
                     if not (left := left - 1):
                         break
                 return 0
             case "retry":
                 n = await self._crawl.frontier.retry([name])
-                told = "queued again"
+                fate = "queued again"
             case "drop":
                 n = await discard_given_up(self._crawl, name)
-                told = "dropped"
+                fate = "dropped"
             case other:
                 raise ConfigError(f"{other[:50]!a}: must be list, retry or drop")
-        self._tell([tables.as_json({told: n}) if self._opts.json else f"{n:,} {told}"])
+        self._print([tables.as_json({fate: n}) if self._opts.json else f"{n:,} {fate}"])
         return 0
 
     async def _forget(self, words: Sequence[str]) -> int:
-        """Delete all that Redis has of the crawl, if no worker is running."""
+        """Delete all data of the crawl in Redis, if no worker is running."""
         frontier, name = self._crawl.frontier, words[0]
         if name != self._crawl.crawl_id:
             raise ConfigError(
                 f"CRAWL {name[:100]}: settings name crawl {self._crawl.crawl_id};"
-                f" say -s CRAWL_ID={name[:100]}, too"
+                f" add -s CRAWL_ID={name[:100]}"
             )
         if live := await frontier.live_workers():
             raise ConfigError(
@@ -242,61 +242,63 @@ class FrontierActions:
                 f" {', '.join(live)}"
             )
         await frontier.clear()
-        self._tell([f"{name}: its frontier is forgotten; what was stored stays"])
+        self._print([f"{name}: its frontier is deleted; stored documents remain"])
         return 0
 
     async def _drain(self, words: Sequence[str]) -> int:
-        """Have a worker end; return 1 if it is dead."""
+        """End a worker; return 1 if it is dead."""
         drained = await drain_worker(self._crawl, words[0])
         is_json = self._opts.json
-        self._tell([tables.as_json(drained) if is_json else tables.drain_line(drained)])
+        self._print(
+            [tables.as_json(drained) if is_json else tables.drain_line(drained)]
+        )
         return int(drained.outcome is DrainOutcome.DEAD)
 
     async def _export(self, words: Sequence[str]) -> int:
-        """Write the crawl into a file; return 1 if it lacks keys that nobody knows."""
+        """Write the crawl to a file; return 1 if unknown keys are left out."""
         moved = await export_frontier(self._crawl, Path(words[0]))
-        self._tell_moved("exported", moved)
+        self._print_moved("exported", moved)
         return int(bool(moved.left_out))
 
     async def check_imported(self, moved: MovedFrontier) -> int:
-        """Tell what was imported, and check it; return 1 if something is wrong."""
-        self._tell_moved("imported", moved)
+        """Print and check an imported crawl; return 1 if it is damaged."""
+        self._print_moved("imported", moved)
         return await self._check(())
 
-    def _tell_moved(self, what: str, moved: MovedFrontier) -> None:
+    def _print_moved(self, what: str, moved: MovedFrontier) -> None:
         is_json = self._opts.json
-        self._tell(
+        self._print(
             [tables.as_json(moved)] if is_json else tables.moved_lines(what, moved)
         )
 
-    def _tell_damages(self, damages: Sequence[FrontierDamage]) -> None:
+    def _print_damages(self, damages: Sequence[FrontierDamage]) -> None:
         for each in damages:
             line = each.line()
-            self._tell(
+            self._print(
                 [tables.as_json({**asdict(each), "line": line})]
                 if self._opts.json
                 else [line]
             )
 
-    def _tell_check(self, check: FrontierCheck, found: str) -> None:
+    def _print_check(self, check: FrontierCheck, found: str) -> None:
         if self._opts.json:
             return
         n = self._crawl.frontier.partitions
         hosts = counted(check.n_hosts, "host")
-        self._tell([f"{hosts} in {counted(n, 'partition')}: {found}"])
+        self._print([f"{hosts} in {counted(n, 'partition')}: {found}"])
         if check.not_compared:
             numbers = ", ".join(map(str, check.not_compared))
-            line = f"counters not added up beside workers, as there is much: {numbers}"
-            self._tell([line])
+            line = f"counters not checked while workers run (too large): {numbers}"
+            self._print([line])
 
     async def _steer(self, action: str, rest: Sequence[str]) -> int:
         key = await self._crawl.key_of(rest[0])
         value = rest[1] if len(rest) > 1 else ""
         change = await steer_host(self._crawl, action, key, value)
         if self._opts.json:
-            self._tell([tables.as_json(change)])
+            self._print([tables.as_json(change)])
         else:
-            self._tell([tables.change_line(action, change)])
+            self._print([tables.change_line(action, change)])
         return 0
 
 
@@ -330,10 +332,10 @@ def _choice(name: str, text: str, kinds: type[Kind]) -> Kind:
 
 
 def delay_of(text: str) -> float | None:
-    """Return a delay that an operator has typed, in seconds; None: no own one.
+    """Return a delay typed by an operator, in seconds; None: reset it.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is not a delay.
     """
     if text == _NONE:
         return None
@@ -349,10 +351,10 @@ def delay_of(text: str) -> float | None:
 
 
 def budget_of(text: str) -> int | None:
-    """Return a budget that an operator has typed; None: as the spider says.
+    """Return a budget typed by an operator; None: the spider's.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is not a budget.
     """
     if text == _NONE:
         return None

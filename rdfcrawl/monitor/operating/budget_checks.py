@@ -1,6 +1,6 @@
-"""Compare what hosts and domains count for their budgets and quotas with what there is.
+"""Compare the counters of budgets and quotas with the queues.
 
-Of a partition that is too large for one script beside workers, nothing is said.
+Partitions that are too large for one script while workers run are skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import FrontierView
     from rdfcrawl.monitor.operating.key_names import PartitionKeys
 
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 _OF_DOMAIN: Final = b" o"
 
 
@@ -40,9 +40,9 @@ class BudgetCheck:
     async def over_budgets(
         self, number: int, names: PartitionKeys
     ) -> list[FrontierDamage] | None:
-        """Return hosts and domains that count URIs over a budget wrongly.
+        """Return hosts and domains with a wrong count of URIs over a budget.
 
-        None if they are too many to be looked at while workers run.
+        None if there are too many to examine while workers run.
         """
         crawl, prefix = self._crawl, self._crawl.prefixes[number]
         found = await self._found_over(number)
@@ -54,7 +54,7 @@ class BudgetCheck:
         if self._has_workers and n_over > MAX_ADDED_UP:
             return None
         damages = []
-        for charged in doubtful:  # once more, at one moment
+        for charged in doubtful:  # a second time, in one script
             n, says = await crawl.run("inspect", number, "over", *charged)
             if n != says:
                 kind = DamageKind.OVER_OF_HOST
@@ -85,7 +85,7 @@ class BudgetCheck:
         prefix, redis = self._crawl.prefixes[number], self._crawl.redis
         hosts = names.hosts | {each.name for each in found if not each.bucket}
         counted: Counter[Charged] = Counter()
-        for some in in_batches(hosts, _AT_ONCE):
+        for some in in_batches(hosts, _BATCH_SIZE):
             pipe = redis.pipeline(transaction=False)
             for key in some:
                 pipe.hget(f"{prefix}:h:{key}", "o")
@@ -103,9 +103,9 @@ class BudgetCheck:
     async def quotas(
         self, number: int, names: PartitionKeys
     ) -> list[FrontierDamage] | None:
-        """Return domains that count granted URIs wrongly, or have too many.
+        """Return domains with a wrong count of granted URIs, or over their quota.
 
-        None if there is too much to be looked at while workers run.
+        None if there are too many to examine while workers run.
         """
         crawl = self._crawl
         if not crawl.frontier.epochs.is_scheduled:

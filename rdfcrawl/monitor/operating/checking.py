@@ -1,8 +1,8 @@
-"""Look whether the invariants of a frontier hold, while its workers run or not.
+"""Check the invariants of a frontier, with or without running workers.
 
-Each look at hosts, leases and counters is one script, so that nothing is told that is
-only under way. What cannot be looked at in one script is compared with what it was
-before and after: it is told only if it is wrong in any case.
+Each check of hosts, leases and counters is one script, so that changes under way are
+not reported. Larger checks compare with the state before and after, and report only
+what is wrong in both.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from rdfcrawl.uri import partition_of, registered_domain
 if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import FrontierView
 
-_AT_ONCE: Final = 50  # hosts in one script
+_BATCH_SIZE: Final = 50  # hosts in one script
 _PAGE: Final = 1000
 
 
 class FrontierCheck:
-    """One check of all that a crawl has in Redis.
+    """One check of all data of a crawl in Redis.
 
     Attributes:
-        damages: what is wrong.
-        not_compared: partitions that are too large for their counters to be compared
-            while workers run.
-        n_hosts: that were looked at.
+        damages: violated invariants.
+        not_compared: partitions that are too large for a check of their counters while
+            workers run.
+        n_hosts: checked hosts.
     """
 
     def __init__(self, crawl: FrontierView) -> None:
@@ -44,7 +44,7 @@ class FrontierCheck:
         self._has_workers = True
 
     async def run(self) -> list[FrontierDamage]:
-        """Look at everything; return what is wrong."""
+        """Check everything; return the damage."""
         crawl = self._crawl
         self._has_workers = bool(await crawl.frontier.live_workers())
         before = await self._hosts_counted()
@@ -86,7 +86,9 @@ class FrontierCheck:
     async def _check_keys(self, number: int, names: PartitionKeys) -> None:
         listed = await self._listed(number, names)
         looked: set[str] = set()
-        for some in in_batches(_chained(names.hosts, names.others, listed), _AT_ONCE):
+        for some in in_batches(
+            _chained(names.hosts, names.others, listed), _BATCH_SIZE
+        ):
             fresh = [key for key in dict.fromkeys(some) if key not in looked]
             looked.update(key for key in fresh if key not in names.hosts)
             rows = await self._crawl.run("inspect", number, "keys", *fresh)
@@ -117,7 +119,7 @@ class FrontierCheck:
             self._note(
                 DamageKind.LEASE_WITHOUT_BATCH, number, member.decode(errors="replace")
             )
-        for some in in_batches(names.flights, _AT_ONCE):
+        for some in in_batches(names.flights, _BATCH_SIZE):
             words = [word for pair in some for word in pair]
             lost = await run("inspect", number, "flights", *words)
             for key, epoch in zip(lost[::2], lost[1::2], strict=True):
@@ -130,12 +132,12 @@ class FrontierCheck:
         crowds = set(names.crowds)
         async for page in pages_of(redis.zscan, f"{prefix}:ready", match="@*"):
             crowds.update(member.decode()[1:] for member, _ in page)
-        for some in in_batches(crowds, _AT_ONCE):
+        for some in in_batches(crowds, _BATCH_SIZE):
             for crowd in await self._crawl.run("inspect", number, "crowds", *some):
                 self._note(DamageKind.CROWD_PLACE, number, crowd.decode())
         for crowd in crowds:
             async for page in pages_of(redis.zscan, f"{prefix}:w:{crowd}"):
-                for some in in_batches((key for key, _ in page), _AT_ONCE):
+                for some in in_batches((key for key, _ in page), _BATCH_SIZE):
                     rows = await self._crawl.run(
                         "inspect", number, "members", crowd, *some
                     )
@@ -143,7 +145,7 @@ class FrontierCheck:
                         self._note(DamageKind.WRONG_CROWD, number, key.decode(), crowd)
 
     async def _check_waiting(self, number: int, domains: Collection[str]) -> None:
-        """Look at URIs that wait for epochs: by name, so that each is looked for."""
+        """Check URIs that wait for epochs, each looked up by name."""
         prefix, redis = self._crawl.prefixes[number], self._crawl.redis
         for domain in domains:
             items, by = (
@@ -166,7 +168,7 @@ class FrontierCheck:
         self, number: int, what: str, domain: str, names: Iterable[bytes]
     ) -> int:
         n = 0
-        for some in in_batches(names, 10 * _AT_ONCE):
+        for some in in_batches(names, 10 * _BATCH_SIZE):
             answer = await self._crawl.run("inspect", number, what, domain, *some)
             n += answer[0]
         return n
@@ -194,7 +196,7 @@ class FrontierCheck:
                 self.not_compared.append(number)
 
     async def _check_places(self, keys: CrawlKeys) -> None:
-        """Look for hosts in wrong partitions."""
+        """Find hosts in wrong partitions."""
         n = len(keys.partitions)
         for number, names in enumerate(keys.partitions):
             for key in names.hosts:
@@ -211,10 +213,11 @@ class FrontierCheck:
                     self._note(DamageKind.WRONG_PARTITION, number, key, str(place))
 
     async def _check_domains(self, keys: CrawlKeys) -> None:
-        """Look for domains that count too few hosts.
+        """Find domains that count too few hosts.
 
-        They may count more for a while: whoever counts a host may die before it is
-        added, and is not missed.
+        They may count too many for a while: a worker that counts a host may die before
+        it
+        adds the host.
         """
         n = len(keys.partitions)
         hosts: Counter[str] = Counter()
@@ -245,7 +248,7 @@ class FrontierCheck:
 async def read_totals(
     crawl: FrontierView, number: int, domains: Collection[str], *, has_workers: bool
 ) -> list[tuple[str, int, int]] | None:
-    """Return counters of a partition, and the right numbers, at one moment.
+    """Return counters of a partition with their correct values, at one moment.
 
     None if it is too large to be added up in one script while workers run.
     """
@@ -260,9 +263,9 @@ async def read_totals(
 def total_words(
     crawl: FrontierView, domains: Collection[str], *, has_workers: bool
 ) -> list[str]:
-    """Return what `totals` is told of URIs that wait for epochs.
+    """Return the arguments of `totals` about URIs that wait for epochs.
 
-    Beside workers, which domains have any may have changed since they were listed.
+    While workers run, the set of such domains may have changed since it was listed.
     """
     is_exact = not (has_workers and crawl.frontier.epochs.is_scheduled)
     return ["1" if is_exact else "0", *domains]

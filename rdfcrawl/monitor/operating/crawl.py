@@ -1,4 +1,4 @@
-"""The frontier of a crawl, opened by its operator: no crawl is begun by looking."""
+"""The frontier of a crawl, opened by its operator; opening begins no crawl."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FrontierView:
     async def run(
         self, name: AnyOperation, partition: int, *arguments: Argument
     ) -> Any:
-        """Return the answer of one operation in one partition."""
+        """Return the result of one operation in one partition."""
         calls = [(self.prefixes[partition], arguments)]
         return (await self.frontier.scripts.run(name, calls))[0]
 
@@ -72,10 +72,10 @@ class FrontierView:
 
 
 class OperatedCrawl(FrontierView):
-    """A crawl that has begun; `open` connects.
+    """An existing crawl; `open` connects.
 
     Attributes:
-        options: with the settings that it was begun with.
+        options: with the settings of its beginning.
     """
 
     def __init__(self, connection: FrontierConnection, options: CrawlOptions) -> None:
@@ -87,12 +87,11 @@ class OperatedCrawl(FrontierView):
     async def open(cls, settings: BaseSettings, *, is_read: bool = True) -> Self:
         """Connect to the frontier of the crawl that settings name.
 
-        The embedded server of a crawl that does not run is started for as long.
+        The embedded server of a crawl that does not run is started for this time.
 
         Args:
             settings: of the command.
-            is_read: something is read of it, so that its schema must be ours, and it
-                must be whole.
+            is_read: require our schema and a complete crawl.
 
         Raises:
             ConfigError: a setting is wrong, Redis cannot be used or has no such crawl.
@@ -128,7 +127,7 @@ class OperatedCrawl(FrontierView):
 
     @cached_property
     def ingest(self) -> LinkIngest:
-        """What makes candidates of records as this crawl does, and refuses none."""
+        """Makes candidates of records as this crawl does, without filters."""
         return LinkIngest(
             keys=self.options.keys,
             normal_form=self.options.normal_form,
@@ -149,7 +148,7 @@ class OperatedCrawl(FrontierView):
         try:
             url = seed_url(text if "://" in text else f"http://{text}/")
         except BadUri as error:
-            raise ConfigError(f"host {text[:200]!a}: it is no host: {error}") from error
+            raise ConfigError(f"host {text[:200]!a}: not a host: {error}") from error
         if self.options.keys.grouping is not HostGrouping.IP:
             return self.options.keys.of(url)
         known = await self.frontier.addresses([host_of(url)])
@@ -159,7 +158,7 @@ class OperatedCrawl(FrontierView):
 
 
 async def crawls_in(redis: Redis) -> list[str]:
-    """Return the names of all crawls in a Redis; reads the names of all its keys."""
+    """Return the names of all crawls in a Redis; scans all its keys."""
     found = set()
     async for name in redis.scan_iter(match="rc:{*}:conf", count=1000):
         if match := _CONF(cast("bytes", name).decode(errors="replace")):

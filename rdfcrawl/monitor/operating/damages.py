@@ -1,4 +1,4 @@
-"""What may be wrong with a frontier, in words."""
+"""Kinds of damage of a frontier, with their messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class DamageKind(StrEnum):
-    """An invariant of `docs/explanation/frontier.md` that does not hold."""
+    """A violated invariant of `docs/explanation/frontier.md`."""
 
     QUEUE_WITHOUT_STATE = "queue_without_state"
     QUEUE_LENGTH = "queue_length"
@@ -36,7 +36,7 @@ class DamageKind(StrEnum):
     UNKNOWN_KEY = "unknown_key"
 
 
-# What `inspect` says of a key (`lua/sound.lua`).
+# Findings of `inspect` on a key (`lua/sound.lua`).
 OF_KEYS: Final = {
     "S": DamageKind.QUEUE_WITHOUT_STATE,
     "N": DamageKind.QUEUE_LENGTH,
@@ -49,42 +49,42 @@ OF_KEYS: Final = {
 }
 _TEXTS: Final = {
     DamageKind.QUEUE_WITHOUT_STATE: "has {found} URIs queued, and no state",
-    DamageKind.QUEUE_LENGTH: "has {found} URIs queued, and another number says so",
+    DamageKind.QUEUE_LENGTH: "has {found} URIs queued, but counts another number",
     DamageKind.LOCK_WITHOUT_LEASE: "is locked, and no lease holds it",
-    DamageKind.PAUSED_AND_NOT_LOCKED: "is paused, and may be claimed all the same",
+    DamageKind.PAUSED_AND_NOT_LOCKED: "is paused, and can still be claimed",
     DamageKind.PAUSED_AND_NOT_LISTED: "is paused or listed as paused, not both",
     DamageKind.READY_WITHOUT_WORK: "waits to be claimed, and must not",
     DamageKind.WORK_NOT_READY: "has work, and does not wait to be claimed",
     DamageKind.REFUSING_WITHOUT_WORK: "counts as refusing, and has no work",
     DamageKind.CROWD_PLACE: "is a crowd with a place and no hosts, or the reverse",
-    DamageKind.WRONG_CROWD: "waits in the crowd {found}, which is not its own",
+    DamageKind.WRONG_CROWD: "waits in the wrong crowd {found}",
     DamageKind.LEASE_WITHOUT_BATCH: "is a lease without a batch",
     DamageKind.BATCH_WITHOUT_LEASE: "has a batch of epoch {found}, and no lease",
-    DamageKind.COUNTER: "is a counter that has {found}",
-    DamageKind.HOSTS_COUNTER: "is a counter that has {found}",
+    DamageKind.COUNTER: "is a counter with the value {found}",
+    DamageKind.HOSTS_COUNTER: "is a counter with the value {found}",
     DamageKind.DOMAIN_COUNT: "is a domain that counts {found} hosts",
-    DamageKind.TWO_PARTITIONS: "has state in partition {found}, too",
+    DamageKind.TWO_PARTITIONS: "also has state in partition {found}",
     DamageKind.WRONG_PARTITION: "belongs to partition {found}",
     DamageKind.WAITS_BY_NO_SOURCE: "has {found} URIs that wait and that no epoch finds",
-    DamageKind.SOURCE_WITHOUT_URI: "has {found} names that wait, and no URIs for them",
+    DamageKind.SOURCE_WITHOUT_URI: "has {found} names that wait, without URIs",
     DamageKind.OVER_OF_HOST: "counts {found} URIs over its budget",
     DamageKind.OVER_OF_DOMAIN: "is a domain that counts {found} URIs over its budget",
     DamageKind.GRANTED: "is a domain that counts {found} granted URIs under way",
     DamageKind.OVER_QUOTA: "is a domain that was granted {found} URIs over its quota",
-    DamageKind.UNKNOWN_KEY: "is a key of Redis that this version does not know",
+    DamageKind.UNKNOWN_KEY: "is a key of Redis unknown to this version",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierDamage:
-    """One thing that is wrong.
+    """One violation of an invariant.
 
     Attributes:
         kind: which invariant.
-        partition: where; -1 for what the whole crawl shares.
+        partition: its number; -1 for keys of the crawl.
         name: of the host, lease, counter, crowd, domain or key.
-        found: what is there, for the text.
-        expected: what must be there, if that is known.
+        found: actual value, for the text.
+        expected: correct value, if known.
     """
 
     kind: DamageKind
@@ -94,7 +94,7 @@ class FrontierDamage:
     expected: str = ""
 
     def line(self) -> str:
-        """Return what is wrong, for people."""
+        """Return the damage as a line of text."""
         where = "crawl" if self.partition < 0 else f"partition {self.partition}"
         text = _TEXTS[self.kind].format(found=self.found)
         must = f", and must be {self.expected}" if self.expected else ""

@@ -1,4 +1,4 @@
-"""Have one worker of a crawl end, so that nothing is lost and others go on at once."""
+"""Drain one worker of a crawl: it ends without loss, and others take over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN: Final = 100  # characters of a name
 
 
 class DrainOutcome(StrEnum):
-    """What has become of a worker that was to end."""
+    """Result of draining a worker."""
 
     DRAINED = "drained"
     GONE = "gone"
@@ -27,14 +27,15 @@ class DrainOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainedWorker:
-    """A worker that was to end.
+    """A drained worker.
 
     Attributes:
         worker: its name.
-        outcome: `drained`, it has ended; `gone`, it had ended before; `dead`, it was
-            not heard of any more, before or meanwhile.
+        outcome: `drained`: it has ended; `gone`: it had ended before; `dead`: it
+    stopped
+            reporting, before or meanwhile.
         waited_ms: until it had ended.
-        silent_secs: since a dead one was heard of.
+        silent_secs: since the last report of a dead one.
     """
 
     worker: str
@@ -43,11 +44,12 @@ class DrainedWorker:
     silent_secs: int = 0
 
 
-async def ask_to_end(crawl: FrontierView) -> list[str]:
-    """Ask all live workers of a crawl to end, wait for none, and return their names.
+async def drain_all(crawl: FrontierView) -> list[str]:
+    """Drain all live workers of a crawl without waiting; return their names.
 
-    Each ends as by SIGTERM: what is under way is stored, and the rest is given back. A
-    worker that is started later is not asked.
+    Each ends as by SIGTERM: work under way is stored, and the rest is given back.
+    Workers
+    that are started later are not affected.
     """
     workers = await crawl.frontier.live_workers()
     for worker in workers:
@@ -56,9 +58,9 @@ async def ask_to_end(crawl: FrontierView) -> list[str]:
 
 
 async def drain_worker(crawl: FrontierView, worker: str) -> DrainedWorker:
-    """Ask a worker to end, and wait until it has.
+    """Drain a worker, and wait until it has ended.
 
-    It is asked for good: whoever is interrupted here does not take that back.
+    An interrupt here does not cancel the drain.
 
     Raises:
         ConfigError: the crawl has never had such a worker.
@@ -78,7 +80,7 @@ async def drain_worker(crawl: FrontierView, worker: str) -> DrainedWorker:
             is_asked = True
         await asyncio.sleep(_LOOK_SECS)
     if is_asked:
-        await frontier.drains.forget(worker)  # it may have left just before
+        await frontier.drains.forget(worker)  # it may have left a moment ago
         waited = round(1000 * (monotonic() - began))
         return DrainedWorker(
             worker=worker, outcome=DrainOutcome.DRAINED, waited_ms=waited

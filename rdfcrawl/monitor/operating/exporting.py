@@ -1,7 +1,7 @@
-"""Write all that Redis has of a crawl into a file, which `importing` reads.
+"""Write all data of a crawl in Redis to a file that `importing` reads.
 
-Keys are read in pages by commands that all kinds of Redis have. No worker may run: a
-crawl is one only at one moment, and what is read takes longer.
+Keys are read in pages by commands that all variants of Redis support. Reading takes a
+while and must be consistent, so no worker may run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SCANS: Final = {"set": "sscan", "hash": "hscan", "zset": "zscan"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovedFrontier:
-    """A frontier that was written into a file, or read from one.
+    """A frontier that was written to a file, or read from one.
 
     Attributes:
         crawl: its name.
@@ -55,7 +55,7 @@ class MovedFrontier:
 
 @dataclass(slots=True)
 class _Key:
-    """A key that is being read; `at` is where the next page begins."""
+    """A key that is being read; `at` is the start of the next page."""
 
     name: bytes
     place: str
@@ -65,7 +65,7 @@ class _Key:
 
 
 async def export_frontier(crawl: FrontierView, path: Path) -> MovedFrontier:
-    """Write the frontier of a crawl into a file, which is there once it is whole.
+    """Write the frontier of a crawl to a file, which appears when it is complete.
 
     Raises:
         ConfigError: workers run, or something has changed meanwhile.
@@ -96,7 +96,7 @@ async def export_frontier(crawl: FrontierView, path: Path) -> MovedFrontier:
             raise ConfigError("the crawl has changed meanwhile; export it again")
         if tally.difference:
             raise ConfigError(
-                f"there are {tally.difference}: say `frontier check --repair`, and"
+                f"there are {tally.difference}: run `frontier check --repair`, and"
                 " export again"
             )
     return MovedFrontier(
@@ -117,7 +117,7 @@ async def check_idle(crawl: FrontierView) -> None:
 
 
 async def _signs_of_work(crawl: FrontierView) -> Any:
-    """Return what is no longer the same once a worker or an operator has done much."""
+    """Return values that change when a worker or an operator writes."""
     pipe = crawl.redis.pipeline(transaction=False)
     for prefix in crawl.prefixes:
         pipe.hgetall(f"{prefix}:cnt")
@@ -138,7 +138,7 @@ class _FrontierReading:
         self._places = KeyPlaces(crawl.crawl_id, crawl.frontier.partitions)
 
     async def chunks(self) -> AsyncIterator[KeyChunk]:
-        """Yield what all keys have."""
+        """Yield the content of all keys."""
         async for keys in self._keys():
             self.n_keys += len(keys)
             unread = keys
@@ -153,17 +153,17 @@ class _FrontierReading:
                         unread.append(key)
 
     async def _pages(self, keys: Sequence[_Key]) -> list[tuple[_Key, list[str], int]]:
-        """Return the next page of each key, and where the one after it begins."""
+        """Return the next page of each key, and the start of the page after it."""
         pipe = self._redis.pipeline(transaction=False)
         for key in keys:
-            _ask(pipe, key)
+            _request_page(pipe, key)
         answers = await pipe.execute()
         return [
             (key, *_page(key, each)) for key, each in zip(keys, answers, strict=True)
         ]
 
     async def _keys(self) -> AsyncIterator[list[_Key]]:
-        """Yield all keys that are moved, some at a time."""
+        """Yield all keys to be moved, in groups."""
         some: dict[bytes, str] = {}
         async for name, place in self._names():
             some[name] = place
@@ -173,7 +173,7 @@ class _FrontierReading:
         yield await self._looked_at(some)
 
     async def _names(self) -> AsyncIterator[tuple[bytes, str]]:
-        """Yield each name with its place, once: a scan may give one twice."""
+        """Yield each name with its place once, although a scan may repeat it."""
         seen: set[bytes] = set()
         for pattern in self._places.patterns:
             async for name in self._redis.scan_iter(match=pattern, count=1000):
@@ -203,7 +203,7 @@ class _FrontierReading:
         ]
 
 
-def _ask(pipe: Any, key: _Key) -> None:
+def _request_page(pipe: Any, key: _Key) -> None:
     if key.kind == "string":
         pipe.getrange(key.name, key.at, key.at + _PART_BYTES - 1)
     elif key.kind == "list":
@@ -213,7 +213,7 @@ def _ask(pipe: Any, key: _Key) -> None:
 
 
 def _page(key: _Key, answer: Any) -> tuple[list[str], int]:
-    """Return what an answer has, and where the next page begins, or 0."""
+    """Return the content of a response, and the start of the next page, or 0."""
     if key.kind == "string":
         n = len(answer)
         return [_text(answer)] if n else [], key.at + n if n == _PART_BYTES else 0
@@ -228,7 +228,7 @@ def _page(key: _Key, answer: Any) -> tuple[list[str], int]:
 
 
 def _lines(members: Sequence[str], kind: KeyType) -> Iterator[tuple[str, ...]]:
-    """Yield members in parts that are short lines, pairs together."""
+    """Yield members in short lines, pairs together."""
     step = 2 if kind in ("hash", "zset") else 1
     some: list[str] = []
     n = 0

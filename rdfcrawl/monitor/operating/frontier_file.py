@@ -1,10 +1,10 @@
-"""A whole frontier as a file: gzip of JSON, a value on each line.
+"""File format of a frontier: gzip of JSON, a value on each line.
 
 The first line is the head: format, version and schema, name, partitions, counts and
 settings of the crawl. Each further line is a chunk of one key, with its name without
-that of the crawl; the last one says how many chunks there were. What a key has is
-written as commands give it, not as `DUMP` does, whose format differs between versions
-of Redis. Bytes are texts in Latin-1.
+the crawl's; the last one has the number of chunks. Values are written as commands
+return them, since the format of `DUMP` differs between versions of Redis. Bytes are
+texts in Latin-1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TYPES: Final = frozenset(get_args(KeyType))
 _FORMAT: Final = "rdfcrawl frontier"
 _VERSION: Final = 1
 _LEVEL: Final = 3  # of gzip: 8 times as small as Redis, at a third of the time of 9
-# Members are at most a few MB, and the longest escape has six characters.
+# Members have at most a few MB, and the longest escape has six characters.
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 _MAX_PARTITIONS: Final = 4096  # as FRONTIER_PARTITIONS
 _PAIRS: Final = ("hash", "zset")
@@ -32,14 +32,14 @@ _PAIRS: Final = ("hash", "zset")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileHead:
-    """What a file says first.
+    """First line of a file.
 
     Attributes:
         schema: of the data model.
         crawl: its name.
         partitions: their number.
         counts: URIs by state, and hosts.
-        conf: settings that the crawl was begun with.
+        conf: settings with which the crawl began.
     """
 
     schema: int
@@ -51,13 +51,13 @@ class FileHead:
 
 @dataclass(frozen=True, slots=True)
 class KeyChunk:
-    """Some of what a key has.
+    """A part of a key.
 
     Attributes:
-        name: `<partition>:<name>`, `:<name>` of the whole crawl, or `start_urls`.
+        name: `<partition>:<name>`, `:<name>` of the crawl, or `start_urls`.
         kind: type of the key.
         members: of a hash, fields and values; of a sorted set, members and scores; of a
-            string, a part, which follows those before it.
+            string, a part, to be appended.
         rest_ms: until the key expires; None if it does not.
     """
 
@@ -68,14 +68,14 @@ class KeyChunk:
 
 
 class FrontierFileError(ConfigError):
-    """A file is none of a frontier, or not as it was written."""
+    """A file is not of a frontier, or is damaged."""
 
 
 class FrontierWriter:
-    """Writes a frontier into a binary file.
+    """Writes a frontier to a binary file.
 
     Attributes:
-        n_chunks: that were written.
+        n_chunks: written chunks.
     """
 
     def __init__(self, file: Any, head: FileHead) -> None:
@@ -99,7 +99,7 @@ class FrontierWriter:
         """Append a chunk.
 
         Raises:
-            ConfigError: a member is longer than any that this program writes.
+            ConfigError: a member is too long for the format.
         """
         self.n_chunks += 1
         self._line([chunk.name, chunk.kind, chunk.members, chunk.rest_ms])
@@ -115,18 +115,18 @@ class FrontierWriter:
         if len(line) > MAX_LINE_BYTES:
             raise ConfigError(
                 f"a key of the crawl has a member of over {len(line) // 2**20} MiB,"
-                f" which no file takes: {text[:100]!a}"
+                f" too long for a file: {text[:100]!a}"
             )
         self._gzip.write(line)
 
 
 class FrontierReader:
-    """Reads what `FrontierWriter` has written; a context manager.
+    """Reads files of `FrontierWriter`; a context manager.
 
-    All that is raised is `FrontierFileError`, in one line.
+    All errors are `FrontierFileError`, in one line.
 
     Attributes:
-        head: what the file says first.
+        head: first line of the file.
     """
 
     head: FileHead
@@ -153,10 +153,10 @@ class FrontierReader:
         self._file.close()
 
     def chunks(self) -> Iterator[KeyChunk]:
-        """Yield all chunks; the file is whole if the last one is followed by no error.
+        """Yield all chunks; if no error follows the last one, the file is complete.
 
         Raises:
-            FrontierFileError: see there.
+            FrontierFileError: the file is damaged.
         """
         n_chunks = 0
         while isinstance(value := self._value(), list):
@@ -165,25 +165,25 @@ class FrontierReader:
         if value != {"chunks": n_chunks}:
             raise self._wrong("is damaged")
         if self._line():
-            raise self._wrong("goes on behind its end")
+            raise self._wrong("continues after its end")
 
     def _value(self) -> Any:
         line = self._line()
         if not line.endswith(b"\n"):
-            raise self._wrong("is not whole: it ends too early")
+            raise self._wrong("is incomplete: it ends too early")
         try:
             return json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise self._wrong("is no JSON") from error
+            raise self._wrong("is not JSON") from error
 
     def _line(self) -> bytes:
         self._n_lines += 1
         try:
             line = self._file.readline(MAX_LINE_BYTES + 1)
         except EOFError as error:
-            raise self._wrong("is not whole: it ends too early") from error
+            raise self._wrong("is incomplete: it ends too early") from error
         except gzip.BadGzipFile as error:
-            what = "is no file of a frontier" if self._n_lines == 1 else "is damaged"
+            what = "is not a file of a frontier" if self._n_lines == 1 else "is damaged"
             raise self._wrong(what) from error
         except zlib.error as error:
             raise self._wrong("is damaged") from error
@@ -198,7 +198,7 @@ class FrontierReader:
 
     def _head(self, value: Any) -> FileHead:
         if not isinstance(value, dict) or value.get("format") != _FORMAT:
-            raise self._wrong("is no head of a frontier")
+            raise self._wrong("is not the head of a frontier")
         if value.get("version") != _VERSION:
             raise self._wrong(
                 f"has version {value.get('version')!r:.20}, this program reads"
@@ -245,14 +245,14 @@ class FrontierReader:
         return value
 
     def _text(self, value: Any) -> str:
-        # As an escape, a text may have what is no byte.
+        # An escape may produce characters outside Latin-1.
         if not isinstance(value, str) or any(x > "\xff" for x in value):
             raise self._wrong("is damaged")
         return value
 
 
 class FileTally:
-    """Adds up what chunks hold, which must be what the counters among them say."""
+    """Adds up chunks, to compare with the counters among them."""
 
     def __init__(self) -> None:
         self.found = dict.fromkeys(("queued", "in flight", "seen", "hosts"), 0)
@@ -260,7 +260,7 @@ class FileTally:
         self._last_host = ""
 
     def add(self, chunk: KeyChunk) -> None:
-        """Add a chunk; those of one key come one after another."""
+        """Add a chunk; chunks of one key are consecutive."""
         number, _, name = chunk.name.partition(":")
         if not number or not name:
             return
@@ -289,7 +289,7 @@ class FileTally:
 
     @property
     def difference(self) -> str:
-        """What is not as it is counted, for people; empty if all is."""
+        """Contradiction of chunks and counters, as text; empty if there is none."""
         return ", ".join(
             f"{n:,} {what}, counted as {self.counted[what]:,}"
             for what, n in self.found.items()

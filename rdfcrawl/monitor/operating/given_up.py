@@ -1,4 +1,4 @@
-"""URIs that were given up: those that workers died of, and those of failed hosts."""
+"""URIs that were given up: dead ones, and those of failed hosts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rdfcrawl.monitor.operating.hosts import url_of
 if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import FrontierView
 
-_AT_ONCE: Final = 500
-OWED: Final = b"\x01"  # before an entry that the next run asks for again
+_BATCH_SIZE: Final = 500
+OWED: Final = b"\x01"  # prefix of entries that the next run requests again
 GivenUpList = Literal["dead", "failed"]
 
 
@@ -21,9 +21,9 @@ class GivenUpUri:
     """One URI that was given up.
 
     Attributes:
-        url: of the record, or what stands for an unreadable one.
+        url: of the record, or a substitute for an unreadable one.
         key: politeness key of its host.
-        why: `dead` if workers died of it, `failed` if its host did not answer.
+        why: `dead` if its workers died, `failed` if its host did not respond.
     """
 
     url: str
@@ -34,11 +34,11 @@ class GivenUpUri:
 async def iter_given_up(
     crawl: FrontierView, name: GivenUpList
 ) -> AsyncIterator[GivenUpUri]:
-    """Yield what a list has, partition by partition; it may grow meanwhile."""
+    """Yield the entries of a list, partition by partition; it may grow meanwhile."""
     for prefix in crawl.prefixes:
         start = 0
         while page := await crawl.redis.lrange(
-            f"{prefix}:{name}", start, start + _AT_ONCE - 1
+            f"{prefix}:{name}", start, start + _BATCH_SIZE - 1
         ):
             for entry in cast("list[bytes]", page):
                 key, _, item = entry.removeprefix(OWED).partition(b"\0")
@@ -48,9 +48,9 @@ async def iter_given_up(
 
 
 async def discard_given_up(crawl: FrontierView, name: GivenUpList) -> int:
-    """Take all URIs off a list, so that no retry finds them; return their number."""
+    """Remove all URIs from a list, so that no retry finds them; return their number."""
     total = 0
     for number in range(len(crawl.prefixes)):
-        while n := await crawl.run("discard", number, name, _AT_ONCE):
+        while n := await crawl.run("discard", number, name, _BATCH_SIZE):
             total += n
     return total

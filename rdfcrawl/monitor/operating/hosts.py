@@ -1,4 +1,4 @@
-"""The hosts of a crawl: some of all, or one with the head of its queue."""
+"""List the hosts of a crawl, or read one with the head of its queue."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _FIELDS: Final = (
 
 
 class HostPhase(StrEnum):
-    """What a host is doing.
+    """State of a host.
 
     PAUSED by an operator; LEASED to a worker; REFUSING: it has work, and refused the
-    last visit; READY: it has work, and its time comes or has come; IDLE: it has none.
+    last visit; READY: it has work, and is due now or later; IDLE: it has none.
     """
 
     PAUSED = "paused"
@@ -41,7 +41,7 @@ class HostPhase(StrEnum):
 
 
 class HostOrder(StrEnum):
-    """By which hosts are listed: the most URIs, delay or failures first; or by name."""
+    """Order of a list of hosts: most URIs, delay or failures first; or by name."""
 
     QUEUE = "queue"
     DELAY = "delay"
@@ -57,20 +57,20 @@ class HostSummary:
 
     Attributes:
         key: the politeness key.
-        partition: where it is.
-        phase: what it is doing.
+        partition: number of its partition.
+        phase: its state.
         n_queued: URIs that wait.
         n_accepted: URIs ever queued.
-        n_over: URIs over a budget that are kept beside the queue.
+        n_over: URIs over a budget that are kept outside the queue.
         delay_ms: least time between two requests.
-        delay_from: whose delay that is: `operator`, `host` (its robots.txt
+        delay_from: origin of the delay: `operator`, `host` (its robots.txt
             or pace), `setting`.
-        next_ms: when it may be visited, Unix time; 0 if at once or not known.
-        n_failures: visits in a row that it refused.
-        refusing_since_ms: when it first did; 0 if it does not.
-        rests_until_ms: until when it wants to be left alone itself; 0 if it does not.
+        next_ms: when it may be visited, Unix time; 0 if now or not known.
+        n_failures: consecutive visits that it refused.
+        refusing_since_ms: time of the first of these; 0 if it does not refuse.
+        rests_until_ms: end of the pause that the host requested; 0: it requested none.
         paused_at_ms: when it was paused; 0 if it is not.
-        budget: most URIs, as an operator has set; None: as its spider says.
+        budget: most URIs, set by an operator; None: as its spider says.
         epoch: of the lease that locks it; 0 if it is not leased.
     """
 
@@ -91,7 +91,7 @@ class HostSummary:
     epoch: int
 
     def rank(self, order: HostOrder) -> tuple[int, str]:
-        """Return by what hosts are sorted; all but names and times go down."""
+        """Return the sort key of hosts: descending, except names and times."""
         match order:
             case HostOrder.QUEUE:
                 return -self.n_queued, self.key
@@ -113,8 +113,8 @@ class HeldLease:
     Attributes:
         epoch: of the lease.
         n_uris: not acknowledged yet.
-        left_ms: until the lease runs out; negative if it has.
-        is_locking: the visit is being made; else it only waits to be stored.
+        left_ms: until the lease expires; negative if it has.
+        is_locking: its visit is under way; else it only waits to be stored.
     """
 
     epoch: int
@@ -130,10 +130,10 @@ class HostDetail:
     Attributes:
         summary: its state.
         bands: URIs that wait, by band.
-        head: the first of them with their bands, as they would be claimed.
+        head: the first of them with their bands, in the order of claims.
         leases: its batches in flight.
         due_ms: when it can be claimed, Unix time; None if it cannot.
-        crowd: that it waits in; empty if it stands for itself.
+        crowd: its crowd; empty if it has none.
         now_ms: time of the frontier.
     """
 
@@ -149,7 +149,7 @@ class HostDetail:
 def summary_of(
     key: str, partition: int, fields: Mapping[str, str], *, least_delay_ms: int
 ) -> HostSummary:
-    """Return the state of a key from its fields in Redis."""
+    """Parse the state of a key from its fields in Redis."""
     lock, n = fields.get("lk", ""), int(fields.get("n", 0))
     own, given = int(fields.get("d", 0)), int(fields.get("od", 0))
     delay = max(own, given, least_delay_ms)
@@ -187,7 +187,7 @@ def _origin(delay: int, given: int, own: int, least: int) -> str:
 
 
 async def least_delay_ms(crawl: OperatedCrawl) -> int:
-    """Return the delay of hosts that set none: the longest of the live workers."""
+    """Return the delay of hosts without their own: the longest of the live workers."""
     frontier = crawl.frontier
     longest = await crawl.redis.zrange(frontier.key("delays"), -1, -1, withscores=True)
     pairs = cast("list[tuple[bytes, float]]", longest)
@@ -197,9 +197,9 @@ async def least_delay_ms(crawl: OperatedCrawl) -> int:
 
 
 async def iter_hosts(crawl: OperatedCrawl) -> AsyncIterator[HostSummary]:
-    """Yield all hosts of a crawl, in no order; a new one may be missing or come twice.
+    """Yield all hosts of a crawl, unordered; a new one may be missing or repeated.
 
-    The names of all keys of the server are read, a thousand at a time.
+    All keys of the server are scanned, a thousand at a time.
     """
     least = await least_delay_ms(crawl)
     page: list[HostPlace] = []
@@ -214,7 +214,7 @@ async def iter_hosts(crawl: OperatedCrawl) -> AsyncIterator[HostSummary]:
 
 
 async def iter_places(crawl: OperatedCrawl) -> AsyncIterator[HostPlace]:
-    """Yield partition and key of each host; SCAN may name one twice."""
+    """Yield partition and key of each host; SCAN may repeat one."""
     async for page in iter_place_pages(crawl):
         for place in page:
             yield place
@@ -248,7 +248,7 @@ def _place_of(crawl: OperatedCrawl, raw: bytes) -> HostPlace | None:
 async def read_summaries(
     crawl: OperatedCrawl, keys: Sequence[str]
 ) -> list[HostSummary]:
-    """Return the states of some hosts, as far as the frontier has them."""
+    """Return the states of hosts that the frontier has."""
     least = await least_delay_ms(crawl)
     places = [(partition, key) for key in keys for partition in crawl.places_of(key)]
     return await read_places(crawl, places, least)
@@ -257,12 +257,12 @@ async def read_summaries(
 async def read_places(
     crawl: OperatedCrawl, page: Sequence[HostPlace], least: int
 ) -> list[HostSummary]:
-    """Return the states of hosts in one round trip, those that are there.
+    """Return the states of existing hosts in one round trip.
 
     Args:
-        crawl: that they are of.
-        page: where they are; a few hundred, for which other clients wait.
-        least: delay of those that set none (`least_delay_ms`).
+        crawl: of the hosts.
+        page: their places; a few hundred, for which other clients wait.
+        least: delay of hosts without their own (`least_delay_ms`).
     """
     pipe = crawl.redis.pipeline(transaction=False)
     for partition, key in page:
@@ -285,14 +285,14 @@ def _fields(row: Sequence[bytes | None]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostQuery:
-    """Which hosts are listed, and how.
+    """Filter and order of a list of hosts.
 
     Attributes:
-        order: what comes first.
-        is_reversed: the other end comes first.
-        phase: only these.
+        order: sort order.
+        is_reversed: reverse the order.
+        phase: only hosts of this state.
         below: only this host or domain, and hosts below it.
-        most: so many at most.
+        most: limit of hosts.
     """
 
     order: HostOrder = HostOrder.QUEUE
@@ -302,7 +302,7 @@ class HostQuery:
     most: int = 20
 
     def wants(self, host: HostSummary) -> bool:
-        """Return whether a host is one of those that are asked for."""
+        """Return whether a host passes the filter."""
         return (self.phase is None or host.phase is self.phase) and (
             not self.below
             or host.key == self.below
@@ -334,7 +334,7 @@ async def read_host(
     """Return one host with the head of its queue; None if there is none.
 
     Args:
-        crawl: that it is of.
+        crawl: of the host.
         key: its politeness key.
         most: URIs of the head.
     """
@@ -375,7 +375,7 @@ def _detail(key: str, partition: int, row: Sequence[Any], least: int) -> HostDet
 
 
 def url_of(item: bytes, key: str) -> str:
-    """Return the URL of what is queued, or what stands for one that is unreadable."""
+    """Return the URL of a queued item, or a substitute for an unreadable one."""
     record = record_of(item, key)
     return record.url if record else f"unreadable: {item[:100]!r}"
 

@@ -1,8 +1,9 @@
-"""Read the frontier of a crawl from a file that `exporting` has written.
+"""Read the frontier of a crawl from a file of `exporting`.
 
-Until it is whole, the crawl has a schema that no version reads: whoever is killed here
-leaves what no worker joins, and what the next import takes the place of. Who imports is
-on the list of workers, so that nobody begins, forgets or imports the crawl meanwhile.
+Until it is complete, the crawl has a schema that no version reads: an interrupted
+import leaves a crawl that no worker joins, and that the next import replaces. The
+import is on the list of workers, so that no other process begins, deletes or imports
+the crawl meanwhile.
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-_AT_ONCE: Final = 500  # chunks
+_BATCH_SIZE: Final = 500  # chunks
 _CHARS_AT_ONCE: Final = 4 * 2**20
 _BEAT_SECS: Final = 0.5
-# Of a key of another type, or a score that is no number.
+# A key of another type, or a score that is not a number.
 _OF_FILE: Final = "WRONGTYPE", "value is not", "ERR value"
 _COMMANDS: Final = {"list": "RPUSH", "set": "SADD", "hash": "HSET", "string": "APPEND"}
-# Of one Redis: in which crawl a partition is, and how far the clock went back.
+# Bound to one Redis: the crawl of a partition, and past steps of the clock.
 _LEFT: Final = (b"in", b"off")
 
 
 async def import_frontier(settings: BaseSettings, path: Path) -> MovedFrontier:
-    """Make the crawl of a file, under the name that settings say, or else its own.
+    """Create the crawl of a file, under the name in the settings, or its original one.
 
     `CRAWL_ID` is set to that name.
 
     Raises:
-        ConfigError: the file is none of a frontier, or damaged; there is such a crawl;
-            or Redis cannot be used. There is no crawl then.
+        ConfigError: the file is not of a frontier, or damaged; there is such a crawl;
+            or Redis cannot be used. The crawl does not exist then.
     """
     with FrontierReader(path) as reader:
         head = reader.head
@@ -90,12 +91,12 @@ class _FrontierImport:
         self._name = f"import-{secrets.token_hex(6)}"
 
     async def run(self) -> MovedFrontier:
-        """Import all; nothing is left of it if that fails."""
+        """Import all; delete everything if that fails."""
         head = self._reader.head
         await self._begin()
         beating = asyncio.create_task(self._keep_beating())
         try:
-            # A command that is sent again might append a second time.
+            # A repeated command might append a second time.
             self._connection.opened()
             kept = [self._frontier.key(name) for name in ("conf", "workers")]
             await delete_keys(self._redis, self._crawl_id, but=kept)
@@ -113,9 +114,9 @@ class _FrontierImport:
         return MovedFrontier(crawl=self._crawl_id, counts=head.counts, n_keys=n_keys)
 
     async def _begin(self) -> None:
-        """Take the place of the crawl.
+        """Replace the crawl.
 
-        Of two who do so at once, at least one sees the other.
+        If two processes do so together, at least one notices the other.
         """
         name, conf = self._crawl_id, self._frontier.key("conf")
         schema = await self._redis.hget(conf, "schema")
@@ -128,19 +129,19 @@ class _FrontierImport:
             if not live:
                 raise ConfigError(self._is_there())
             raise ConfigError(
-                f"crawl {name}: somebody begins or imports it, or died within the last"
-                f" {self._frontier.silence_secs:g} s: {', '.join(live)}"
+                f"crawl {name}: another process begins or imports it, or died within"
+                f" the last {self._frontier.silence_secs:g} s: {', '.join(live)}"
             )
 
     async def _end(self, head: FileHead) -> None:
-        """Make the crawl one that workers join, which holds even if nobody answers."""
+        """Make the crawl joinable, also if the connection fails meanwhile."""
         mark = secrets.token_hex(16)  # no worker knows this incarnation
         conf = {**head.conf, INCARNATION: mark}
         self._connection.ending()
-        # It is asked again if there is no answer, and refused then, as it was done.
+        # Without a response it is sent again, and then refused because it was done.
         is_ours = await self._run("end", *(x for row in conf.items() for x in row))
         if not is_ours and not await self._has(mark):
-            raise ConfigError("somebody else has begun the crawl meanwhile")
+            raise ConfigError("another process has begun the crawl meanwhile")
 
     async def _has(self, mark: str) -> bool:
         found = await self._redis.hget(self._frontier.key("conf"), INCARNATION)
@@ -148,8 +149,8 @@ class _FrontierImport:
 
     def _is_there(self) -> str:
         return (
-            f"CRAWL_ID={self._crawl_id}: there is such a crawl already: `frontier"
-            " forget` it, or say -s CRAWL_ID=NAME"
+            f"CRAWL_ID={self._crawl_id}: this crawl exists already: delete it with"
+            " `frontier forget`, or choose another name with -s CRAWL_ID=NAME"
         )
 
     async def _run(self, what: str, *words: str) -> bool:
@@ -169,7 +170,7 @@ class _FrontierImport:
                 continue
             self._add(pipe, chunk)
             n, n_chars = n + 1, n_chars + sum(map(len, chunk.members))
-            if n == _AT_ONCE or n_chars >= _CHARS_AT_ONCE:
+            if n == _BATCH_SIZE or n_chars >= _CHARS_AT_ONCE:
                 await self._send(pipe)
                 n = n_chars = 0
         await self._send(pipe)
@@ -178,10 +179,11 @@ class _FrontierImport:
         return len(seen)
 
     async def _push_seeds(self) -> None:
-        """Push seeds that no worker has taken yet, which stand alone.
+        """Push seeds that no worker has taken yet; their key is outside the crawl.
 
-        They come last, as they do not go with a crawl that is not whole; whoever is
-        killed now may push them twice, which changes nothing.
+        They come last, so that an incomplete crawl has none; an interrupted import may
+        push
+        them twice, without effect.
         """
         if not self._has_seeds:
             return
@@ -197,7 +199,7 @@ class _FrontierImport:
             self._places.check(chunk.name, chunk.kind)
         except ValueError:
             raise FrontierFileError(
-                f"{self._path}: {chunk.name[:100]!a} is no key of a frontier"
+                f"{self._path}: {chunk.name[:100]!a} is not a key of a frontier"
             ) from None
         name = self._places.name(chunk.name).encode("latin-1")
         members = _members(chunk)
@@ -215,7 +217,7 @@ class _FrontierImport:
         except ResponseError as error:
             if not str(error).startswith(_OF_FILE):
                 raise
-            text = f"{self._path}: has a key that Redis does not take: {error}"
+            text = f"{self._path}: Redis refuses a key: {error}"
             raise FrontierFileError(text) from error
 
     async def _keep_beating(self) -> None:
@@ -229,7 +231,7 @@ class _FrontierImport:
         await self._redis.zadd(self._frontier.key("workers"), {self._name: seconds})
 
     async def _compare(self, head: FileHead) -> None:
-        """Compare the counters in Redis with what the file says first."""
+        """Compare the counters in Redis with the head of the file."""
         pipe = self._redis.pipeline(transaction=False)
         for number in range(head.partitions):
             pipe.hmget(self._places.name(f"{number}:cnt"), *COUNTERS.values())
@@ -238,7 +240,7 @@ class _FrontierImport:
         wanted = [head.counts.get(name, 0) for name in COUNTERS]
         if found != wanted:
             raise FrontierFileError(
-                f"{self._path}: says that it has {wanted}, and has {found}"
+                f"{self._path}: declares {wanted}, but contains {found}"
                 f" ({', '.join(COUNTERS)})"
             )
 
@@ -246,7 +248,7 @@ class _FrontierImport:
         await self._redis.zrem(self._frontier.key("workers"), self._name)
 
     async def _undo(self) -> None:
-        """Delete what was written, as far as Redis is there."""
+        """Delete the written keys, if Redis is reachable."""
         self._connection.ending()
         with suppress(RedisError):
             conf = self._frontier.key("conf")

@@ -1,4 +1,4 @@
-"""All keys of a crawl in Redis, sorted out by kind."""
+"""All keys of a crawl in Redis, by kind."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 _IN_PARTITION: Final = re.compile(
     r"(0|[1-9][0-9]{0,3})\}:([a-z]+)(?::(.*))?", re.DOTALL
 ).fullmatch
-# Of a partition (data model: `docs/explanation/frontier.md`), with their types: those
-# of which there is one, and those of which there is one for each host, domain, …
+# Of a partition (data model: `docs/explanation/frontier.md`), with their types: single
+# keys, and keys for each host, domain, …
 _SINGLE: Final = {
     "cnt": "hash",
     "ready": "zset",
@@ -73,7 +73,7 @@ _OF_CRAWL: Final = frozenset(
         "logs",
     ]
 )
-# What only the workers that run now have to do with.
+# Used only by the workers that run now.
 _PASSING: Final = frozenset(
     ["workers", "delays", "kept", "drain", "own_faults", "logs", "cleared", "conf"]
 )
@@ -83,7 +83,7 @@ START_URLS: Final = "start_urls"
 
 @dataclass(slots=True)
 class PartitionKeys:
-    """What the names of a partition's keys tell.
+    """Parsed names of a partition's keys.
 
     Attributes:
         hosts: keys that have state.
@@ -106,7 +106,7 @@ class PartitionKeys:
 
 @dataclass(slots=True)
 class CrawlKeys:
-    """What the names of a crawl's keys tell, by partition, and names nobody knows."""
+    """Parsed names of a crawl's keys, by partition, and unknown names."""
 
     partitions: list[PartitionKeys]
     unknown: list[str] = field(default_factory=list)
@@ -115,7 +115,7 @@ class CrawlKeys:
 async def read_keys(crawl: FrontierView) -> CrawlKeys:
     """Read the names of all keys of the server, a thousand at a time.
 
-    What is there from begin to end is found. Memory is for the names of the hosts.
+    Keys that exist throughout are found. Memory is for the names of the hosts.
     """
     found = CrawlKeys([PartitionKeys() for _ in crawl.prefixes])
     shared, head = f"rc:{{{crawl.crawl_id}}}:", f"rc:{{{crawl.crawl_id}/"
@@ -132,7 +132,7 @@ async def read_keys(crawl: FrontierView) -> CrawlKeys:
 
 
 def _take(found: CrawlKeys, text: str) -> bool:
-    """Sort out a key; return whether its name is one of the data model."""
+    """Add a key; return whether its name is in the data model."""
     parts = _parts(text, len(found.partitions))
     if parts is None:
         return False
@@ -159,9 +159,9 @@ def _take(found: CrawlKeys, text: str) -> bool:
 
 
 def _parts(text: str, n_partitions: int) -> tuple[int, str, str, str] | None:
-    """Return partition, kind, rest and type of a name behind `rc:{<CRAWL_ID>/`.
+    """Return partition, kind, rest and type of a name after `rc:{<CRAWL_ID>/`.
 
-    None if it is not of the data model.
+    None if it is not in the data model.
     """
     match = _IN_PARTITION(text)
     if match is None or int(match[1]) >= n_partitions:
@@ -174,7 +174,7 @@ def _parts(text: str, n_partitions: int) -> tuple[int, str, str, str] | None:
 class KeyPlaces:
     """The names of a crawl's keys, with and without the name of the crawl.
 
-    Without, it is `<partition>:<name>`, `:<name>` of the whole crawl, or `start_urls`.
+    Without, it is `<partition>:<name>`, `:<name>` of the crawl, or `start_urls`.
     """
 
     def __init__(self, crawl_id: str, n_partitions: int) -> None:
@@ -183,7 +183,7 @@ class KeyPlaces:
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """What the names look like in Redis, for `SCAN`."""
+        """Patterns of the names in Redis, for `SCAN`."""
         name = self._crawl_id
         return f"rc:{{{name}/*}}:*", f"rc:{{{name}}}:*", f"{name}:{START_URLS}"
 
@@ -209,10 +209,10 @@ class KeyPlaces:
         return f"{number}:{rest}"
 
     def check(self, place: str, kind: str | None = None) -> None:
-        """Check that the crawl may have a key at a place, and of a type, if given.
+        """Check that a place, and a type if given, are in the data model.
 
         Raises:
-            ValueError: no version of the data model that we know has one.
+            ValueError: they are not.
         """
         number, _, name = place.partition(":")
         if place == START_URLS or (not number and name.partition(":")[0] in _OF_CRAWL):

@@ -1,7 +1,7 @@
-"""Mend what a check has found, without losing a URI.
+"""Repair the damage that a check has found, without losing a URI.
 
-Each step is one script, which looks again whether it is still needed. Whoever dies
-between two steps leaves what the next check finds.
+Each step is one script, which checks again whether it is needed. An interruption
+between two steps leaves damage that the next check finds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.candidate import Candidate
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 _OF_KEY: Final = frozenset(
     {
         DamageKind.QUEUE_WITHOUT_STATE,
@@ -34,7 +34,7 @@ _OF_KEY: Final = frozenset(
         DamageKind.REFUSING_WITHOUT_WORK,
     }
 )
-# Counters come last: they are made what the queues are by then.
+# Counters come last: they are computed from the repaired queues.
 _ORDER: Final = (
     DamageKind.LEASE_WITHOUT_BATCH,
     DamageKind.BATCH_WITHOUT_LEASE,
@@ -54,17 +54,17 @@ _ORDER: Final = (
 
 
 class FrontierRepair:
-    """Mends one crawl."""
+    """Repairs one crawl."""
 
     def __init__(self, crawl: OperatedCrawl) -> None:
         self._crawl = crawl
 
     async def run(self, damages: Sequence[FrontierDamage]) -> None:
-        """Mend damages, all but keys of Redis that nobody knows."""
+        """Repair damage, except unknown keys of Redis."""
         for kind in _ORDER:
             for damage in damages:
                 if damage.kind is kind:
-                    await self._mend(damage)
+                    await self._repair(damage)
         numbers = {each.partition for each in damages if each.partition >= 0}
         if not numbers:
             return
@@ -75,24 +75,25 @@ class FrontierRepair:
                 off = int(damage.expected) - int(damage.found)
                 await self._crawl.run("mend", damage.partition, "hosts", off)
         for number in sorted(numbers):
-            await self._mend_totals(number, keys[number], has_workers=has_workers)
+            await self._repair_totals(number, keys[number], has_workers=has_workers)
 
-    async def _mend(self, damage: FrontierDamage) -> None:
+    async def _repair(self, damage: FrontierDamage) -> None:
         crawl, kind = self._crawl, damage.kind
         number, name = damage.partition, damage.name
         match kind:
             case DamageKind.TWO_PARTITIONS | DamageKind.WRONG_PARTITION:
                 await self._move(number, name)
             case DamageKind.WAITS_BY_NO_SOURCE | DamageKind.SOURCE_WITHOUT_URI:
-                await self._mend_waiting(number, name)
+                await self._repair_waiting(number, name)
             case _:
                 await crawl.run("mend", number, *_words(damage))
 
     async def _move(self, number: int, key: str) -> None:
-        """Queue the URIs of a host in a wrong partition in the right one.
+        """Move the URIs of a host in a wrong partition to the right one.
 
-        It is queued there first, where what was seen is left out, and only then taken
-        out here. A host that is leased here waits for the next repair.
+        They are queued there first, without URIs seen there, and only then removed
+        here. A
+        host that is leased here waits for the next repair.
         """
         crawl, prefix = self._crawl, self._crawl.prefixes[number]
         row = await crawl.run("steer", number, "pause", key)
@@ -103,7 +104,7 @@ class FrontierRepair:
         for band in range(10):
             start = 0
             while page := await crawl.redis.lrange(
-                f"{prefix}:q:{key}:{band}", start, start + _AT_ONCE - 1
+                f"{prefix}:q:{key}:{band}", start, start + _BATCH_SIZE - 1
             ):
                 await self._queue(key, cast("list[bytes]", page))
                 start += len(page)
@@ -120,7 +121,7 @@ class FrontierRepair:
         record = record_of(item, key)
         return self._crawl.ingest.candidate(record, LINK_BAND) if record else None
 
-    async def _mend_waiting(self, number: int, domain: str) -> None:
+    async def _repair_waiting(self, number: int, domain: str) -> None:
         crawl, prefix = self._crawl, self._crawl.prefixes[number]
         for kind in ("ew", "es", "ed"):
             cursor, scan = 0, crawl.redis.hscan if kind == "ew" else crawl.redis.zscan
@@ -128,12 +129,12 @@ class FrontierRepair:
                 page: Any = await scan(f"{prefix}:{kind}:{domain}", cursor, count=1000)
                 cursor, rows = page
                 names = list(rows) if kind == "ew" else [name for name, _ in rows]
-                for some in in_batches(names, _AT_ONCE):
+                for some in in_batches(names, _BATCH_SIZE):
                     await crawl.run("mend", number, "lost", domain, *some)
                 if not cursor:
                     break
 
-    async def _mend_totals(
+    async def _repair_totals(
         self, number: int, names: PartitionKeys, *, has_workers: bool
     ) -> None:
         crawl = self._crawl
@@ -144,15 +145,17 @@ class FrontierRepair:
             await crawl.run("mend", number, "totals", *words)
 
     async def _mark(self, number: int, key: str) -> None:
-        """Mark what a host has queued as seen."""
+        """Mark the queued URIs of a host as seen."""
         crawl, prefix = self._crawl, self._crawl.prefixes[number]
         for band in range(10):
             start, name = 0, f"{prefix}:q:{key}:{band}"
-            while page := await crawl.redis.lrange(name, start, start + _AT_ONCE - 1):
+            while page := await crawl.redis.lrange(
+                name, start, start + _BATCH_SIZE - 1
+            ):
                 await self._mark_items(number, key, cast("list[bytes]", page))
                 start += len(page)
         deferred = await crawl.redis.zrange(f"{prefix}:later:{key}", 0, -1)
-        for items in in_batches(cast("list[bytes]", deferred), _AT_ONCE):
+        for items in in_batches(cast("list[bytes]", deferred), _BATCH_SIZE):
             await self._mark_items(number, key, items)
 
     async def _mark_items(self, number: int, key: str, items: Iterable[bytes]) -> None:
@@ -163,7 +166,7 @@ class FrontierRepair:
 
 
 def _words(damage: FrontierDamage) -> tuple[str | int, ...]:
-    """Return what `mend` is told of a damage that one script mends."""
+    """Return the arguments of `mend` for damage that one script repairs."""
     name = damage.name
     if damage.kind in _OF_KEY:
         return "key", name

@@ -1,4 +1,4 @@
-"""What the crawl knows of the robots.txt of an origin, read without asking for it."""
+"""The stored robots.txt rules of an origin, read without a request."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
 MAX_LINES: Final = 200
-"""Lines of a kind that are shown of a robots.txt."""
+"""Lines of a kind to show of a robots.txt."""
 _MAX_PACKED: Final = 256 * 1024  # longer rules are not shown: they take a while
 _MAX_CHARS: Final = 500  # of a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOrigin:
-    """The rules of one origin as all workers have them.
+    """The rules of one origin that all workers share.
 
     Attributes:
         origin: scheme, host and port.
         fetched_ms: when they were read, Unix time; 0 if they never were.
-        due_ms: until when they hold, or nobody asks again.
-        n_failures: in a row, since they could not be read.
-        status: of the last answer; 0 if there was none.
+        due_ms: time of the next request for them.
+        n_failures: consecutive failures to read them.
+        status: of the last response; 0 if there was none.
         lines: of the group for this crawler, each `Allow` or `Disallow` and a
             pattern; the first of them.
-        n_lines: all of them.
+        n_lines: number of all lines.
         delay_secs: `Crawl-delay`; 0 if there is none.
-        sitemaps: that are named; the first of them.
+        sitemaps: the first named sitemaps.
         signals: lines of `Content-Signal`, each with its path.
-        is_readable: what is kept could be read.
+        is_readable: the stored entry could be read.
     """
 
     origin: str
@@ -55,7 +55,7 @@ class KeptOrigin:
 async def read_origins(
     crawl: OperatedCrawl, origins: Sequence[str]
 ) -> list[KeptOrigin]:
-    """Return what is kept of some origins, those that anything is kept of."""
+    """Return the stored rules of origins, for those that have any."""
     pipe = crawl.redis.pipeline(transaction=False)
     for origin in origins:
         prefix = crawl.prefixes[crc32(origin.encode()) % len(crawl.prefixes)]
@@ -70,7 +70,7 @@ async def read_origins(
 
 
 def _kept(origin: str, value: bytes) -> KeptOrigin:
-    """Read an entry as `frontier/lua/robots.lua` writes it."""
+    """Parse an entry written by `frontier/lua/robots.lua`."""
     head, _, packed = value.partition(b"|")
     numbers = [int(x) for x in head.split() if x.isdigit()]
     fetched, due, failures, status = (*numbers, 0, 0, 0, 0)[:4]

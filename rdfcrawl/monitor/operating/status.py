@@ -1,4 +1,4 @@
-"""How far a crawl is: counts, partitions, workers, memory, and why nothing moves."""
+"""Progress of a crawl: counts, partitions, workers, memory, and why nothing moves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
-_AT_ONCE: Final = 256  # partitions in one round trip
+_BATCH_SIZE: Final = 256  # partitions in one round trip
 _COMMANDS: Final = 8  # of each partition
 _FAULT: Final = "fault/"
 
@@ -28,14 +28,14 @@ class PartitionStatus:
     Attributes:
         number: from 0.
         counts: URIs by state, and hosts.
-        n_failed: URIs of these that were given up, as their hosts failed.
+        n_failed: done URIs that were given up because their hosts failed.
         n_ready: hosts and crowds that wait for their turn.
-        n_due: those of them whose time has come.
+        n_due: waiting hosts and crowds that are due.
         n_leases: batches in flight.
-        n_expired: those of them whose worker does not renew them.
+        n_expired: batches in flight whose worker does not renew them.
         n_paused: hosts that an operator has paused.
         n_refusing: hosts with work that have refused the last visit.
-        lag_ms: for how long the first of the due ones has been due; 0 if none is.
+        lag_ms: time for which the first of the due ones has been due; 0 if none is.
         next_ms: until the first one is due; None if none is ready.
     """
 
@@ -54,18 +54,18 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStatus:
-    """One worker that has not taken its leave.
+    """One worker that has not left.
 
     Attributes:
         name: of the worker.
-        is_live: it was heard of lately.
-        silent_secs: since it was heard of.
-        has_started: all its seeds are handed in.
-        is_drained: it is asked to end.
+        is_live: it has reported recently.
+        silent_secs: since its last report.
+        has_started: all its seeds are queued.
+        is_drained: an operator has drained it.
         delay_secs: its `DOWNLOAD_DELAY`, None if it is not known.
-        n_documents: documents that it has seen.
+        n_documents: processed documents.
         n_faults: faults of these.
-        n_hosts: hosts that it visits, as it has said last; None if it does not say.
+        n_hosts: hosts that it visits by its last report; None if not reported.
     """
 
     name: str
@@ -86,8 +86,8 @@ class CrawlStatus:
     Attributes:
         crawl_id: its name.
         counts: sums over all partitions.
-        runs_over: how many runs have ended.
-        used_bytes: memory of the server or servers, for all that they hold.
+        runs_over: runs that have ended.
+        used_bytes: memory of the server or servers, for all their data.
         limit_bytes: its limit; 0: none.
         n_full: servers that use all of their own limit.
         is_scheduled: registered domains have quotas.
@@ -107,11 +107,11 @@ class CrawlStatus:
 
     @property
     def lag_ms(self) -> int:
-        """For how long some host has been due that nobody has claimed."""
+        """Time for which a host has been due and not claimed."""
         return max((each.lag_ms for each in self.partitions), default=0)
 
     def total(self, name: str) -> int:
-        """Return the sum of a number of `PartitionStatus` over all partitions."""
+        """Return the sum of a field of `PartitionStatus` over all partitions."""
         return sum(getattr(each, name) for each in self.partitions)
 
     def explanations(self) -> list[str]:
@@ -120,7 +120,7 @@ class CrawlStatus:
             return ["the crawl is over: nothing is queued or in flight"]
         found = []
         if not any(each.is_live for each in self.workers):
-            found.append("no worker is running: start the crawl again, it goes on")
+            found.append("no worker is running: start the crawl again to continue")
         if self.n_full:
             found.append(
                 f"Redis is full, {self.n_full:,} of its primaries: nothing can be"
@@ -129,7 +129,7 @@ class CrawlStatus:
         if n := self.total("n_expired"):
             leases = counted(n, "lease has", "leases have")
             found.append(
-                f"{leases} run out: the worker died, and any worker that runs takes the"
+                f"{leases} expired: the worker died, and a running worker takes the"
                 " URIs back"
             )
         if n := self.total("n_paused"):
@@ -148,7 +148,7 @@ class CrawlStatus:
 
 
 async def read_status(crawl: OperatedCrawl) -> CrawlStatus:
-    """Return how far a crawl is; each partition is read at one moment of its own.
+    """Return the progress of a crawl; each partition is read atomically.
 
     Raises:
         RedisError: Redis is unreachable.
@@ -172,7 +172,7 @@ async def read_status(crawl: OperatedCrawl) -> CrawlStatus:
 
 
 def sum_of(counts: Iterable[StateCounts]) -> StateCounts:
-    """Return the sums of counts; there are some."""
+    """Return the sums of a non-empty list of counts."""
     return StateCounts(*map(sum, zip(*map(_values, counts), strict=True)))
 
 
@@ -183,16 +183,16 @@ def _values(counts: StateCounts) -> tuple[int, ...]:
 async def read_partitions(
     redis: Redis, prefixes: Sequence[str], now: int
 ) -> list[PartitionStatus]:
-    """Return the state of partitions, each at one moment of its own.
+    """Return the state of partitions, each read atomically.
 
     Args:
-        redis: that has them.
+        redis: server of the partitions.
         prefixes: of their keys, from partition 0.
         now: time of the server (ms).
     """
     partitions: list[PartitionStatus] = []
-    for start in range(0, len(prefixes), _AT_ONCE):
-        some = prefixes[start : start + _AT_ONCE]
+    for start in range(0, len(prefixes), _BATCH_SIZE):
+        some = prefixes[start : start + _BATCH_SIZE]
         partitions += await _read_partitions(redis, some, start, now)
     return partitions
 
@@ -246,7 +246,7 @@ def _partition(number: int, row: list[Any], now: int) -> PartitionStatus:
 
 
 def worker_state(worker: WorkerStatus) -> str:
-    """Return what a worker does: `at work`, `begins`, `ends` or `silent`."""
+    """Return the state of a worker: `at work`, `begins`, `ends` or `silent`."""
     if not worker.is_live:
         return "silent"
     if worker.is_drained:

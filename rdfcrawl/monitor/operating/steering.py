@@ -1,8 +1,8 @@
-"""What an operator does to one host of a crawl, whether its workers run or not.
+"""Changes to one host of a crawl, with or without running workers.
 
-Each change is one Lua operation (`frontier/lua/steer.lua`) in the partition of the
-host. Hosts that nothing may be asked of any more are named to `LEAVE_HOSTS`: that is
-another thing, as it cancels requests under way, and gives up what is queued.
+Each change is one Lua script (`frontier/lua/steer.lua`) in the partition of the host.
+`LEAVE_HOSTS` goes further: it also cancels requests under way, and gives up queued
+URIs.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
 MAX_DELAY_SECS: Final = 86_400
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 _GLOB: Final = re.compile(r"([\\*?\[\]])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostChange:
-    """What has become of a host.
+    """Result of a change to a host.
 
     Attributes:
         key: of the host.
-        has_changed: it was not like this before.
+        has_changed: it was not so before.
         n_waiting: URIs that were queued before.
-        n_dropped: URIs that are queued no longer, but stay marked as seen.
+        n_dropped: URIs removed from the queue, which stay marked as seen.
         n_taken_up: URIs over its former budget that were queued.
-        is_visited: a visit is being made, which goes on to its end.
+        is_visited: a visit is under way, and continues.
     """
 
     key: str
@@ -45,35 +45,36 @@ class HostChange:
 
 
 class HostSteering:
-    """The changes to hosts of one crawl.
+    """Changes to hosts of one crawl.
 
-    All raise `ConfigError` if the frontier has nothing of the host.
+    All raise `ConfigError` if the host is not in the frontier.
     """
 
     def __init__(self, crawl: OperatedCrawl) -> None:
         self._crawl = crawl
 
     async def pause(self, key: str) -> HostChange:
-        """Have a host claimed no longer; its visit goes on to its end."""
+        """Stop claims of a host; its present visit continues."""
         return (await self._do("pause", key))[0]
 
     async def resume(self, key: str) -> HostChange:
-        """Have a paused host claimed again."""
+        """Allow claims of a paused host."""
         return (await self._do("resume", key))[0]
 
     async def set_delay(self, key: str, secs: float | None) -> HostChange:
-        """Set the least delay of a host from its next visit on; None: no own one.
+        """Set the least delay of a host from its next visit; None: remove it.
 
-        What its robots.txt or `DOWNLOAD_DELAY` say holds if it is longer.
+        A longer delay of its robots.txt or `DOWNLOAD_DELAY` takes precedence.
         """
         value = "" if secs is None else millisecs(secs)
         return (await self._do("delay", key, value))[0]
 
     async def set_budget(self, key: str, most: int | None) -> HostChange:
-        """Set how many URIs of a host are accepted, 0 for any number.
+        """Set the limit of accepted URIs of a host, 0 for no limit.
 
-        None is what its spider says. What was refused before, and is kept, is queued as
-        far as it fits now.
+        None is the spider's budget. Refused URIs that were kept are queued as far as
+        the
+        budget allows.
         """
         value = "" if most is None else most
         change, partition = await self._do("budget", key, value)
@@ -81,9 +82,10 @@ class HostSteering:
         return replace(change, n_taken_up=taken)
 
     async def drop(self, key: str) -> HostChange:
-        """Take all that waits out of the queue of a host.
+        """Remove all waiting URIs from the queue of a host.
 
-        It stays marked as seen, so that no link queues it again. Later URIs of the host
+        They stay marked as seen, so that no link queues them again. Later URIs of the
+        host
         are queued as before.
         """
         change, partition = await self._do("drop", key)
@@ -104,10 +106,10 @@ class HostSteering:
                     is_visited=bool(epoch),
                 )
                 return change, partition
-        raise ConfigError(f"host {key}: the frontier has nothing of it")
+        raise ConfigError(f"host {key}: not in the frontier")
 
     async def _drop_waiting(self, key: str, partition: int) -> int:
-        """Drop what waits for an epoch of the host's registered domain."""
+        """Drop URIs that wait for an epoch of the host's registered domain."""
         crawl, dropped = self._crawl, 0
         prefix = crawl.prefixes[partition]
         length = await crawl.redis.hget(f"{prefix}:h:{key}", "e")
@@ -115,18 +117,18 @@ class HostSteering:
             return 0
         name, cursor, own = f"{prefix}:ew:{key[-int(length) :]}", 0, f"{key}\0".encode()
         while True:
-            page: Any = await crawl.redis.hscan(name, cursor, count=_AT_ONCE)
+            page: Any = await crawl.redis.hscan(name, cursor, count=_BATCH_SIZE)
             cursor, rows = page
             names = [each for each, text in rows.items() if text.startswith(own)]
-            for start in range(0, len(names), _AT_ONCE):
-                some = names[start : start + _AT_ONCE]
+            for start in range(0, len(names), _BATCH_SIZE):
+                some = names[start : start + _BATCH_SIZE]
                 answer = await crawl.run("steer", partition, "drop waiting", key, *some)
                 dropped += answer[0]
             if not cursor:
                 return dropped
 
     async def _take_up(self, key: str, partition: int) -> int:
-        """Queue what was refused of a host, as far as its budget allows now."""
+        """Queue refused URIs of a host, as far as its budget allows."""
         crawl, taken = self._crawl, 0
         profiles = SpiderProfiles(crawl.frontier, crawl.connection.outage)
         await profiles.learn_all()
@@ -134,7 +136,7 @@ class HostSteering:
         name, cursor = f"{crawl.prefixes[partition]}:over", 0
         pattern = _GLOB.sub(r"\\\1", key) + " *"
         while True:
-            page: Any = await crawl.redis.hscan(name, cursor, pattern, _AT_ONCE)
+            page: Any = await crawl.redis.hscan(name, cursor, pattern, _BATCH_SIZE)
             cursor, rows = page
             taken += await crawl.frontier.take_up_some(partition, rows, budgets)
             if not cursor:

@@ -1,4 +1,4 @@
-"""Values of this room as lines for people, and as JSON."""
+"""Format values of this room as lines of text, and as JSON."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _cell(value: object) -> str:
 
 
 def time_text(ms: int) -> str:
-    """Return a Unix time for people, in UTC."""
+    """Return a Unix time as text, in UTC."""
     return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -62,7 +62,7 @@ def secs_text(ms: float) -> str:
 
 
 def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
-    """Return what `frontier status` prints."""
+    """Return the output of `frontier status`."""
     n = status.counts
     limit = f" of {_megabytes(status.limit_bytes)}" if status.limit_bytes else ""
     uris = {
@@ -81,15 +81,15 @@ def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
     lines = [
         f"crawl {status.crawl_id}: {uris_seen} on {counted(n.hosts, 'host')}",
         f"URIs: {_numbers(uris)}",
-        f"given up, as their hosts failed: {status.total('n_failed'):,} of those done",
+        f"given up as their hosts failed: {status.total('n_failed'):,} of those done",
         f"hosts: {_numbers(hosts)}; lag {secs_text(status.lag_ms)}",
         f"leases: {status.total('n_leases'):,}",
-        f"runs that are over: {status.runs_over:,}",
+        f"runs that have ended: {status.runs_over:,}",
         f"memory of Redis: {_megabytes(status.used_bytes)}{limit}",
     ]
     lines += [f"note: {each}" for each in status.explanations()]
     if status.workers:
-        heads = ["worker", "state", "heard of", "delay", "documents", "faults"]
+        heads = ["worker", "state", "last report", "delay", "documents", "faults"]
         lines += table(
             heads,
             [
@@ -122,8 +122,8 @@ def _partition_lines(status: CrawlStatus) -> list[str]:
     return table(["partition", *names, *more, "lag"], rows)
 
 
-def _numbers(told: Mapping[str, int]) -> str:
-    return ", ".join(f"{n:,} {name}" for name, n in told.items())
+def _numbers(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {name}" for name, n in counts.items())
 
 
 def _megabytes(n_bytes: int) -> str:
@@ -131,7 +131,7 @@ def _megabytes(n_bytes: int) -> str:
 
 
 def host_lines(hosts: Sequence[HostSummary], now_ms: int) -> list[str]:
-    """Return what `frontier hosts` prints."""
+    """Return the output of `frontier hosts`."""
     heads = ["host", "phase", "queued", "accepted", "delay", "by", "next", "failures"]
     return table(
         heads,
@@ -156,7 +156,7 @@ def host_lines(hosts: Sequence[HostSummary], now_ms: int) -> list[str]:
 
 
 def detail_lines(detail: HostDetail) -> list[str]:
-    """Return what `frontier host` prints."""
+    """Return the output of `frontier host`."""
     host, now = detail.summary, detail.now_ms
     budget = budget_text(host.budget)
     uris = {
@@ -178,18 +178,18 @@ def detail_lines(detail: HostDetail) -> list[str]:
             f" {time_text(host.refusing_since_ms)}"
         )
     if host.rests_until_ms > now:
-        lines.append(f"asked to be left alone until {time_text(host.rests_until_ms)}")
+        lines.append(f"requests no visits until {time_text(host.rests_until_ms)}")
     if detail.crowd:
         lines.append(f"crowd: takes turns with the other hosts of {detail.crowd}")
     for each in detail.leases:
         what = "is being visited" if each.is_locking else "waits to be stored"
         lines.append(
-            f"lease {each.epoch}: {counted(each.n_uris, 'URI')}, {what}; runs out in"
+            f"lease {each.epoch}: {counted(each.n_uris, 'URI')}, {what}; expires in"
             f" {secs_text(each.left_ms)}"
         )
     if detail.bands:
-        told = ", ".join(f"band {band}: {n:,}" for band, n in detail.bands.items())
-        lines.append(f"queue: {told}")
+        bands = ", ".join(f"band {band}: {n:,}" for band, n in detail.bands.items())
+        lines.append(f"queue: {bands}")
     lines += [f"  {url}" for _, url in detail.head]
     return lines
 
@@ -202,64 +202,62 @@ DELAY_ORIGINS = {
 
 
 def budget_text(most: int | None) -> str:
-    """Return a budget in words."""
+    """Return a budget as text."""
     if most is None:
         return "as its spider says"
     return f"{counted(most, 'URI')} (set-budget)" if most else "no limit (set-budget)"
 
 
 def next_text(detail: HostDetail) -> str:
-    """Return when a host is visited next, in words."""
+    """Return when a host is visited next, as text."""
     host = detail.summary
     if host.phase == "paused":
         return "never, until it is resumed"
     if host.phase == "leased":
         return "when its visit has ended, and the delay"
     if detail.due_ms is None:
-        return "never, as nothing of it is queued"
+        return "never, as none of its URIs is queued"
     left = detail.due_ms - detail.now_ms
     return f"in {secs_text(left)}" if left > 0 else "now"
 
 
 def change_line(action: str, change: HostChange) -> str:
-    """Return what has become of a host."""
-    visited = "; the visit that is being made goes on to its end"
+    """Return the result of a change to a host."""
+    visited = "; the present visit continues"
     match action:
         case "pause" | "resume":
             state = "paused" if action == "pause" else "resumed"
-            told = state if change.has_changed else _UNCHANGED[action]
+            text = state if change.has_changed else _UNCHANGED[action]
             more = visited if change.is_visited and action == "pause" else ""
             waiting = counted(change.n_waiting, "URI waits", "URIs wait")
-            return f"{change.key}: {told}, {waiting}{more}"
+            return f"{change.key}: {text}, {waiting}{more}"
         case "drop":
             more = visited if change.is_visited else ""
             dropped = counted(change.n_dropped, "URI")
             return f"{change.key}: {dropped} dropped, but still marked as seen{more}"
-    told = "set" if change.has_changed else "was so already"
+    text = "set" if change.has_changed else "was so already"
     more = f", {counted(change.n_taken_up, 'URI')} queued" if change.n_taken_up else ""
-    return f"{change.key}: {action.removeprefix('set-')} {told}{more}"
+    return f"{change.key}: {action.removeprefix('set-')} {text}{more}"
 
 
 def moved_lines(what: str, moved: MovedFrontier) -> list[str]:
     """Return what was `exported` or `imported`, and what was left out."""
     n = moved.counts
     uris = {"URIs seen": n["seen"], "queued": n["queued"], "hosts": n["hosts"]}
-    left = [
-        f"left out, as this version does not know it: {name}" for name in moved.left_out
-    ]
+    left = [f"left out, unknown to this version: {name}" for name in moved.left_out]
     return [f"{moved.crawl}: {what}: {_numbers(uris)}", *left]
 
 
 def drain_line(drained: DrainedWorker) -> str:
-    """Return what has become of a worker that was to end."""
-    told = {
-        "drained": f"drained in {secs_text(drained.waited_ms)}: it has given back what"
-        " it held, and ended",
+    """Return the result of draining a worker."""
+    texts = {
+        "drained": f"drained in {secs_text(drained.waited_ms)}: it has given back its"
+        " URIs, and ended",
         "gone": "has ended already",
-        "dead": f"is dead: it was not heard of for {drained.silent_secs} s. What it"
-        " held goes to other workers when its leases run out (FRONTIER_LEASE_SECS)",
+        "dead": f"is dead: no report for {drained.silent_secs} s. Its URIs"
+        " go to other workers when its leases expire (FRONTIER_LEASE_SECS)",
     }
-    return f"{drained.worker}: {told[drained.outcome]}"
+    return f"{drained.worker}: {texts[drained.outcome]}"
 
 
 def uri_line(status: UriStatus) -> str:

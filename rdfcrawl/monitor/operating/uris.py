@@ -1,4 +1,4 @@
-"""Single URIs: where one is in the frontier, and how an operator adds one."""
+"""Find a URI in the frontier, and add URIs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from rdfcrawl.uri.schemes import check_scheme, seed_url
 if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 _ORDER: Final = (0, 1, 4, 5, 6, 2, 7, 8, 3, 9)  # of bands (`lua/claim.lua`)
-DEFERRED: Final = 10  # number that stands for the URIs that wait after a refusal
+DEFERRED: Final = 10  # stands for URIs that wait after a refusal
 
 
 class UriPlace(StrEnum):
-    """Where a URI is: never seen, or in one of the states of the frontier.
+    """State of a URI in the frontier.
 
-    DONE is also a URI that was only marked as seen, such as a redirect target.
-    FAR_BEHIND is one that may be done, or queued behind those that were looked at.
+    DONE includes URIs that were only marked as seen, such as redirect targets.
+    FAR_BEHIND: done, or queued behind the examined part of the queue.
     """
 
     UNKNOWN = "unknown"
@@ -54,10 +54,10 @@ class UriStatus:
         url: as it is requested.
         key: politeness key.
         partition: of the key.
-        place: where it is.
+        place: its state.
         band: of the queue, if it is queued.
-        n_before: URIs of its host that are before it there, other bands included; if
-            it is far behind, so many at least.
+        n_before: URIs of its host before it, in all bands; a lower limit if it is far
+            behind.
         epoch: of the lease, if it is in flight.
         parent: the document that led to it, if it is queued or in flight; empty for
             seeds.
@@ -76,12 +76,12 @@ class UriStatus:
 
 
 class UriLookup:
-    """Finds URIs of one crawl, by what the frontier takes for the same URI.
+    """Finds URIs of one crawl, in any spelling.
 
     Args:
-        crawl: that is operated.
-        most: URIs of a host that are looked at in the queue, and those given up of each
-            kind; None: all.
+        crawl: the open crawl.
+        most: limit of queued URIs of a host to examine, and of each kind of given-up
+            ones; None: all.
     """
 
     def __init__(self, crawl: OperatedCrawl, *, most: int | None = None) -> None:
@@ -91,11 +91,10 @@ class UriLookup:
     async def find(self, text: str) -> UriStatus:
         """Return where a URL is.
 
-        While it moves from one place to another it may be missed: then it is looked
-        for once more.
+        A URI that moves meanwhile may be missed, and is then searched a second time.
 
         Raises:
-            ConfigError: it is no URL that is crawled.
+            ConfigError: it is not a URL that can be crawled.
         """
         try:
             url = seed_url(text)
@@ -140,8 +139,8 @@ class UriLookup:
         for epoch in map(int, row[6][::3]):
             _, record = await self._index(f"{prefix}:i:{key}:{epoch}", key, mark)
             if record is not None:
-                told = {"epoch": epoch, **_origin(record)}
-                return _at(status, UriPlace.IN_FLIGHT, **told)
+                found = {"epoch": epoch, **_origin(record)}
+                return _at(status, UriPlace.IN_FLIGHT, **found)
         names: tuple[GivenUpList, ...] = ("dead", "failed")
         for name in names:
             if await self._is_given_up(name, status):
@@ -153,13 +152,13 @@ class UriLookup:
     async def _find_queued(
         self, status: UriStatus, mark: int
     ) -> tuple[UriStatus | None, int]:
-        """Return where a URI is in the queues of its host; and how many others are."""
+        """Return where a URI is in the queues of its host, and the number of others."""
         redis, key = self._crawl.redis, status.key
         prefix = self._crawl.prefixes[status.partition]
 
         def at(band: int, n_before: int, record: Record) -> UriStatus:
-            told = {"band": band, "n_before": n_before, **_origin(record)}
-            return _at(status, UriPlace.QUEUED, **told)
+            found = {"band": band, "n_before": n_before, **_origin(record)}
+            return _at(status, UriPlace.QUEUED, **found)
 
         first = await redis.hget(f"{prefix}:h:{key}", "i")
         n = 0
@@ -194,10 +193,10 @@ class UriLookup:
     async def _index(
         self, name: str, key: str, mark: int, most: int | None = None
     ) -> tuple[int, Record | None]:
-        """Return where a URI is in a list, and its record; a page at a time."""
+        """Return the index of a URI in a list, and its record; a page at a time."""
         start = 0
         while most is None or start < most:
-            n_wanted = _AT_ONCE if most is None else min(_AT_ONCE, most - start)
+            n_wanted = _BATCH_SIZE if most is None else min(_BATCH_SIZE, most - start)
             page = await self._crawl.redis.lrange(name, start, start + n_wanted - 1)
             if not page:
                 break
@@ -208,7 +207,7 @@ class UriLookup:
         return -1, None
 
     def _read(self, item: bytes, key: str, mark: int) -> Record | None:
-        """Return the record of an item if it is of the URI."""
+        """Return the record of an item if it is for the URI."""
         record = record_of(item, key)
         is_it = record is not None and self._mark(record) == mark
         return record if is_it else None
@@ -230,7 +229,7 @@ def _at(status: UriStatus, place: UriPlace, **more: Any) -> UriStatus:
 
 @dataclass(frozen=True, slots=True)
 class AddedUri:
-    """What has become of a URL that an operator adds.
+    """Result of adding a URL.
 
     Attributes:
         url: as it is requested.
@@ -244,16 +243,16 @@ class AddedUri:
 async def add_uris(
     crawl: OperatedCrawl, texts: Sequence[str], *, spider: str = ""
 ) -> list[AddedUri]:
-    """Queue URLs as seeds of a spider, which widen its scope as its seeds do.
+    """Queue URLs as seeds of a spider, which extend its scope like its other seeds.
 
     Args:
-        crawl: whose frontier.
+        crawl: the open crawl.
         texts: the URLs.
         spider: name of one of its spiders; empty for the first.
 
     Raises:
-        ConfigError: one is no URL that is crawled, or the guard refuses its address or
-            port; or there is no such spider. Then none is queued.
+        ConfigError: one is not a URL that can be crawled, or the guard refuses its
+            address or port; or there is no such spider. Then none is queued.
     """
     frontier, outage = crawl.frontier, crawl.connection.outage
     profiles = SpiderProfiles(frontier, outage)

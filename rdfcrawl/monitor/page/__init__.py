@@ -1,6 +1,6 @@
-"""The live page of a crawl: what is happening, what was found, and why.
+"""The live page of a crawl: progress, content, and explanations.
 
-A process of its own that reads Redis, logs and their index, and changes nothing unless
-its operator has said `--control`. Each view is a function from the crawl to a value,
-and the value is shown as HTML or as JSON.
+A process that reads Redis, logs and their index, and changes nothing without
+`--control`. Each view is a function from the crawl to a value, which is shown as HTML
+or as JSON.
 """

@@ -1,4 +1,4 @@
-"""The application: its routes, and the server that listens."""
+"""The web application: routes and server."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ _VIEWS: Final = (
     *(now, faults, hosts, host, control, uri, datasets, graph, query, report),
     metrics,
 )
-_MOST_CONNECTIONS: Final = 512  # some per visitor, and those of `MOST_STREAMS`
+_MOST_CONNECTIONS: Final = 512  # a few per visitor, and `MOST_STREAMS` streams
 _HEAD_SECS: Final = 5.0  # for the head of a request, and between two requests
 _MAX_FORM_BYTES: Final = 1024 * 1024
-_MAX_LINE_BYTES: Final = 64 * 1024  # of a request with a query of SPARQL in its URL
+_MAX_LINE_BYTES: Final = 64 * 1024  # of a request with a SPARQL query in its URL
 
 
 class PageServer:
     """The page of one crawl.
 
     Args:
-        access: to the crawl; opened and closed by others.
+        access: to the crawl; the caller opens and closes it.
         options: of the page.
     """
 
@@ -87,7 +87,7 @@ class PageServer:
         )
 
     def _add(self, application: web.Application, route: web.RouteDef) -> None:
-        """Add a route with and without prefix: proxies may take it off."""
+        """Add a route with and without prefix: proxies may remove it."""
         for prefix in {"", self._options.prefix}:
             path = prefix + route.path
             web.RouteDef(route.method, path, route.handler, route.kwargs).register(
@@ -95,7 +95,7 @@ class PageServer:
             )
 
     async def serve(self, bound: socket.socket) -> None:
-        """Serve from now on at a socket that listens."""
+        """Start to serve at a listening socket."""
         await self._feed.begin()
         await self._runner.setup()
         handlers = cast("web.Server", self._runner.server)
@@ -105,7 +105,7 @@ class PageServer:
         await self._sweep.open()
 
     async def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         await self._feed.end()
         if self._server is not None:
             self._server.close()
@@ -123,7 +123,7 @@ async def _static(request: web.Request) -> web.Response:
         raise web.HTTPNotFound
     try:
         content = found.read_bytes()
-    except (OSError, ValueError) as error:  # also of a name that can be none
+    except (OSError, ValueError) as error:  # also for names that cannot exist
         raise web.HTTPNotFound from error
     return web.Response(
         body=content,

@@ -1,4 +1,4 @@
-"""What all processes of the page do at their begin: take a job, and stand back."""
+"""Common start of the page's child processes: read a job, lower the priority."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, Final
 _DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG, prctl(2)
 
 
-class ChildAnswers:
-    """The lines of JSON that a process answers with; nothing else comes between."""
+class ChildOutput:
+    """Writes the response of a child process: lines of JSON and nothing else."""
 
     def __init__(self) -> None:
         self._file = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -28,10 +28,10 @@ class ChildAnswers:
 
 
 def begin_job(nice: int) -> dict[str, Any]:
-    """Return the job of this process, which dies with its parent from now on.
+    """Return the job of this process, which from now on ends with its parent.
 
     Args:
-        nice: how far it stands back for others.
+        nice: by how much to lower the priority.
     """
     parent = os.getppid()
     with suppress(AttributeError, OSError):  # Linux only

@@ -1,4 +1,4 @@
-"""Work of the page that could take long, in processes of its own."""
+"""Child processes for slow work of the page."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rdfcrawl.core.processes import bare_environment, start_module_async
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LINE_BYTES: Final = 64 * 1024 * 1024  # the longest line that a child may write
+_LINE_BYTES: Final = 64 * 1024 * 1024  # longest line of a child
 
 
 class PageChild:
-    """A process that is given one job, and answers in lines of JSON.
+    """A process that gets one job, and responds in lines of JSON.
 
     Args:
         process: started.
@@ -28,11 +28,11 @@ class PageChild:
 
     @classmethod
     async def start(cls, module: str, job: Mapping[str, object]) -> Self:
-        """Return a new process that has its job.
+        """Start a process with a job.
 
         Args:
-            module: that is run, by its dotted name.
-            job: what JSON has.
+            module: to run, by its dotted name.
+            job: JSON values.
 
         Raises:
             OSError: no process can be started.
@@ -47,8 +47,8 @@ class PageChild:
         )
         return cls(process)
 
-    async def answer(self, secs: float) -> dict[str, Any] | None:
-        """Return the next line; None if the process has ended without.
+    async def next_line(self, secs: float) -> dict[str, Any] | None:
+        """Return the next line; None if the process has ended without one.
 
         Raises:
             TimeoutError: there was none in time.
@@ -64,7 +64,7 @@ class PageChild:
         return found
 
     async def end(self) -> None:
-        """End the process, whatever goes on in there."""
+        """Kill the process."""
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()

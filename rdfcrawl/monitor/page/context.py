@@ -1,4 +1,4 @@
-"""What each view of the page is given."""
+"""The objects that views use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PageContext(NamedTuple):
-    """What each view is given.
+    """The objects that views use.
 
     Attributes:
         access: to the crawl.
@@ -22,7 +22,7 @@ class PageContext(NamedTuple):
         options: of the page.
         feed: of moments.
         sweep: over all hosts of the frontier.
-        messages: of changes, for the view that comes next.
+        messages: results of changes, for the next view.
     """
 
     access: CrawlAccess

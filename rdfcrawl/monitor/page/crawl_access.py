@@ -1,7 +1,7 @@
-"""The crawl that a page is about: its folder, its frontier, and the index of its logs.
+"""Access to the crawl of a page: its folder, its frontier, and the index of its logs.
 
-Each may be away: a finished crawl without Redis, a crawl whose logs are on another
-machine, a Redis that restarts. Views show what is there.
+Each may be unavailable: a finished crawl without Redis, a crawl whose logs are on
+another machine, a Redis that restarts. Views show the rest.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_PATIENCE_SECS: Final = 5.0  # for what Redis is asked
-_AGAIN_SECS: Final = 2.0  # between two tries to reach it
-_AWAY_SECS: Final = 0.2  # that a visitor waits for one of these
+_PATIENCE_SECS: Final = 5.0  # for a read of Redis
+_AGAIN_SECS: Final = 2.0  # between two attempts to connect
+_AWAY_SECS: Final = 0.2  # that a visitor waits for an attempt
 _END_SECS: Final = 1.0
 _NICE: Final = 10  # of the thread that reads logs
 
@@ -49,9 +49,9 @@ class CrawlAccess:
     Attributes:
         settings: with our defaults.
         name: of the crawl.
-        root: `CRAWL_DIR/<CRAWL_ID>`; it may not be there.
-        why_away: why the frontier cannot be asked; empty if it can.
-        incarnation: by which a crawl that is begun anew is told from the one before;
+        root: `CRAWL_DIR/<CRAWL_ID>`; it may not exist.
+        why_away: why the frontier is unavailable; empty if it is not.
+        incarnation: distinguishes the crawl from an earlier one of the same name;
             None before the frontier was opened.
     """
 
@@ -59,7 +59,7 @@ class CrawlAccess:
         self.settings = settings
         self.name = name
         self.root = root
-        self.why_away = "it was not asked yet"
+        self.why_away = "not connected yet"
         self.incarnation: bytes | None = None
         self._crawl: OperatedCrawl | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -84,13 +84,13 @@ class CrawlAccess:
         apply_defaults(settings)
         try:
             name = settings["CRAWL_ID"] if is_awaited else begun_crawl(settings)
-        except ConfigError:  # its frontier is gone, or elsewhere
+        except ConfigError:  # its frontier was deleted, or is elsewhere
             name = find_crawl(settings).name
         options = CrawlOptions.from_settings(settings, name)
         return cls(settings, name, options.paths.root)
 
     async def open(self) -> None:
-        """Connect, and read the logs from now on.
+        """Connect, and start to index the logs.
 
         Raises:
             ConfigError: Redis refuses, and will do so until a setting is changed.
@@ -101,7 +101,7 @@ class CrawlAccess:
         self._thread.start()
 
     async def close(self) -> None:
-        """Disconnect, and read no more."""
+        """Disconnect, and stop reading."""
         self._stopped.set()
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
@@ -110,19 +110,19 @@ class CrawlAccess:
             await ended(self._opening)
         await self._leave()
 
-    async def ask(
+    async def read(
         self,
         read: Callable[[OperatedCrawl], Awaitable[T]],
         *,
         patience_secs: float = _PATIENCE_SECS,
     ) -> T | None:
-        """Return what is read of the frontier; None while Redis is away (`why_away`).
+        """Read from the frontier; return None while Redis is away (`why_away`).
 
-        A frontier that fails, or is another one by now, is opened anew soon.
+        A frontier that fails, or is of a new crawl, is reopened soon.
 
         Args:
-            read: what is asked.
-            patience_secs: after which the frontier is taken to be away.
+            read: the reading function.
+            patience_secs: timeout.
         """
         crawl = await self._connect(_AWAY_SECS)
         if crawl is None:
@@ -131,7 +131,7 @@ class CrawlAccess:
             async with asyncio.timeout(patience_secs):
                 found = await read(crawl)
         except (ConfigError, RedisError, OSError) as error:  # a timeout is an `OSError`
-            self.why_away = f"Redis: {one_line(error) or 'it does not answer'}"
+            self.why_away = f"Redis: {one_line(error) or 'no response'}"
             self._failed_at = monotonic()
             if crawl is self._crawl:
                 await self._leave()
@@ -140,9 +140,9 @@ class CrawlAccess:
         return found
 
     async def look(self) -> None:
-        """Open the frontier anew if another crawl has taken its place: one command."""
+        """Reopen the frontier if a new crawl has replaced it; costs one command."""
         known = self.incarnation
-        found = await self.ask(_incarnation_of)
+        found = await self.read(_incarnation_of)
         if found is not None and self._crawl is not None and found != known:
             await self._leave()
 
@@ -183,7 +183,7 @@ class CrawlAccess:
         return await asyncio.to_thread(self._readers.rows, query, values)
 
     def _keep_index(self) -> None:
-        """Keep the index up to date, in a thread of its own that stands back."""
+        """Keep the index up to date, in a thread of low priority."""
         with suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         options = CrawlOptions.from_settings(self.settings, self.name)
@@ -191,9 +191,9 @@ class CrawlAccess:
 
 
 async def ended(task: asyncio.Task[None]) -> None:
-    """Wait for the end of a task that asks Redis, for a second or two.
+    """Wait for the end of a task that reads Redis, for a second or two.
 
-    What is cancelled in a client of Redis may go on all the same.
+    A client of Redis may continue in spite of a cancellation.
     """
     await asyncio.wait({task}, timeout=_END_SECS)
     task.cancel()
@@ -201,6 +201,6 @@ async def ended(task: asyncio.Task[None]) -> None:
 
 
 async def _incarnation_of(crawl: OperatedCrawl) -> bytes:
-    """Return what tells a crawl from others of its name; empty if there is none."""
+    """Return the identifier of a crawl; empty if there is no crawl."""
     key = crawl.frontier.key("conf")
     return cast("bytes | None", await crawl.redis.hget(key, INCARNATION)) or b""

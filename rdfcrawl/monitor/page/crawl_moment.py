@@ -1,4 +1,4 @@
-"""The moment of a crawl, as the page shows it and its JSON has it."""
+"""The present state of a crawl, for the page and its JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rdfcrawl.core.clock import now_ms
 from rdfcrawl.monitor.page.estimate import NOT_KNOWN
 from rdfcrawl.monitor.page.moments import fault_counts, follower_rows, worker_rows
 from rdfcrawl.monitor.page.samples import NO_RATES
-from rdfcrawl.monitor.page.telling import told_away, told_end, told_state
+from rdfcrawl.monitor.page.state_texts import away_state, crawl_state, end_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,34 +28,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlMoment:
-    """What a crawl is doing.
+    """The present state of a crawl.
 
     Attributes:
         taken_secs: when it was read (Unix time).
-        state: in a word; see `ToldState`.
-        sentence: the same in plain words.
+        state: one word; see `StateText`.
+        sentence: the same as a sentence.
         reasons: why nothing moves, or may soon.
-        why_away: why the frontier cannot be asked; empty if it can. Then the numbers
-            are those of before, or there are none.
-        counts: URIs by what has become of them, and hosts; None: they were never read.
-        n_documents: that were processed, with any result.
-        n_statements: that were stored.
+        why_away: why the frontier is unavailable; empty if it is not. Otherwise,
+    numbers
+            are the last known ones, if any.
+        counts: URIs by state, and hosts; None: they were never read.
+        n_documents: processed, with any result.
+        n_statements: stored.
         n_bytes: of decoded bodies.
         rates: of these.
         n_leases: hosts at work.
         n_ready: hosts and crowds that wait for their turn.
         n_refusing: hosts with work that have refused the last visit.
         n_paused: hosts that an operator has paused.
-        lag_secs: for how long some host has been due that nobody has claimed.
-        used_bytes: memory of Redis, for all that it holds.
+        lag_secs: time for which a host has been due and not claimed.
+        used_bytes: memory of Redis, for all its data.
         limit_bytes: its limit; 0: none.
-        n_workers: that live.
-        workers: some of them, and of those that are silent.
-        n_more_workers: others, which are not shown.
+        n_workers: live workers.
+        workers: some of the live and silent ones.
+        n_more_workers: workers that are not shown.
         followers: stores that follow the crawl.
         faults: by reason.
         end: when the crawl may end.
-        end_told: the same in plain words.
+        end_sentence: the same as a sentence.
     """
 
     taken_secs: float
@@ -81,16 +82,16 @@ class CrawlMoment:
     followers: tuple[FollowerRow, ...] = ()
     faults: tuple[FaultCount, ...] = ()
     end: EndEstimate = NOT_KNOWN
-    end_told: str = "That cannot be told."
+    end_sentence: str = "No estimate."
 
 
 def away_moment(why: str) -> CrawlMoment:
-    """Return the moment of a crawl whose frontier cannot be asked."""
-    told = told_away(why)
+    """Return the moment of a crawl whose frontier is unavailable."""
+    state = away_state(why)
     return CrawlMoment(
         taken_secs=now_ms() / 1000,
-        state=told.word,
-        sentence=told.sentence,
+        state=state.word,
+        sentence=state.sentence,
         why_away=why,
     )
 
@@ -114,13 +115,13 @@ def moment_of(
         of_workers: documents a second of each, by name.
     """
     status, figures = reading.status, reading.figures
-    told = told_state(status, rates)
+    state = crawl_state(status, rates)
     rows = worker_rows(status, of_workers)
     return CrawlMoment(
         taken_secs=at_secs,
-        state=told.word,
-        sentence=told.sentence,
-        reasons=told.reasons,
+        state=state.word,
+        sentence=state.sentence,
+        reasons=state.reasons,
         counts=status.counts,
         n_documents=int(figures.get("document/seen", 0)),
         n_statements=int(figures.get("document/quads", 0)),
@@ -139,5 +140,5 @@ def moment_of(
         followers=follower_rows(followers, reading.current),
         faults=fault_counts(figures),
         end=end,
-        end_told=told_end(end),
+        end_sentence=end_sentence(end),
     )

@@ -1,4 +1,4 @@
-"""All datasets of a crawl in a table, which is sorted by orders that are kept."""
+"""A table of all datasets of a crawl, with cached sort orders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, in_order, nu
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-_FEW: Final = 1000  # datasets, the first of an order: others take a full sort
+_FEW: Final = 1000  # the first datasets of an order: later ones take a full sort
 _SHARE: Final = "MIN(1.0, 1.0 * n_stored / NULLIF(n_stated, 0))"
 ORDERS: Final[Mapping[str, str]] = {
     "name": "name",
@@ -26,9 +26,9 @@ ORDERS: Final[Mapping[str, str]] = {
     "faults": "n_faulty DESC",
     "last": "last_ms DESC",
 }
-"""How datasets can be sorted; the keys are what a visitor says."""
+"""Sort orders of datasets, by the names in query strings."""
 KINDS: Final = ("VoID", "DCAT", "SPARQL", "CKAN", "ResourceSync", "other")
-"""Who describes datasets."""
+"""Vocabularies and protocols that describe datasets."""
 HAD: Final[Mapping[str, str]] = {
     "all": "1",
     "whole": "n_stored >= n_stated",
@@ -36,7 +36,7 @@ HAD: Final[Mapping[str, str]] = {
     "nothing": "n_stored = 0",
     "faults": "n_faulty > 0",
 }
-"""What is had of datasets, and the same in SQL."""
+"""Filters by stored data, and their conditions in SQL."""
 COLUMNS: Final = (
     "name, kinds, ways, title, licence, modified, document, n_stated, n_stored,"
     f" n_files, n_faulty, last_ms, {_SHARE}"
@@ -50,18 +50,18 @@ class DatasetRow:
 
     Attributes:
         name: IRI of the dataset, or URL of the source.
-        kinds: who describes it: VoID, DCAT, SPARQL, CKAN, ResourceSync.
+        kinds: sources of its description: VoID, DCAT, SPARQL, CKAN, ResourceSync.
         ways: how it was fetched: dump, endpoint, harvest; empty: by crawling alone.
-        title: as it was said first.
+        title: the first stated title.
         licence: likewise.
-        modified: the latest date that was said.
-        document: that described it first; empty: a sitemap, or it is a source.
-        n_stated: statements that it is said to have; None: not known.
+        modified: the latest stated date.
+        document: with the first description; empty: a sitemap, or it is a source.
+        n_stated: number of statements by its description; None: not known.
         n_stored: statements of its files and endpoints that were stored.
         n_files: files and steps that were fetched.
-        n_faulty: those of them with a fault.
+        n_faulty: files and steps with a fault.
         last_ms: end of the last fetch, Unix time; 0: there was none.
-        share: stored of those stated, at most 1; None: not known.
+        share: stored of stated statements, at most 1; None: not known.
     """
 
     name: str
@@ -81,15 +81,15 @@ class DatasetRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetChoice:
-    """Which datasets are shown.
+    """Filter, order and page of the table.
 
     Attributes:
         sort: a key of `ORDERS`.
-        text: that name or title has; empty: all.
+        text: part of name or title; empty: all.
         kind: one of `KINDS`; empty: all.
         had: a key of `HAD`.
         page: its number, from 1.
-        most: so many in a page.
+        most: rows of a page.
     """
 
     sort: str = "stored"
@@ -118,7 +118,7 @@ class DatasetTable:
     """The datasets of an index. A large table is sorted rarely: see `KeptOrders`.
 
     Args:
-        indexed: asks the index.
+        indexed: queries the index.
     """
 
     def __init__(
@@ -126,14 +126,14 @@ class DatasetTable:
     ) -> None:
         self._indexed = indexed
         self._orders = KeptOrders()
-        self._turn = asyncio.Lock()  # visitors who want the same wait for one sort
+        self._turn = asyncio.Lock()  # visitors with the same choice wait for one sort
 
     async def choose(
         self, choice: DatasetChoice
     ) -> tuple[DatasetChoice, int, list[DatasetRow]]:
-        """Return a choice, all datasets that it leaves, and those of the page.
+        """Return the choice, the number of matching datasets, and the rows of the page.
 
-        Behind the last page, that is chosen instead.
+        A page number beyond the end is replaced by the last page.
         """
         order = await self._order_of(choice)
         last = max(1, -(-order.n // choice.most))

@@ -1,16 +1,16 @@
-"""When a crawl may end: a range, from its queue, its rate and its longest host.
+"""Estimate when a crawl ends: a range, from its queue, its rate and its longest host.
 
 The method. With `n` URIs left, `r` of them processed a second, and `n` falling by `d` a
-second, which is less than `r` as links bring new ones:
+second, which is less than `r` because links add new ones:
 
 * the end comes no sooner than in `n / r`, as if no new URI was found, nor sooner than
-  the longest host allows, which is asked once in its delay;
-* it comes in `n / d`, if what is found goes on to be as much as it was; never, if `n`
-  does not fall.
+  the longest host allows, which gets one request per delay;
+* it comes in `n / d`, if new URIs are found at the present rate; never, if `n` does not
+  fall.
 
 Both are taken over the last minutes and over their halves: the quickest of the three
-gives the lower bound, the slowest the upper one. The upper one is no bound in the
-strict sense: a link may lead to a large site at any time.
+gives the lower bound, the slowest the upper one. The upper one is not strict: a link
+may lead to a large site at any time.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from rdfcrawl.monitor.page.samples import FigureSample
 
-LEAST_SECS: Final = 20.0  # of samples, before anything is said
-_MOST_SECS: Final = 10 * 365 * 86_400.0  # beyond that, it is not said
+LEAST_SECS: Final = 20.0  # of samples, before an estimate
+_MOST_SECS: Final = 10 * 365 * 86_400.0  # longer estimates are not shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongestHost:
-    """The host that takes longest to ask for its whole queue.
+    """The host that takes longest to finish its queue.
 
     Attributes:
         name: its politeness key.
@@ -54,10 +54,10 @@ class EndEstimate:
     """When a crawl may end.
 
     Attributes:
-        least_secs: the end comes no sooner; None if that cannot be told.
-        most_secs: the end comes about then at the latest, if the crawl goes on as it
-            did; None if that cannot be told.
-        why: what the range comes from, or why there is none.
+        least_secs: the end comes no sooner; None if unknown.
+        most_secs: the end comes about then at the latest, if the crawl continues at its
+            present rate; None if unknown.
+        why: origin of the range, or why there is none.
     """
 
     least_secs: float | None
@@ -73,16 +73,16 @@ NOT_KNOWN: Final = EndEstimate(
 def estimate_end(
     samples: Sequence[FigureSample], longest: LongestHost | None = None
 ) -> EndEstimate:
-    """Return when a crawl may end, by the samples of its last minutes.
+    """Estimate when a crawl ends, from the samples of its last minutes.
 
     Args:
         samples: the earliest first.
-        longest: the longest host that is known.
+        longest: the longest host, if known.
     """
     if samples and not samples[-1].n_left:
         return EndEstimate(least_secs=0.0, most_secs=0.0, why="nothing is left")
     if not samples or _span(samples) < LEAST_SECS:
-        why = "the crawl is watched since a moment only"
+        why = "observation of the crawl has just begun"
         return _at_least(_host_secs(longest), why)
     parts = _parts(samples)
     n_left = samples[-1].n_left
@@ -94,7 +94,9 @@ def estimate_end(
     least = max(by_rate, by_host)
     fall = min(_fall(part) for part in parts)
     if fall > 0 and n_left / fall > _MOST_SECS:
-        return _at_least(least, "it would take more than ten years as it goes")
+        return _at_least(
+            least, "at the present rate, it would take more than ten years"
+        )
     if fall <= 0:
         found = max(0.0, rate - fall)
         why = (
@@ -117,8 +119,8 @@ def _host_secs(longest: LongestHost | None) -> float | None:
 def _reason(longest: LongestHost | None, by_rate: float) -> str:
     if longest is not None and longest.secs > by_rate:
         return (
-            f"{longest.name[:100]} has {counted(longest.n_queued, 'URI')} queued, and"
-            f" is asked once in {longest.delay_secs:g} s"
+            f"{longest.name[:100]} has {counted(longest.n_queued, 'URI')} queued, with"
+            f" one request in {longest.delay_secs:g} s"
         )
     return "the queue, and how fast it got shorter in the last minutes"
 

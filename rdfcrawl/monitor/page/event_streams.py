@@ -1,4 +1,4 @@
-"""Server-sent events: each moment of the crawl, to a bounded number of visitors."""
+"""Server-sent events: each moment of the crawl, to a limited number of visitors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.page.moment_feed import MomentFeed
 
 MOST_STREAMS: Final = 64
-_RETRY_MS: Final = 2000  # that browsers wait before they connect again
-_PATIENCE_SECS: Final = 20.0  # for one who does not read
+_RETRY_MS: Final = 2000  # that browsers wait before they reconnect
+_PATIENCE_SECS: Final = 20.0  # for a client that does not read
 _HEADERS: Final = {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-store",
@@ -24,7 +24,7 @@ _HEADERS: Final = {
 class EventStreams:
     """The open streams of a page.
 
-    Who reads too slowly misses moments, and one who does not read is left.
+    A slow client misses moments; a client that does not read is disconnected.
     """
 
     def __init__(self, feed: MomentFeed) -> None:
@@ -32,7 +32,7 @@ class EventStreams:
         self._n_open = 0
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Send the moment, and each later one, until the visitor or the page leaves."""
+        """Send the present moment and each later one, until either side ends."""
         if self._n_open >= MOST_STREAMS:
             return web.Response(
                 status=503,

@@ -1,4 +1,4 @@
-"""Requests that another site has a browser send: blind, but not without effect."""
+"""Requests from pages of other sites, which cannot see the response but cause work."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ if TYPE_CHECKING:
 
 
 def is_foreign(request: web.Request) -> bool:
-    """Return whether the page of another site has led to a request.
+    """Return whether a page of another site has led to a request.
 
-    Browsers say so in `Sec-Fetch-Site`. What takes long is not begun then: a link or an
-    image elsewhere could have this machine work.
+    Browsers say so in `Sec-Fetch-Site`. Slow work is refused then: otherwise a link or
+    an
+    image elsewhere could load this machine.
     """
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")

@@ -1,4 +1,4 @@
-"""What forms of the page have, and those of other sites cannot know."""
+"""A secret of our forms, unknown to forms of other sites."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final
 FIELD: Final = "token"
 """Name of the hidden field."""
 HEADER: Final = "X-Rdfcrawl-Control"
-"""Header of programs, which the forms of other sites cannot send."""
+"""Header of programs, which forms of other sites cannot send."""
 
 
 class FormToken:
-    """The token of one process: forms of an earlier one are refused.
+    """The token of one process: forms of an earlier process are refused.
 
-    Browsers of before 2020 do not say which site has sent a form. Neither can another
-    site read our pages, nor does a frame show them, so it does not know the token.
+    Browsers from before 2020 do not name the site of a form. But no site can read our
+    pages, or show them in a frame, so it does not know the token.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Forms that visitors send, of which anything may be wrong."""
+"""Read forms of visitors, which may be malformed."""
 
 from __future__ import annotations
 

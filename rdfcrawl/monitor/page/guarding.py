@@ -1,4 +1,4 @@
-"""Who may see the page, from where, and what browsers may do with it."""
+"""Access control of the page, and limits for browsers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POLICY: Final = (
 _HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    # With `no-referrer`, forms would come from the origin `null`.
+    # With `no-referrer`, forms would have the origin `null`.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -35,11 +35,12 @@ _READING: Final = ("GET", "HEAD")
 
 
 class PageGuard:
-    """The middleware that every request passes.
+    """The middleware for all requests.
 
-    Without a token, only names of this machine are answered to, so that no site can
-    have a browser read the page under a name of its own (DNS rebinding). Changes are
-    taken from pages of ours alone, and only with `--control`.
+    Without a token, only names of this machine are accepted, so that no site can have a
+    browser read the page under the site's name (DNS rebinding). Changes are accepted
+    only
+    from our pages, and only with `--control`.
     """
 
     def __init__(self, options: PageOptions, form_token: FormToken) -> None:
@@ -47,7 +48,7 @@ class PageGuard:
         self._form_token = form_token
 
     def middleware(self) -> Middleware:
-        """Return what aiohttp calls for each request."""
+        """Return the middleware for aiohttp."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -72,11 +73,11 @@ class PageGuard:
             if not self._is_known(request.headers.get("Authorization", "")):
                 return web.Response(
                     status=401,
-                    text="say the token of this page, as password\n",
+                    text="give the token of this page as password\n",
                     headers={"WWW-Authenticate": 'Basic realm="rdfcrawl"'},
                 )
         elif not is_loopback(_host_of(request.host)):
-            return web.Response(status=421, text="ask for it as localhost\n")
+            return web.Response(status=421, text="open the page as localhost\n")
         if request.method not in _READING:
             if not self._options.has_control:
                 return web.Response(status=403, text="the page has no --control\n")
@@ -85,7 +86,7 @@ class PageGuard:
         return None
 
     async def _stranger(self, request: web.Request) -> web.Response | None:
-        """Refuse a change that nobody says the origin of, as old browsers send it."""
+        """Refuse a change without an origin, as old browsers send it."""
         if request.method in _READING or _says_origin(request):
             return None
         if HEADER in request.headers:
@@ -124,7 +125,7 @@ def _host_of(authority: str) -> str:
 def _is_foreign(request: web.Request) -> bool:
     """Return whether a browser says that a change comes from another site.
 
-    Browsers say where a form is from: `Sec-Fetch-Site`, and `Origin` in older ones.
+    Browsers name the site of a form: `Sec-Fetch-Site`, and `Origin` in older ones.
     """
     if site := request.headers.get("Sec-Fetch-Site"):
         return site != "same-origin"

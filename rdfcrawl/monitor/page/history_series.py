@@ -1,4 +1,4 @@
-"""How the whole crawl went: a few hundred points, from the index of its logs."""
+"""History of the crawl: a few hundred points, from the index of its logs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SELECT step / :width, SUM(n_documents), SUM(n_statements), SUM(n_bytes), SUM(n_f
 FROM history_lately WHERE step BETWEEN :first AND :last GROUP BY 1 ORDER BY 1
 """
 _LATE_MINUTES: Final = MOST_STEPS * STEP_MS // MINUTE_MS - 1
-# The last documents stand in the logs some seconds after they were fetched.
+# The last documents reach the logs some seconds after they were fetched.
 _SETTLED_MS: Final = 20_000
 
 HistoryRow = tuple[int, int, int, int, int]
@@ -37,10 +37,10 @@ class HistorySeries:
     """A crawl, or a part of one, as columns of equal length, the earliest first.
 
     Attributes:
-        secs: that each point is the sum of.
-        at_secs: Unix time at which each of them begins.
-        n_documents: that were fetched.
-        n_statements: that were stored.
+        secs: length of the interval of each point.
+        at_secs: start of each interval, Unix time.
+        n_documents: fetched documents.
+        n_statements: stored statements.
         n_bytes: of decoded bodies.
         n_faulty: documents with faults.
     """
@@ -53,7 +53,7 @@ class HistorySeries:
     n_faulty: Sequence[int] = ()
 
     def rows(self) -> list[tuple[int, ...]]:
-        """Return sums of some points each as rows, the latest first."""
+        """Return sums of groups of points as rows, the latest first."""
         columns = (self.n_documents, self.n_statements, self.n_bytes, self.n_faulty)
         size = len(self.at_secs) // _MOST_ROWS + 1
         return [
@@ -63,19 +63,19 @@ class HistorySeries:
 
 
 async def read_history(access: CrawlAccess) -> HistorySeries:
-    """Return how the crawl went; without points as long as nothing is indexed.
+    """Return the history of the crawl; without points before anything is indexed.
 
-    A crawl of less than an hour is told in steps of 5 or 10 seconds.
+    A crawl of less than an hour has intervals of 5 or 10 seconds.
     """
     ends = await access.indexed(_ENDS)
     late = await access.indexed(_LATE_ENDS)
     if not ends or not late or ends[0][0] is None or late[0][0] is None:
         return HistorySeries()
     (first, last), unit_ms, query = ends[0], MINUTE_MS, _MINUTES
-    if last - first < _LATE_MINUTES:  # no step was removed
+    if last - first < _LATE_MINUTES:  # no interval was removed
         (first, last), unit_ms, query = late[0], STEP_MS, _STEPS
     width = (last - first) // MOST_POINTS + 1
-    # The point that goes on would be a fall at the end of each line.
+    # The current interval is incomplete: it would look like a decline.
     settled = now_ms() - (_SETTLED_MS if unit_ms == STEP_MS else 0)
     begun = settled // unit_ms // width * width
     values = {"width": width, "first": first, "last": max(first, min(last, begun - 1))}
@@ -83,7 +83,7 @@ async def read_history(access: CrawlAccess) -> HistorySeries:
 
 
 async def read_lately(access: CrawlAccess, since_secs: float) -> HistorySeries:
-    """Return what the logs tell of the last minutes in steps of five seconds.
+    """Return the last minutes by the logs, in intervals of five seconds.
 
     Args:
         access: to the crawl.
@@ -98,11 +98,11 @@ async def read_lately(access: CrawlAccess, since_secs: float) -> HistorySeries:
 
 
 def series_of(rows: Iterable[HistoryRow], secs: int) -> HistorySeries:
-    """Return rows as columns, with zeros for the times when nothing was fetched.
+    """Return rows as columns, with zeros for intervals without fetches.
 
     Args:
-        rows: in order; each begins with its time, in units of so many seconds.
-        secs: that each is the sum of.
+        rows: in order; each begins with its time, in units of intervals.
+        secs: length of an interval.
     """
     filled: list[HistoryRow] = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Datasets of a host: those with a name there, or that were first described there."""
+"""Datasets of a host: named by URLs of the host, or first described there."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ async def read_host_datasets(
 ) -> list[DatasetRow]:
     """Return datasets of some hosts, those with most statements first.
 
-    Of more than asked for, those are taken whose names, or documents, come first.
+    If there are too many, those with the first names, or documents, are chosen.
 
     Args:
-        indexed: asks the index.
+        indexed: queries the index.
         names: of the hosts, 20 at most.
         most: datasets.
     """
@@ -41,7 +41,7 @@ async def read_host_datasets(
 
 
 def ranges_of(host: str) -> list[tuple[str, str]]:
-    """Return between which texts the URLs of a host are, with a port or without.
+    """Return the ranges of strings of a host's URLs, with and without port.
 
     >>> ranges_of("e.org")[:2]
     [('http://e.org/', 'http://e.org0'), ('http://e.org:', 'http://e.org;')]

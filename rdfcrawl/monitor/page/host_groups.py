@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-MAX_LINKS: Final = 1200  # that are drawn
+MAX_LINKS: Final = 1200  # to draw
 _LINKS_OF_NODE: Final = 4  # the strongest of each node, in either direction
 
 GroupKind = Literal["host", "domain", "suffix", "rest", "linked", "elsewhere"]
@@ -31,7 +31,7 @@ class HostGroup:
     Attributes:
         name: of the host or registered domain; `.org` of a suffix; `others`;
             `elsewhere`.
-        kind: what it stands for.
+        kind: of the node.
         n_hosts: hosts in it.
         n_documents: of these.
     """
@@ -54,7 +54,7 @@ class GroupLink:
 def group_hosts(
     hosts: Sequence[CrawledHost], most: int
 ) -> tuple[list[HostGroup], dict[int, int]]:
-    """Return at most so many nodes, and the node of each host by its number.
+    """Return at most `most` nodes, and the node of each host by its number.
 
     If there are more hosts, then the largest half of the nodes are hosts, a quarter are
     registered domains, and the others top-level domains and a rest.
@@ -81,7 +81,7 @@ def _gather(
     groups: list[HostGroup],
     of_host: dict[int, int],
 ) -> list[CrawledHost]:
-    """Make the largest groups of a kind; return the hosts that are in none."""
+    """Make the largest groups of a kind; return the remaining hosts."""
     members: dict[str, list[CrawledHost]] = {}
     for each in hosts:
         name = each.domain if kind == "domain" else suffix_of(each.domain)
@@ -125,10 +125,10 @@ def suffix_of(domain: str) -> str:
 def add_links(
     rows: Iterable[tuple[int, int, int]], of_host: Mapping[int, int]
 ) -> Counter[tuple[int, int]]:
-    """Return the links between nodes, those of both directions together.
+    """Return the links between nodes, both directions added up.
 
     Args:
-        rows: numbers of two hosts, and how many links lead from one to the other.
+        rows: numbers of two hosts, and the number of links from one to the other.
         of_host: the node of each host; links of others are left out.
     """
     found: Counter[tuple[int, int]] = Counter()
@@ -144,11 +144,11 @@ def add_links(
 def strongest(
     links: Mapping[tuple[int, int], int], *, of_node: int = _LINKS_OF_NODE
 ) -> list[GroupLink]:
-    """Return the links that are drawn: the strongest of each node.
+    """Return the links to draw: the strongest of each node.
 
     Args:
         links: between nodes.
-        of_node: so many of each, or more if there are few nodes.
+        of_node: number of links of each; more if there are few nodes.
     """
     n_of: Counter[int] = Counter()
     n_nodes = len({node for pair in links for node in pair})

@@ -1,4 +1,4 @@
-"""Pictures of the links between hosts, drawn from the index of a crawl, and kept."""
+"""Draw pictures of the links between hosts from a crawl's index, and cache them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _KEPT: Final = 20  # pictures
 _WAIT_SECS: Final = 0.2  # for the first picture of a scope
-_FRESH_SECS: Final = 30.0  # then a picture is drawn again, and shown meanwhile
-_OUTSIDE: Final = 6  # a node of so many may be outside
+_FRESH_SECS: Final = 30.0  # then a picture is redrawn, and the old one shown meanwhile
+_OUTSIDE: Final = 6  # one of so many nodes may be outside
 _HOSTS: Final = """
 SELECT id, host, domain, n_documents FROM web_host WHERE n_documents > 0 AND {}
 ORDER BY n_documents DESC, host
@@ -50,14 +50,14 @@ GROUP BY l.source ORDER BY SUM(l.n) DESC LIMIT ?2
 
 
 class PictureScope(NamedTuple):
-    """What a picture is of: all hosts, or those around or within one thing.
+    """Scope of a picture: all hosts, or those around a host, or of a domain or suffix.
 
     Attributes:
         about: `host`, `domain`, `suffix`, `linked` (a domain or host that was not
             crawled); empty: all.
         name: of it.
         most: nodes.
-        has_outside: hosts that were not crawled are shown.
+        has_outside: show hosts that were not crawled.
     """
 
     about: str
@@ -98,11 +98,11 @@ class HostPicture:
 
     Attributes:
         nodes: the largest first.
-        links: those that are drawn.
-        n_hosts: that were crawled, within the scope.
-        n_links: between nodes, drawn or not, as pairs.
-        n_outside: hosts that were not crawled, and that these link to.
-        is_drawing: it is not there yet; ask again.
+        links: to draw.
+        n_hosts: crawled hosts within the scope.
+        n_links: pairs of linked nodes, drawn or not.
+        n_outside: linked hosts that were not crawled.
+        is_drawing: it is not ready; request it again.
     """
 
     nodes: tuple[PictureNode, ...] = ()
@@ -113,8 +113,8 @@ class HostPicture:
     is_drawing: bool = False
 
 
-class PictureDesk:
-    """Draws pictures in threads, one for each scope at a time, and keeps the latest.
+class PictureService:
+    """Draws pictures in threads, one for each scope at a time, and caches the latest.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
@@ -127,7 +127,7 @@ class PictureDesk:
         self._turn = asyncio.Lock()
 
     async def picture(self, scope: PictureScope) -> HostPicture:
-        """Return the picture of a scope: of now, or the last one while it is drawn."""
+        """Return the picture of a scope; while it is redrawn, the old one."""
         known = self._kept.get(scope)
         is_fresh = known is not None and monotonic() - known[0] < _FRESH_SECS
         if not is_fresh and scope not in self._drawing:
@@ -159,7 +159,7 @@ def draw_hosts(root: Path, scope: PictureScope) -> HostPicture:
         return HostPicture()
     try:
         return _drawn(database, scope)
-    except sqlite3.Error:  # the index is being made anew
+    except sqlite3.Error:  # the index is being rebuilt
         return HostPicture()
     finally:
         database.close()
@@ -192,7 +192,7 @@ def _drawn(database: IndexDatabase, scope: PictureScope) -> HostPicture:
 def _outside(
     database: IndexDatabase, scope: PictureScope, crawled: set[int]
 ) -> OutsideHosts:
-    """Return the hosts outside that the crawled ones of a scope link to, as nodes."""
+    """Return nodes of the hosts outside that the crawled ones of a scope link to."""
     if not (scope.has_outside and crawled):
         return OutsideHosts()
     weights = LinkWeights(database)
@@ -220,7 +220,7 @@ def _hosts_of(database: IndexDatabase, scope: PictureScope) -> list[CrawledHost]
 
 
 def _around(database: IndexDatabase, scope: PictureScope) -> list[int]:
-    """Return the hosts with most links from or to a host, and that one if crawled."""
+    """Return the hosts with most links from or to a host, and that host if crawled."""
     if scope.about == "linked":
         rows = database.rows(_LINKING, (scope.name, scope.most))
         return [int(row[0]) for row in rows]
@@ -237,7 +237,7 @@ def _links_of(
 ) -> Iterable[tuple[int, int, int]]:
     """Return the links from some hosts; of few, without reading all links."""
     execute = database.connection.execute
-    if len(crawled) > 500:  # as many as a list in SQL may well have
+    if len(crawled) > 500:  # a safe length of a list in SQL
         return execute(_LINKS)
     marks = ", ".join("?" * len(crawled))
     return execute(f"{_LINKS} WHERE source IN ({marks})", [*crawled])

@@ -1,4 +1,4 @@
-"""Keep the table of hosts up to date, in small steps, beside the requests."""
+"""Keep the table of hosts up to date in the background, in small steps."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_LAST: Final[list[HostPlace]] = [(-1, "")]  # behind the last page
-_STEP: Final = 200  # hosts that Redis is asked for at once: about a millisecond of it
-_REST: Final = 4.0  # times as long as a step took, before the next one
-_LEAST_REST_SECS: Final = 2.0  # between two sweeps
-_LOOKED_SECS: Final = 300.0  # for so long after a look, sweeps go on
-_FIGURES: Final = 1000  # rows of the index that are read at once
-_PATIENCE_SECS: Final = 0.25  # a visitor waits so long for the first sweep
+_LAST: Final[list[HostPlace]] = [(-1, "")]  # after the last page
+_STEP: Final = 200  # hosts in one read: about a millisecond of Redis
+_REST: Final = 4.0  # pause before the next step, as a multiple of its time
+_LEAST_REST_SECS: Final = 2.0  # pause between two sweeps
+_LOOKED_SECS: Final = 300.0  # time for which sweeps continue after a look
+_FIGURES: Final = 1000  # rows of the index in one read
+_PATIENCE_SECS: Final = 0.25  # time that a visitor waits for the first sweep
 _READ_FIGURES: Final = """
 SELECT id, name, n_documents, n_statements, n_bytes, n_faulty, last_ms FROM host
 WHERE id > ? ORDER BY id LIMIT ?
@@ -43,18 +43,20 @@ WHERE id > ? ORDER BY id LIMIT ?
 
 
 class HostSweep:
-    """The task that fills a table of all hosts, from the index and from Redis.
+    """Fills a table of all hosts, from the index and from Redis.
 
-    A sweep rests four fifths of the time, and the next one waits four times as long as
-    it took: Redis and the page have one or two percent of a core of it. Sweeps go on
-    while somebody looks at hosts, and for five minutes after.
+    A sweep rests four fifths of the time, and the pause after it is four times as long:
+    it
+    takes one or two percent of a core of Redis and of the page. Sweeps continue for
+    five
+    minutes after the last look at hosts.
 
     Args:
         access: to the crawl.
 
     Attributes:
-        table: that is kept.
-        n_swept: hosts that the frontier had in the last whole sweep.
+        table: to fill.
+        n_swept: hosts of the frontier in the last complete sweep.
     """
 
     def __init__(self, access: CrawlAccess) -> None:
@@ -72,22 +74,22 @@ class HostSweep:
 
     @property
     def age_secs(self) -> float | None:
-        """Seconds since the end of the last whole sweep; None before the first."""
+        """Seconds since the end of the last complete sweep; None before the first."""
         return None if self._ended_at is None else monotonic() - self._ended_at
 
     async def open(self) -> None:
-        """Sweep from now on."""
+        """Start sweeping."""
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Sweep no more."""
+        """Stop sweeping."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         self.table.close()
 
     async def look(self) -> None:
-        """Say that somebody looks; wait a moment for the first sweep to end."""
+        """Note a look at hosts; wait a moment for the first sweep to end."""
         self._looked_at = monotonic()
         self._is_wanted.set()
         with suppress(TimeoutError):
@@ -133,7 +135,7 @@ class HostSweep:
             async def read(crawl: OperatedCrawl) -> dict[str, str]:
                 return await crawl.frontier.addresses(names)
 
-            known = await self._access.ask(read) or {}
+            known = await self._access.read(read) or {}
         policy = PolitenessKey(self._grouping, lambda host: known.get(host) or None)
         return {
             name: name if "!" in name else policy.of(f"http://{name}/")
@@ -142,7 +144,7 @@ class HostSweep:
 
     async def _read_states(self) -> None:
         """Read all hosts of the frontier, step by step; stop if Redis goes away."""
-        begun = await self._access.ask(_begin)
+        begun = await self._access.read(_begin)
         if begun is None:
             return
         pages, least = begun
@@ -163,9 +165,9 @@ class HostSweep:
         return found is not None
 
     async def _step(self, read: Callable[[OperatedCrawl], Awaitable[T]]) -> T | None:
-        """Return what is read of the frontier, and rest; None while Redis is away."""
+        """Read from the frontier, and pause; return None while Redis is away."""
         began = monotonic()
-        found = await self._access.ask(read)
+        found = await self._access.read(read)
         await asyncio.sleep(_REST * (monotonic() - began))
         return found
 

@@ -1,9 +1,9 @@
-"""All hosts of a crawl in a table of the page's own, which sorts and filters.
+"""A table of all hosts of a crawl, which the page sorts and filters.
 
 Neither Redis nor the index can be read in full for each request. The table is a
-private database of SQLite: a cache of a few megabytes in memory, and a file without
-name for what is more. So nothing in it is older than the process, two pages of one
-crawl do not meet in it, and no file has two writers.
+private database of SQLite: a cache of a few megabytes in memory, and an unnamed
+temporary file for the rest. So its content is never older than the process, two pages
+of one crawl do not share it, and no file has two writers.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.hosts import HostSummary
 
 _CACHE_KIB: Final = 16 * 1024
-_AT_ONCE: Final = 500  # keys in one statement
-_FEW: Final = 1000  # hosts, the first of an order: others take a full sort
+_BATCH_SIZE: Final = 500  # keys in one statement
+_FEW: Final = 1000  # the first hosts of an order: later ones take a full sort
 _SCHEMA: Final = """
 CREATE TABLE host (
     key TEXT PRIMARY KEY, phase TEXT NOT NULL DEFAULT '', n_queued INTEGER DEFAULT 0,
@@ -43,7 +43,7 @@ CREATE TABLE figure (
     n_statements INTEGER, n_bytes INTEGER, n_faulty INTEGER, last_ms INTEGER
 ) WITHOUT ROWID;
 """
-# Only where a key stands for several hosts: else names are keys.
+# Only where a key covers several hosts: else names are keys.
 _INDEX: Final = "CREATE INDEX figure_key ON figure (key);"
 _PUT: Final = """
 INSERT INTO host (key, phase, n_queued, n_over, delay_ms, delay_from, next_ms,
@@ -86,24 +86,24 @@ COLUMNS: Final[Mapping[str, str]] = {
     "refused": "n_failures",
     "budget": "budget",
 }
-"""Columns that hosts are sorted by."""
+"""Sort columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRow:
-    """One host, or whatever else the politeness keys of the crawl are.
+    """One host, or one politeness key.
 
     Attributes:
         key: the politeness key.
-        phase: of the frontier; empty: it has nothing of the host, or was not read yet.
+        phase: of the frontier; empty: the host is not there, or was not read yet.
         n_queued: URIs that wait.
         n_over: URIs over a budget.
         delay_ms: least time between two requests; None if it is not known.
         delay_from: `operator`, `host` or `setting`.
-        next_ms: when it may be visited, Unix time; 0: at once, or not known.
-        n_failures: visits in a row that it refused.
-        budget: that an operator has set; None: as its spider says.
-        n_documents: that were fetched.
+        next_ms: when it may be visited, Unix time; 0: now, or not known.
+        n_failures: consecutive visits that it refused.
+        budget: set by an operator; None: as its spider says.
+        n_documents: fetched documents.
         n_statements: of these.
         n_bytes: of these, decoded.
         n_faulty: crawls of URIs with a fault.
@@ -132,16 +132,16 @@ _ROWS: Final = f"SELECT rowid, {_FIELDS} FROM host WHERE rowid IN ({{}})"  # noq
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostChoice:
-    """Which hosts are shown.
+    """Filter, order and page of the table.
 
     Attributes:
         sort: a name of `COLUMNS`.
         is_down: the largest first.
-        text: that is in the key.
-        phase: that it has; empty: any.
+        text: part of the key.
+        phase: state of the hosts; empty: any.
         is_faulty: only hosts with faults, or that refuse.
-        first: number of the first one, from 0.
-        most: so many at most.
+        first: number of the first row, from 0.
+        most: limit of rows.
     """
 
     sort: str = "documents"
@@ -170,11 +170,11 @@ class HostTable:
     """The table; each method may be called by any thread, and takes milliseconds.
 
     Args:
-        is_grouped: keys may stand for several hosts.
+        is_grouped: keys may cover several hosts.
     """
 
     def __init__(self, *, is_grouped: bool) -> None:
-        # The empty name is that of a private database.
+        # The empty name creates a private database.
         self._connection = sqlite3.connect("", check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode = OFF")
         self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -204,7 +204,7 @@ class HostTable:
             self._connection.executemany(_PUT, rows)
 
     def end_sweep(self, sweep: int) -> int:
-        """Forget states of hosts that a sweep has not met; count the others."""
+        """Clear the states of hosts that a sweep has not met; count the others."""
         with self._lock, self._connection:
             found = self._connection.execute(
                 "SELECT count(*) FROM host WHERE sweep = ?", (sweep,)
@@ -224,15 +224,15 @@ class HostTable:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO figure VALUES (?, ?, ?, ?, ?, ?, ?)", rows
             )
-            for start in range(0, len(keys), _AT_ONCE):
-                some = keys[start : start + _AT_ONCE]
+            for start in range(0, len(keys), _BATCH_SIZE):
+                some = keys[start : start + _BATCH_SIZE]
                 marks = ", ".join("?" * len(some))
                 self._connection.execute(_SUM.format(self._by, marks), some)
 
     def choose(self, choice: HostChoice) -> tuple[int, list[HostRow]]:
-        """Return the number of hosts by a choice, and the hosts of the page.
+        """Return the number of matching hosts, and the hosts of the page.
 
-        A large table is sorted rarely: its order is as it was some seconds ago.
+        A large table is sorted rarely: its order may be some seconds old.
         """
         with self._lock:
             order = self._order_of(choice)
@@ -264,7 +264,7 @@ class HostTable:
         return found
 
     def names_of(self, key: str, most: int) -> list[str]:
-        """Return the hosts of a key, by their documents, the most first."""
+        """Return the hosts of a key, those with most documents first."""
         with self._lock:
             rows = self._connection.execute(
                 _NAMES.format(self._by), (key, most)
@@ -272,11 +272,11 @@ class HostTable:
         return [name for (name,) in rows]
 
     def close(self) -> None:
-        """Forget all."""
+        """Delete the table."""
         with self._lock:
             self._connection.close()
 
 
 def _order(sort: str, *, is_down: bool) -> str:
-    """Return the order in SQL: names between equal ones, and what is empty last."""
+    """Return the order in SQL: ties by name, and empty values last."""
     return f"{COLUMNS[sort]} {'DESC' if is_down else 'ASC'} NULLS LAST, key ASC"

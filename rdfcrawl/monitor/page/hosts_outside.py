@@ -1,4 +1,4 @@
-"""Hosts that were not crawled, and that crawled ones link to: by registered domain."""
+"""Group hosts that were not crawled, but are linked, by registered domain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 
-_AT_ONCE: Final = 500  # hosts in one statement
+_BATCH_SIZE: Final = 500  # hosts in one statement
 _FEW: Final = 20_000  # hosts whose names are read one by one
 _LARGEST: Final = 0.4  # of the area of the largest circle of crawled hosts
 _LEAST: Final = 0.12
@@ -30,9 +30,9 @@ ORDER BY host
 
 
 class LinkWeights:
-    """How many links lead to each host that is not among the crawled ones.
+    """Number of links to each host that is not among the crawled ones.
 
-    Eight bytes for each host that the index has.
+    Takes eight bytes for each host of the index.
     """
 
     def __init__(self, database: IndexDatabase) -> None:
@@ -45,8 +45,8 @@ class LinkWeights:
         """Count links.
 
         Args:
-            rows: numbers of two hosts, and how many links lead from one to the other.
-            crawled: the hosts of the picture, from which all links come that count.
+            rows: numbers of two hosts, and the number of links from one to the other.
+            crawled: the hosts of the picture; only links from them count.
         """
         of_target, n_known = self.of_target, len(self.of_target)
         for source, target, n in rows:
@@ -55,7 +55,7 @@ class LinkWeights:
 
 
 class _Domain(NamedTuple):
-    """Some hosts by one name; those with more links are greater, then earlier names."""
+    """Hosts of one domain; ordered by links, then by name."""
 
     n_links: int
     order: int
@@ -65,7 +65,7 @@ class _Domain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutsideHosts:
-    """What is outside, in nodes.
+    """Hosts outside, as nodes.
 
     Attributes:
         groups: the domains with most links to them, and `elsewhere`.
@@ -96,7 +96,7 @@ class OutsideHosts:
         of_host: Mapping[int, int],
         found: Counter[tuple[int, int]],
     ) -> Iterator[tuple[int, int, int]]:
-        """Yield links but those that lead from crawled nodes to these.
+        """Count the links from crawled nodes to these; yield the other links.
 
         Args:
             rows: as in `LinkWeights.count`.
@@ -119,10 +119,10 @@ class OutsideHosts:
 def group_outside(
     database: IndexDatabase, weights: LinkWeights, most: int, *, within: str = ""
 ) -> OutsideHosts:
-    """Return the hosts outside that are linked as nodes.
+    """Return linked hosts outside as nodes.
 
     Args:
-        database: that is read.
+        database: to read.
         weights: links to them.
         most: nodes, 1 or more.
         within: a domain or host: only its hosts, each of which is a node.
@@ -153,7 +153,7 @@ def _gathered(
         named: hosts in the order of their domains.
         weights: links to them.
         of_target: gets the number of the domain of each host that is linked.
-        most: domains that are returned.
+        most: domains to return.
     """
     first: list[_Domain] = []
     n_hosts = n_links = 0
@@ -181,8 +181,8 @@ def _named(
     if len(linked) > _FEW:
         return execute(f"{_NAMES} ORDER BY domain")
     found: list[tuple[str, int]] = []
-    for start in range(0, len(linked), _AT_ONCE):
-        some = linked[start : start + _AT_ONCE]
+    for start in range(0, len(linked), _BATCH_SIZE):
+        some = linked[start : start + _BATCH_SIZE]
         marks = ", ".join("?" * len(some))
         found += execute(_NAMES_OF_SOME.format(marks), some)
     return sorted(found)

@@ -1,4 +1,4 @@
-"""Answers to queries, kept in pages, so that all pages are of the same answer."""
+"""Cache of query answers, so that all pages show the same answer."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _SECS: Final = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryAnswer:
-    """What a query has given.
+    """The answer to a query.
 
     Attributes:
         kind: `rows`, `triples` or `boolean`.
         variables: of rows.
         rows: of the page, each a term for each variable, as in the JSON of SPARQL;
             None: unbound.
-        text: statements, or what is downloaded.
+        text: statements, or the content of a download.
         is_true: of ASK.
-        n_rows: rows or statements given, on all pages.
+        n_rows: rows or statements on all pages.
         is_cut: there are more, which are on no page.
         page: number of the page, from 1.
-        n_pages: how many there are.
+        n_pages: number of pages.
         first: number of the first row of the page, from 1; 0: there is none.
-        asked_ms: when the query was answered, Unix time.
+        asked_ms: time of the answer, Unix time.
         n_behind: documents of the log that the store lacks; -1: not known.
         note: why the store was not brought up to date; empty if that was tried.
     """
@@ -52,11 +52,11 @@ class QueryAnswer:
 
 
 class AnswerKey(NamedTuple):
-    """What makes two answers the same, but for their time.
+    """Identity of an answer, apart from its time.
 
     Attributes:
         query: of SPARQL.
-        rows: the most.
+        rows: limit of rows.
         most: rows of a page.
     """
 
@@ -80,7 +80,7 @@ class PagedAnswer:
         self.n_bytes = sum(map(len, self._pages))
 
     def page(self, number: int) -> QueryAnswer:
-        """Return the answer with the rows of a page; behind the last, of that."""
+        """Return the answer with the rows of a page, at most the last one."""
         number = min(max(1, number), max(1, len(self._pages)))
         if not self._pages:
             return self._answer
@@ -100,12 +100,12 @@ class KeptAnswers:
         self._kept: dict[AnswerKey, tuple[float, PagedAnswer]] = {}
 
     def get(self, key: AnswerKey) -> PagedAnswer | None:
-        """Return an answer, unless there is none any more."""
+        """Return an answer, if it is still cached."""
         end, answer = self._kept.get(key, (0.0, None))
         return answer if monotonic() < end else None
 
     def put(self, key: AnswerKey, answer: PagedAnswer) -> None:
-        """Keep an answer, instead of a former one and of the oldest ones."""
+        """Cache an answer; remove its former version and the oldest ones."""
         self._kept.pop(key, None)
         self._kept[key] = monotonic() + _SECS, answer
         while len(self._kept) > _KEPT or self._n_bytes() > _KEPT_BYTES:

@@ -1,4 +1,4 @@
-"""Orders of many rows, kept for a while, since sorting takes longer than showing."""
+"""Cache of row orders, since sorting takes longer than reading a page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
 _KEPT: Final = 16  # orders, of 4 bytes a row
-_FRESH: Final = 20.0  # times as long as it took: sorting takes a twentieth of a core
+_FRESH: Final = 20.0  # lifetime by sorting time: sorting takes 5% of a core
 _MOST_FRESH_SECS: Final = 15.0
 
 
@@ -22,7 +22,7 @@ class RowOrder:
     """Some rows, in order.
 
     Attributes:
-        n: how many rows there are.
+        n: number of rows.
         rows: their numbers; of very many, perhaps only the first.
     """
 
@@ -33,14 +33,14 @@ class RowOrder:
         """Return the numbers of some rows.
 
         Args:
-            first: of them, from 0.
-            most: so many at most.
+            first: position of the first one, from 0.
+            most: limit of rows.
         """
         return self.rows[first : first + most]
 
 
 class KeptOrders:
-    """The latest orders, each kept for twenty times the time of its making.
+    """The latest orders, each kept for twenty times its sorting time.
 
     So small tables are sorted for each visitor, and large ones rarely. Each method may
     be called by any thread.
@@ -57,12 +57,12 @@ class KeptOrders:
         return order if monotonic() < end else None
 
     def put(self, key: Hashable, order: RowOrder, began: float) -> None:
-        """Keep an order.
+        """Cache an order.
 
         Args:
-            key: by which it is asked for.
-            order: that is kept.
-            began: when it was begun to be made, by `monotonic`.
+            key: to find it.
+            order: the order.
+            began: start of the sorting, by `monotonic`.
         """
         now = monotonic()
         end = now + min(_MOST_FRESH_SECS, _FRESH * (now - began))
@@ -74,17 +74,17 @@ class KeptOrders:
 
 
 def numbers_of(found: Iterable[tuple[int]]) -> array[int]:
-    """Return the numbers of rows that a query finds, each row with its number alone."""
+    """Return the row numbers that a query selects as its only column."""
     return array("q", (number for (number,) in found))
 
 
 def rows_by_number(
     connection: sqlite3.Connection, query: str, numbers: Iterable[int]
 ) -> list[Any]:
-    """Return some rows in the order of their numbers, without lost rows.
+    """Return rows in the order of their numbers, without deleted rows.
 
     Args:
-        connection: that is asked.
+        connection: to the database.
         query: whose condition ends with `rowid IN ({})`, and whose first column is
             the number.
         numbers: of rows, some hundreds at most.
@@ -95,7 +95,9 @@ def rows_by_number(
 
 
 def in_order(rows: Iterable[Any], numbers: Iterable[int]) -> list[Any]:
-    """Return rows in the order of their numbers, without these; lost rows are left out.
+    """Return rows in the order of their numbers, without the numbers.
+
+    Deleted rows are left out.
 
     Args:
         rows: each begins with its number.

@@ -1,4 +1,4 @@
-"""The socket of a page, bound before anything is served."""
+"""The socket of a page, bound before the page is served."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.page.options import PageOptions
 
 SOCKET: Final = "CRAWL_PAGE_SOCKET"
-"""Setting by which a command with `--page` hands on its socket; for nobody else."""
-_MOST_TRIES: Final = 20  # ports from the usual one on
+"""Setting by which a command with `--page` passes its socket; internal."""
+_MOST_TRIES: Final = 20  # ports from the default one
 _BACKLOG: Final = 128
 
 
 def page_socket(options: PageOptions) -> socket.socket:
-    """Return a socket that listens: at the port that is asked for, or a free one.
+    """Return a listening socket: at the requested port, or a free one.
 
     Raises:
         ConfigError: the address or the port cannot be used.
@@ -36,15 +36,15 @@ def page_socket(options: PageOptions) -> socket.socket:
             is_taken = getattr(error, "errno", 0) == errno.EADDRINUSE
             if is_taken and port != ports[-1]:
                 continue
-            told = f"{ports[0]} to {port}" if len(ports) > 1 else str(port)
-            where = f"--address {options.address} --port {told}"
+            ports_tried = f"{ports[0]} to {port}" if len(ports) > 1 else str(port)
+            where = f"--address {options.address} --port {ports_tried}"
             why = getattr(error, "strerror", None) or error
             raise ConfigError(f"{where}: {why}") from error
     raise AssertionError
 
 
 def url_of(bound: socket.socket, options: PageOptions) -> str:
-    """Return the URL of a page that listens at a socket."""
+    """Return the URL of a page at a socket."""
     port = bound.getsockname()[1]
     host = host_of_address(options.address)
     return f"http://{host}:{port}{options.prefix}/"

@@ -1,4 +1,4 @@
-"""The host that holds up the end of a crawl, looked for a few hosts at a time."""
+"""Find the host that delays the end of a crawl, a few hosts at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELDS: Final = ("n", "d", "od")
 
 
 class LongestHostSearch:
-    """A walk over the hosts that have work and wait, again and again.
+    """A repeated scan of the hosts that have work and wait.
 
     A step costs Redis 500 short commands at most; 100,000 hosts take 200 steps.
     """
@@ -25,19 +25,19 @@ class LongestHostSearch:
     def __init__(self) -> None:
         self._partition = self._cursor = 0
         self._best: tuple[float, LongestHost] | None = None  # of this round, when read
-        self._last: tuple[float, LongestHost] | None = None  # of the one before
+        self._last: tuple[float, LongestHost] | None = None  # of the previous one
 
     def found(self, now_secs: float) -> LongestHost | None:
         """Return the longest host of the last round and of this one, if any.
 
         Args:
-            now_secs: what was asked of a host since it was read is taken off.
+            now_secs: Unix time; requests since the read are subtracted.
         """
         there = [_aged(*each, now_secs) for each in (self._best, self._last) if each]
         return max(there, key=lambda each: each.secs, default=None)
 
     async def step(self, crawl: OperatedCrawl, now_secs: float) -> None:
-        """Look at some more hosts.
+        """Read some more hosts.
 
         Raises:
             RedisError: Redis is unreachable.
@@ -75,6 +75,6 @@ class LongestHostSearch:
 
 
 def _aged(read_at: float, host: LongestHost, now_secs: float) -> LongestHost:
-    """Return a host without what may have been asked since."""
-    n_asked = max(0.0, now_secs - read_at) / host.delay_secs
-    return replace(host, n_queued=max(0, host.n_queued - int(n_asked) - 1))
+    """Return a host without URIs that may have been requested since."""
+    n_sent = max(0.0, now_secs - read_at) / host.delay_secs
+    return replace(host, n_queued=max(0, host.n_queued - int(n_sent) - 1))

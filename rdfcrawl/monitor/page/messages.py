@@ -1,4 +1,4 @@
-"""What has become of a change, told on the page that its visitor is sent to."""
+"""Results of changes, shown after a redirect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST: Final = 100
 
 
 class PageMessages:
-    """The latest messages; URLs have their names only, so that none is made up."""
+    """The latest messages, named in URLs, so that links cannot forge them."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The one reading a second that all visitors of a page share."""
+"""One reading a second, shared by all visitors of a page."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.followers.status import FollowerStatus
 
 _EVERY_SECS: Final = 1.0
-_SHARE: Final = 0.2  # of the time, at most, that the crawl is read
-_PARTITIONS: Final = 256  # that are read in a second, with eight commands each
+_SHARE: Final = 0.2  # limit of the share of time for readings
+_PARTITIONS: Final = 256  # partitions read in a second, with eight commands each
 _FOLLOWERS_SECS: Final = 5.0
 _MOST_SECS: Final = 60.0  # between two readings, however slow they are
 
 
 class MomentFeed:
-    """Reads a crawl once a second, and hands the moment to all who wait.
+    """Reads a crawl once a second, and passes the moment to all who wait.
 
     Any number of visitors costs Redis one reading a second; less if it is slow.
 
@@ -57,12 +57,12 @@ class MomentFeed:
         self._ending = asyncio.Event()
 
     async def begin(self) -> None:
-        """Read once now, and then every second."""
+        """Read now, and then every second."""
         await self._renew()
         self._task = asyncio.create_task(self._keep())
 
     async def end(self) -> None:
-        """Read no more; those that wait are told."""
+        """Stop reading; wake waiting visitors."""
         self._ending.set()
         async with self._changed:
             self._changed.notify_all()
@@ -75,10 +75,10 @@ class MomentFeed:
         return self._ending.is_set()
 
     async def wait(self, seen: int) -> tuple[int, bytes]:
-        """Return number and JSON of a moment later than one; the last one at the end.
+        """Return number and JSON of a later moment, or of the last one.
 
         Args:
-            seen: its number; -1: any is later.
+            seen: number of the known moment; -1: any is later.
         """
         async with self._changed:
             await self._changed.wait_for(lambda: self._n > seen or self.has_ended)
@@ -106,7 +106,7 @@ class MomentFeed:
     async def _read(self) -> CrawlMoment:
         access = self._access
         await access.look()
-        reading = await access.ask(read_frontier)
+        reading = await access.read(read_frontier)
         if reading is None:
             return away_moment(access.why_away)
         now = now_ms() / 1000
@@ -117,7 +117,7 @@ class MomentFeed:
             self.samples.clear()
             self._workers.clear()
         if reading.status.counts.queued > 0:
-            await access.ask(lambda crawl: self._longest.step(crawl, now))
+            await access.read(lambda crawl: self._longest.step(crawl, now))
         await self._follow()
         rates = self.samples.add(FigureSample.of(reading, now))
         seen = {each.name: each.n_documents for each in reading.status.workers}
@@ -126,7 +126,7 @@ class MomentFeed:
         return moment_of(reading, now, rates, end, self._statuses, of_workers)
 
     async def _follow(self) -> None:
-        """Look at the stores that follow the crawl, now and then."""
+        """Read the state of stores that follow the crawl, at intervals."""
         now, root = time.monotonic(), self._access.root
         if now - self._statuses_at >= _FOLLOWERS_SECS and (root / "followers").is_dir():
             self._statuses = await asyncio.to_thread(read_statuses, root)

@@ -1,4 +1,4 @@
-"""The moment of a crawl as its page tells it, from one reading of the frontier."""
+"""Values of a moment, from one reading of the frontier."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.status import CrawlStatus
     from rdfcrawl.stores.followers.status import FollowerStatus
 
-MOST_WORKERS: Final = 64  # that are shown
+MOST_WORKERS: Final = 64  # to show
 _MOST_FOLLOWERS: Final = 32
-_MOST_TEXT: Final = 300  # characters of what stores say
+_MOST_TEXT: Final = 300  # characters of messages of stores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierReading:
-    """What was read of a frontier.
+    """A reading of a frontier.
 
     Attributes:
         status: of the crawl.
-        figures: statistics of all workers, also those that are gone, added up.
-        current: what workers tell of the moment, the highest of each.
+        figures: statistics of all workers, past ones included, added up.
+        current: present values of live workers, the highest of each.
     """
 
     status: CrawlStatus
@@ -44,12 +44,11 @@ class WorkerRow:
     Attributes:
         name: of the worker.
         state: `at work`, `begins`, `ends` (it is drained) or `silent`.
-        silent_secs: since it was heard of.
+        silent_secs: since its last report.
         delay_secs: its `DOWNLOAD_DELAY`; None if it is not known.
-        n_documents: documents that it has seen.
+        n_documents: processed documents.
         n_faults: faults of these.
-        documents_per_sec: on the average of the last ten seconds; None if it is not
-            known.
+        documents_per_sec: average of the last ten seconds; None if it is not known.
         n_hosts: hosts that it visits; None if it is not known, or silent.
     """
 
@@ -69,10 +68,10 @@ class FollowerRow:
 
     Attributes:
         name: its URI, without a login; its kind, if it is on another machine.
-        state: what it does, in a word; empty if only its lag is known.
+        state: one word; empty if only its lag is known.
         detail: why it waits, or has failed.
         n_behind: versions of documents that it has not read.
-        secs_behind: age of what was fetched last of all that it has.
+        secs_behind: age of the latest fetch that it has.
         n_set_aside: documents that it has refused.
         is_stuck: it waits, is unusable or has failed.
     """
@@ -92,7 +91,7 @@ class FaultCount:
 
     Attributes:
         reason: as in the table of faults.
-        n: how many.
+        n: number of faults.
     """
 
     reason: str
@@ -100,7 +99,7 @@ class FaultCount:
 
 
 async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
-    """Return what the page tells of a frontier.
+    """Read the frontier for the page.
 
     Raises:
         RedisError: Redis is unreachable.
@@ -108,8 +107,8 @@ async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
     status = await read_status(crawl)
     figures: dict[str, float] = {}
     current: dict[str, float] = {}
-    for told in (await crawl.frontier.figures()).values():
-        for name, value in told.items():
+    for each in (await crawl.frontier.figures()).values():
+        for name, value in each.items():
             if name.startswith(CURRENT):
                 current[name] = max(value, current.get(name, value))
             else:
@@ -120,7 +119,7 @@ async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
 def worker_rows(
     status: CrawlStatus, rates: Mapping[str, float]
 ) -> tuple[WorkerRow, ...]:
-    """Return the workers, those that live first; `MOST_WORKERS` at most.
+    """Return the workers, live ones first; `MOST_WORKERS` at most.
 
     Args:
         status: of the crawl.
@@ -149,7 +148,8 @@ def follower_rows(
 
     Args:
         statuses: of those on this machine.
-        current: what workers tell of those on theirs, which is used if there is none.
+        current: figures that workers report of their stores, used if there is no
+    status.
     """
     if statuses:
         return tuple(map(_row_of, statuses[:_MOST_FOLLOWERS]))
@@ -163,12 +163,12 @@ def follower_rows(
             name=kind[:_MOST_TEXT],
             state="",
             detail="",
-            n_behind=int(told.get(DOCUMENTS, 0)),
-            secs_behind=told.get(SECS, 0.0),
-            n_set_aside=int(told.get("set_aside", 0)),
-            is_stuck=bool(told.get(STUCK)),
+            n_behind=int(figures.get(DOCUMENTS, 0)),
+            secs_behind=figures.get(SECS, 0.0),
+            n_set_aside=int(figures.get("set_aside", 0)),
+            is_stuck=bool(figures.get(STUCK)),
         )
-        for kind, told in sorted(kinds.items())[:_MOST_FOLLOWERS]
+        for kind, figures in sorted(kinds.items())[:_MOST_FOLLOWERS]
     )
 
 
@@ -185,7 +185,7 @@ def _row_of(status: FollowerStatus) -> FollowerRow:
 
 
 def fault_counts(figures: Mapping[str, float]) -> tuple[FaultCount, ...]:
-    """Return how many faults there are for each reason, the most frequent first."""
+    """Return the number of faults for each reason, the most frequent first."""
     found = [
         FaultCount(reason=name.removeprefix(FAULT), n=int(value))
         for name, value in figures.items()

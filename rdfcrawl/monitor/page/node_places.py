@@ -1,6 +1,6 @@
-"""Where the nodes of a picture are: the same for the same graph, and no two overlap.
+"""Positions of the nodes of a picture: deterministic, and without overlap.
 
-A force-directed layout (Fruchterman and Reingold, 1991) from a spiral, without chance.
+A force-directed layout (Fruchterman and Reingold, 1991) that starts from a spiral.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ def _attract_and_repel(
             length = hypot(ux, uy) or 1.0
             reach = min(length, step)
             x, y = xs[n] + ux / length * reach, ys[n] + uy / length * reach
-            away = max(1.0, hypot(x, y) / rim)  # what has no links does not drift off
+            away = max(1.0, hypot(x, y) / rim)  # unlinked nodes do not drift off
             xs[n], ys[n] = x / away, y / away
 
 
 def _move_apart(xs: list[float], ys: list[float], radii: list[float]) -> None:
-    """Push circles that overlap away from each other, until none do."""
+    """Push overlapping circles away from each other, until none overlap."""
     for _ in range(_APART_ROUNDS):
         is_moved = False
         for a in range(len(xs)):

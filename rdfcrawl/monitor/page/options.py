@@ -24,10 +24,10 @@ class PageOptions:
     """How the page is served.
 
     Attributes:
-        address: that is listened at.
-        port: 0 chooses a free one; None: the usual one, or the next that is free.
+        address: to listen at.
+        port: 0 chooses a free one; None: the default one, or the next that is free.
         prefix: of all paths, as `/crawls/one`; empty: none.
-        token: that visitors must know; empty: nobody is asked.
+        token: password of the page; empty: none.
         has_control: visitors may steer the crawl.
     """
 

@@ -1,9 +1,9 @@
-"""The process that answers one query: `python -m rdfcrawl.monitor.page.query_child`.
+"""The process that runs one query: `python -m rdfcrawl.monitor.page.query_child`.
 
-A query of Oxigraph cannot be interrupted, but a process can. The store is brought up
-to date first, as far as the time goes; then it is opened for reading alone, by which
-several processes may ask it at once, and network, other processes and writing to
-files are given up for good.
+A query of Oxigraph cannot be interrupted, but a process can. The store is first brought
+up to date, as far as time allows; then it is opened read-only, so that several
+processes can query it, and network, other processes and writing to files are disabled
+for good.
 
 In: one job as JSON. Out: a line when the query begins, and a line with its answer; or
 a line with `refusal`.
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
-from rdfcrawl.monitor.page.child_jobs import ChildAnswers, begin_job
+from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.monitor.page.query_rules import BUSY, check_query
 from rdfcrawl.monitor.page.query_texts import answer_of
 from rdfcrawl.rdf.extraction.confinement import SECCOMP, confine
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _NICE: Final = 5
-_MEMORY_BYTES: Final = 2 * 1024 * 1024 * 1024  # of address space, while it queries
-_LOCK_SECS: Final = 1.0  # that another process is waited for
+_MEMORY_BYTES: Final = 2 * 1024 * 1024 * 1024  # of address space, during the query
+_LOCK_SECS: Final = 1.0  # to wait for another process
 
 
 class StoreLag(NamedTuple):
-    """How far a store is behind its log.
+    """Lag of a store behind its log.
 
     Attributes:
         n_behind: documents, estimated; -1: not known.
@@ -54,7 +54,7 @@ class StoreLag(NamedTuple):
 
 def main() -> None:
     """Answer one query."""
-    answers = ChildAnswers()
+    output = ChildOutput()
     try:
         job = begin_job(_NICE)
         lag = _bring_up_to_date(job)
@@ -62,23 +62,23 @@ def main() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
             layers = confine()
             check_query(job["query"], is_confined=SECCOMP in layers)
-            answers.send(begun=lag._asdict())
-            answers.send(answer=answer_of(store, job))
+            output.send(begun=lag._asdict())
+            output.send(answer=answer_of(store, job))
     except RdfcrawlError as error:
-        answers.send(refusal=str(error))
+        output.send(refusal=str(error))
     except (OSError, MemoryError, RuntimeError) as error:  # the latter of RocksDB
-        answers.send(refusal=_refusal_of(error))
-    os._exit(0)  # nothing is left to be cleaned up, and the store may be large
+        output.send(refusal=_refusal_of(error))
+    os._exit(0)  # nothing needs cleaning up, and the store may be large
 
 
 def _refusal_of(error: Exception) -> str:
     if os.strerror(errno.EPERM) in str(error):
-        return "query: it is not allowed to ask another endpoint"
+        return "query: requests to other endpoints are not allowed"
     return f"query: {' '.join(str(error).split()) or 'it needed too much memory'}"
 
 
 def _bring_up_to_date(job: Mapping[str, Any]) -> StoreLag:
-    """Apply what is new in the log, for as long as the job says."""
+    """Apply new documents of the log, within the time of the job."""
     root = Path(job["root"])
     log = CrawlLog(root)
     follower = OxigraphFollower(root / "oxigraph", lock_secs=_LOCK_SECS)
@@ -97,7 +97,7 @@ def _bring_up_to_date(job: Mapping[str, Any]) -> StoreLag:
             following.catch_up(lambda: time.monotonic() > deadline)
         finally:
             following.close()
-    except StoreFault as fault:  # what it has can be queried nevertheless
+    except StoreFault as fault:  # its present content can be queried nevertheless
         if not fault.may_pass:
             raise
         return StoreLag(-1, str(fault).replace(f"{root}/", ""))
@@ -107,7 +107,7 @@ def _bring_up_to_date(job: Mapping[str, Any]) -> StoreLag:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[ox.Store]:
-    """Open a store for reading, while nobody writes it.
+    """Open a store for reading, while no process writes it.
 
     Raises:
         ConfigError: another process has it open, or there is none.

@@ -1,4 +1,4 @@
-"""Queries that have answers on this crawl, to begin with."""
+"""Example queries that have results on this crawl."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN: Final = 3  # classes, and predicates
 
 @dataclass(frozen=True, slots=True)
 class QueryExample:
-    """A query, and its subject in words."""
+    """A query, and its title."""
 
     title: str
     query: str
@@ -29,7 +29,7 @@ class QueryExample:
 def make_examples(
     classes: Sequence[str], predicates: Sequence[str]
 ) -> list[QueryExample]:
-    """Return queries with terms that are in the crawl, the frequent ones first."""
+    """Return queries with terms of the crawl, the frequent ones first."""
     found = [
         QueryExample(
             "The largest documents",
@@ -66,7 +66,7 @@ def make_examples(
 
 
 def shortened(iri: str) -> str:
-    """Return an IRI with its prefix, if it has one that is declared.
+    """Return an IRI with its prefix, if one is declared.
 
     >>> shortened("http://rdfs.org/ns/void#Dataset"), shortened("urn:x:y")
     ('void:Dataset', 'urn:x:y')

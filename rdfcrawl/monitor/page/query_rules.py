@@ -1,4 +1,4 @@
-"""Which queries visitors may ask: those that stay within the store."""
+"""Check queries of visitors: they must stay within the store."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from rdfcrawl.core.errors import ConfigError
 
 MAX_QUERY_CHARS: Final = 8000
 BUSY: Final = (
-    "another process has the store open: `scrapy query`, or a follower; ask again"
+    "another process has the store open: `scrapy query`, or a follower; try again later"
 )
 
 _NO_SERVICE: Final = (
-    "query: SERVICE is refused: a query of the page asks no other endpoint"
+    "query: SERVICE is refused: a query of the page cannot reach other endpoints"
 )
-# What may hold a word without meaning it (SPARQL 1.1, 19.8).
+# Tokens that may contain a word without its meaning (SPARQL 1.1, 19.8).
 _OPAQUE: Final = re.compile(
     r'<[^<>"{}|^`\\\s]*>|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*'
     r"\'\'\'|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\\.|#[^\n]*",
     re.DOTALL,
 )
 _SERVICE: Final = re.compile(r"(?<![\w:?$@-])SERVICE(?![\w:-])", re.IGNORECASE)
-# However the word is written, in any place.
+# In any case, in any place.
 _MAYBE_SERVICE: Final = re.compile(r"SERVICE|\\u", re.IGNORECASE)
 
 
 def check_query(query: str, *, is_confined: bool) -> None:
-    """Refuse a query that might ask another endpoint, or is too long.
+    """Refuse a query that might reach another endpoint, or is too long.
 
     Args:
         query: SPARQL.
@@ -41,7 +41,7 @@ def check_query(query: str, *, is_confined: bool) -> None:
     >>> check_query("SELECT * { SERVICE <http://e/> {} }", is_confined=True)
     Traceback (most recent call last):
     ...
-    rdfcrawl.core.errors.ConfigError: query: SERVICE is refused: a query of the page asks no other endpoint
+    rdfcrawl.core.errors.ConfigError: query: SERVICE is refused: a query of the page cannot reach other endpoints
     """  # noqa: E501 (the message)
     if len(query) > MAX_QUERY_CHARS:
         raise ConfigError(f"query: longer than {MAX_QUERY_CHARS:,} characters")

@@ -1,4 +1,4 @@
-"""Answers to queries, as values of JSON or in the formats of SPARQL."""
+"""Query results as JSON values, or in the formats of SPARQL."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class _BoundedText(io.StringIO):
         self.n_chars += len(text)
         if self.n_chars > MAX_ANSWER_BYTES:
             raise ConfigError(
-                f"query: the answer has more than {MAX_ANSWER_BYTES:,} characters; ask"
-                " for fewer rows"
+                f"query: the answer has more than {MAX_ANSWER_BYTES:,} characters;"
+                " request fewer rows"
             )
         return super().write(text)
 
@@ -46,14 +46,14 @@ def answer_of(store: ox.Store, job: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to the query of a job.
 
     Args:
-        store: that is asked; its default graph is the union of all graphs, unless the
+        store: to query; its default graph is the union of all graphs, unless the
             query has FROM.
-        job: `query`, `rows` (the most), `form`: `view`, or that of a download, and
+        job: `query`, `rows` (the limit), `form`: `view`, or that of a download, and
             for the view `most` rows of a page.
 
     Raises:
         ConfigError: the query is wrong, or has no answer in this form.
-        OSError: the query asks for what was given up.
+        OSError: the query uses a disabled function.
     """
     query, most, form = job["query"], int(job["rows"]), job["form"]
     try:
@@ -112,7 +112,7 @@ def _rows(names: list[str], rows: list[Row], most: int, form: str) -> dict[str, 
 def _in_pages(
     names: list[str], rows: list[Row], most: int, on_page: int
 ) -> dict[str, Any]:
-    """Return rows in pages, each of which is JSON already; a long answer is cut."""
+    """Return rows in pages of serialized JSON; a long answer is cut."""
     pages, n_bytes, n_rows = list[str](), 0, 0
     for start in range(0, min(len(rows), most), on_page):
         given = rows[start : min(start + on_page, most)]
@@ -123,7 +123,7 @@ def _in_pages(
                 on_first = counted(len(given), "row")
                 raise ConfigError(
                     f"query: more than {MAX_VIEW_BYTES:,} bytes in {on_first};"
-                    " ask for fewer rows (rows, most)"
+                    " request fewer rows (rows, most)"
                 )
             break
         pages.append(page)

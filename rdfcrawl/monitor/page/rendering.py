@@ -1,4 +1,4 @@
-"""Values as HTML or JSON: the one way from a view to its visitor."""
+"""Render values as HTML or JSON."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ VIEWS: Final = {
 
 
 class PageRenderer:
-    """Shows values by templates, which escape all that they are given.
+    """Renders values by templates, which escape all text.
 
     Args:
         options: with the prefix of all paths.
         name: of the crawl.
-        form_token: that forms have.
+        form_token: of forms.
     """
 
     def __init__(self, options: PageOptions, name: str, form_token: FormToken) -> None:
@@ -62,12 +62,12 @@ class PageRenderer:
     def respond(
         self, request: web.Request, template: str, value: Any, *, status: int = 200
     ) -> web.Response:
-        """Return a value as JSON if the visitor wants JSON, or else by a template.
+        """Return a value as JSON if the client prefers JSON, or else by a template.
 
         Args:
-            request: that is answered.
+            request: of the client.
             template: of HTML; the value is its `it`.
-            value: a dataclass, or what JSON has.
+            value: a dataclass, or JSON values.
             status: of HTTP.
         """
         if wants_json(request):
@@ -86,7 +86,7 @@ class PageRenderer:
         Args:
             template: see `respond`.
             value: likewise.
-            path: that was asked for, without prefix.
+            path: of the request, without prefix.
             query: likewise.
         """
         found = self._templates.get_template(template)
@@ -94,7 +94,7 @@ class PageRenderer:
 
 
 def wants_json(request: web.Request) -> bool:
-    """Return whether a visitor wants JSON: by `?format=json`, or by `Accept`."""
+    """Return whether a client wants JSON: by `?format=json`, or by `Accept`."""
     if "format" in request.query:
         return request.query["format"] == "json"
     accepted = request.headers.get("Accept", "")
@@ -117,14 +117,14 @@ def _plain(value: object) -> object:
 def whole_number(
     query: Mapping[str, str], name: str, default: int, *, least: int = 0, most: int
 ) -> int:
-    """Return a number of a query string, within its bounds.
+    """Return an integer of a query string, within its bounds.
 
     Raises:
-        web.HTTPBadRequest: it is no whole number.
+        web.HTTPBadRequest: it is not an integer.
     """
     text = query.get(name, "")
     if not text:
         return default
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
-        raise web.HTTPBadRequest(reason=f"{name}: must be a whole number")
+        raise web.HTTPBadRequest(reason=f"{name}: must be an integer")
     return min(max(int(text), least), most)

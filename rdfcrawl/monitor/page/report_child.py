@@ -1,9 +1,9 @@
 """The process that makes a report: `python -m rdfcrawl.monitor.page.report_child`.
 
-As `scrapy report` does, and standing back for all others.
+It does the same as `scrapy report`, at low priority.
 
 In: one job as JSON: `root`, `folder`, `site`, `session_parameters`. Out: a line with
-`damages`, those of the logs, or with `refusal`.
+`damages` of the logs, or with `refusal`.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from rdfcrawl.analysis.report.writing import write_report
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import RdfcrawlError
-from rdfcrawl.monitor.page.child_jobs import ChildAnswers, begin_job
+from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.uri import NormalForm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NICE: Final = 15
-_MAX_DAMAGES: Final = 10  # that are told
+_MAX_DAMAGES: Final = 10  # limit of reported damages
 
 
 def main() -> None:
     """Make one report."""
-    answers = ChildAnswers()
+    output = ChildOutput()
     try:
-        answers.send(damages=_make(begin_job(_NICE)))
+        output.send(damages=_make(begin_job(_NICE)))
     except (RdfcrawlError, OSError) as error:
-        answers.send(refusal=f"report: {' '.join(str(error).split())}")
+        output.send(refusal=f"report: {' '.join(str(error).split())}")
     os._exit(0)
 
 
 def _make(job: Mapping[str, Any]) -> list[str]:
-    """Write the report; return what of the logs could not be read."""
+    """Write the report; return the damage of the logs."""
     root = Path(job["root"])
     normal_form = NormalForm(tuple(job["session_parameters"]))
     built = build(root, normal_form, scratch=root)

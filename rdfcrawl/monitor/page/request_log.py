@@ -1,4 +1,4 @@
-"""What the server says of requests: of its own errors, not of those of visitors."""
+"""The log of the server: its own errors, not those of visitors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _OF_VISITORS: Final = HttpProcessingError, web.RequestPayloadError
 
 class _OwnErrors(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether an error is not that a request is no HTTP."""
+        """Return whether an error is other than malformed HTTP."""
         kind = record.exc_info[0] if record.exc_info else None
         return not (kind and issubclass(kind, _OF_VISITORS))
 
 
 REQUEST_LOG: Final = logging.getLogger(__name__)
-"""Logger of requests that fail; anybody can send what is no HTTP, at any rate."""
+"""Logger of failed requests, without malformed ones, which any client can send."""
 REQUEST_LOG.addFilter(_OwnErrors())

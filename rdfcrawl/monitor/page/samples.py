@@ -1,4 +1,4 @@
-"""How a crawl has gone in the last minutes: samples of its figures, and their rates."""
+"""Samples of a crawl's figures in the last minutes, and their rates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WINDOW_SECS: Final = 900.0
 _EVERY_SECS: Final = 2.0
 _ROW_SECS: Final = 59.0  # between two rows of a table, at least
-_RATE_SECS: Final = 10.0  # workers tell their figures every second or so
+_RATE_SECS: Final = 10.0  # workers report their figures every second or so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,8 @@ class FigureSample:
 
     Attributes:
         at_secs: Unix time.
-        n_documents: that were processed, with any result.
-        n_statements: that were stored.
+        n_documents: processed, with any result.
+        n_statements: stored.
         n_bytes: of decoded bodies.
         n_left: URIs that are queued, wait or are in flight.
         n_hosts_at_work: leases.
@@ -54,11 +54,11 @@ class FigureSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRates:
-    """What happens in a second, on the average of the last ten.
+    """Rates per second, averaged over the last ten.
 
     Attributes:
-        documents: that are processed.
-        statements: that are stored.
+        documents: processed.
+        statements: stored.
         n_bytes: of decoded bodies.
     """
 
@@ -76,8 +76,8 @@ class RecentSeries:
 
     Attributes:
         at_secs: Unix times.
-        documents_per_sec: that were processed; None, as others: that is not known.
-        statements_per_sec: that were stored.
+        documents_per_sec: processed; None, here and below: not known.
+        statements_per_sec: stored.
         bytes_per_sec: of decoded bodies.
         n_left: URIs that were queued, waited or were in flight.
         n_hosts_at_work: leases.
@@ -109,7 +109,7 @@ class RecentSeries:
         return rows
 
     def after(self, logged: HistorySeries) -> RecentSeries:
-        """Return the series with what the logs tell of the time before its samples."""
+        """Return the series, preceded by the logs of the time before its samples."""
         first_secs = self.at_secs[0] if self.at_secs else float("inf")
         ends = [at_secs + logged.secs for at_secs in logged.at_secs]
         n = sum(end_secs <= first_secs for end_secs in ends)
@@ -117,7 +117,7 @@ class RecentSeries:
             return self
 
         def rates(sums: Sequence[int], sampled: Sequence[float | None]) -> list[Any]:
-            # The first sample has none before it by which its rates were known.
+            # The first sample has no rates, for lack of an earlier one.
             own = [None, *sampled[1:]] if sampled else []
             return [*(round(each / logged.secs, 2) for each in sums[:n]), *own]
 
@@ -136,7 +136,7 @@ class RecentSamples:
     """Samples of a quarter of an hour at most: 450.
 
     Attributes:
-        last: the latest one, which is not kept unless two seconds have passed.
+        last: the latest one, which is kept only if two seconds have passed.
     """
 
     def __init__(self) -> None:
@@ -145,13 +145,13 @@ class RecentSamples:
         self.last: FigureSample | None = None
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all samples."""
         self._kept.clear()
         self._rates.clear()
         self.last = None
 
     def add(self, sample: FigureSample) -> SampleRates:
-        """Take a sample that is later than those before; return the rates by then."""
+        """Add a later sample; return the present rates."""
         if self.last is not None and sample.at_secs <= self.last.at_secs:
             self.clear()  # the clock was set back
         self.last = sample
@@ -207,13 +207,13 @@ class WorkerRates:
         self._kept: deque[tuple[float, Mapping[str, int]]] = deque()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all counts."""
         self._kept.clear()
 
     def add(self, at_secs: float, counts: Mapping[str, int]) -> dict[str, float]:
-        """Take how many documents workers have seen by now; return their rates.
+        """Add the present numbers of documents of workers; return their rates.
 
-        A worker that is seen for the first time has none.
+        A new worker has none.
         """
         kept = self._kept
         if kept and at_secs <= kept[-1][0]:
@@ -231,5 +231,5 @@ class WorkerRates:
 
 
 def _rate(before: int, after: int, secs: float) -> float:
-    """Return a rate; workers that died may have told more than is there now."""
+    """Return a rate; the sum may have decreased when workers died."""
     return max(0, after - before) / secs

@@ -1,4 +1,4 @@
-"""Statements of a document as Turtle for people, in bounds."""
+"""Statements of a document as readable Turtle, of bounded length."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _PREFIXES: Final = {
 
 
 class BoundedLines(NamedTuple):
-    """Statements as N-Quads, not more than are wanted.
+    """Statements as N-Quads, up to a limit.
 
     Attributes:
-        lines: whole lines.
+        lines: complete lines.
         n_statements: in them.
         is_cut: there are more.
     """
@@ -41,9 +41,9 @@ def first_lines(pieces: Iterable[bytes], *, most: int, most_bytes: int) -> Bound
     """Return the first statements of a document.
 
     Args:
-        pieces: of N-Quads, in whole lines.
-        most: statements.
-        most_bytes: of them; a longer one is left out with what follows.
+        pieces: of N-Quads, in complete lines.
+        most: limit of statements.
+        most_bytes: limit of bytes; the statement that exceeds it is left out.
     """
     kept: list[bytes] = []
     n_bytes = 0
@@ -65,8 +65,8 @@ def turtle_of(lines: bytes, graph: str, *, most_chars: int | None = None) -> str
 
     Args:
         lines: N-Quads.
-        graph: of the document, whose name is left out if nothing is in others.
-        most_chars: of a literal, whose rest is left out; None: all.
+        graph: of the document, omitted if all statements are in it.
+        most_chars: of a literal, which is cut; None: no limit.
 
     Raises:
         SyntaxError: the lines are damaged.

@@ -1,4 +1,4 @@
-"""Values as texts for people."""
+"""Format values as text."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def time_text(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-# Those that change the direction or the place of what stands around them, and those
-# that show nothing (Unicode TR 36): a reader would see something else than is there.
+# Characters that change the direction or position of the text around them, or are
+# invisible (Unicode TR 36): they would hide the real text.
 HIDDEN: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\ufeff\ufff9-\ufffb]"
@@ -90,7 +90,7 @@ HIDDEN: Final = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Return a text with escapes for all that changes how its line is shown.
+    r"""Return a text with escapes for all characters that change its display.
 
     In Turtle and N-Quads they stand for the same characters.
 
@@ -101,7 +101,7 @@ def visible(text: str) -> str:
 
 
 def shown_text(text: str, most: int = 300) -> str:
-    """Return a text from the web for people: visible, and not too long.
+    """Return a text from the web for display: visible, and not too long.
 
     >>> shown_text("abcdef", 4)
     'abcd... (6 characters)'
@@ -112,7 +112,7 @@ def shown_text(text: str, most: int = 300) -> str:
 
 
 def width_text(secs: float) -> str:
-    """Return how long one point of a line is.
+    """Return the interval of one point of a line.
 
     >>> width_text(10), width_text(120)
     ('10 s', '2 min')
@@ -121,14 +121,14 @@ def width_text(secs: float) -> str:
 
 
 def summary_text(values: Sequence[float | None], kind: str) -> str:
-    """Return in a sentence what a line shows; what is not known counts for nothing.
+    """Summarize a line in a sentence; unknown values are ignored.
 
     >>> summary_text([1, 5, 2], "number")
     'Last 2; between 1 and 5.'
     """
     known = [each for each in values if each is not None]
     if not known:
-        return "Nothing was read yet."
+        return "No data yet."
     text = FILTERS[kind]
     return f"Last {text(known[-1])}; between {text(min(known))} and {text(max(known))}."
 

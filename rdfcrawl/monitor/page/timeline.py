@@ -1,4 +1,4 @@
-"""Requests to one host against its delay, as a picture and in words."""
+"""Requests to one host compared with its delay, as a picture and as text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_DRAWN: Final = 60
-"""Requests in a picture: the latest."""
+"""Limit of requests in a picture."""
 _WIDTH: Final = 960.0
-_BASE: Final = 150.0  # where the axis of gaps is
+_BASE: Final = 150.0  # position of the axis of gaps
 _HEIGHT: Final = 110.0  # of the highest gap above it
 _TICKS_Y: Final = 168.0
 
@@ -26,12 +26,12 @@ class TimelineMark:
     """One request in the picture.
 
     Attributes:
-        x: where it begins.
-        width: how long it took.
-        gap_y: how long after the begin of the one before; None for the first.
-        is_early: the gap is shorter than the delay of now.
+        x: start.
+        width: duration.
+        gap_y: time since the start of the previous one; None for the first.
+        is_early: the gap is shorter than the present delay.
         is_bad: it had a fault.
-        title: all that in words.
+        title: all that as text.
     """
 
     x: float
@@ -48,12 +48,12 @@ class HostTimeline:
 
     Attributes:
         marks: oldest first.
-        delay_y: where the line of the delay is; None if there is none to show.
-        delay_ms: the delay of now.
-        first_ms: begin of the first request, Unix time.
+        delay_y: position of the line of the delay; None if there is none.
+        delay_ms: the present delay.
+        first_ms: start of the first request, Unix time.
         last_ms: end of the last one.
         highest_ms: gap at the upper end.
-        text: what the picture shows.
+        text: text alternative.
     """
 
     marks: tuple[TimelineMark, ...]
@@ -71,9 +71,9 @@ def draw_timeline(
     """Return the picture of some requests; None if there are none.
 
     Args:
-        requests: begin (Unix time), duration (both in ms), and whether it had a fault;
+        requests: start (Unix time), duration (both in ms), and whether it had a fault;
             in any order.
-        delay_ms: that the host has now; None if it is not known.
+        delay_ms: present delay of the host; None if it is not known.
     """
     chosen = sorted(requests)[-MAX_DRAWN:]
     if not chosen:
@@ -82,7 +82,7 @@ def draw_timeline(
     last = max(begin + took for begin, took, _ in chosen)
     starts = [begin for begin, _, _ in chosen]
     gaps = [b - a for a, b in itertools.pairwise(starts)]
-    # Pauses of hours would flatten all others: they stand at the upper end.
+    # Gaps of hours would flatten all others: they are drawn at the upper end.
     typical = sorted(gaps)[len(gaps) // 4] if gaps else 0
     highest = max(1, min(max(gaps, default=1), round(4 * max(typical, delay_ms or 0))))
     highest = max(highest, round(1.25 * (delay_ms or 0)))
@@ -114,7 +114,7 @@ def _gap_y(gap_ms: float, highest_ms: int) -> float:
 
 
 def _title(after_ms: int, took_ms: int, gap_ms: int | None, *, is_bad: bool) -> str:
-    gap = "" if gap_ms is None else f", {_secs(gap_ms)} after the one before"
+    gap = "" if gap_ms is None else f", {_secs(gap_ms)} after the previous one"
     fault = ", with a fault" if is_bad else ""
     return f"at {_secs(after_ms)}: took {_secs(took_ms)}{gap}{fault}"
 
@@ -126,19 +126,19 @@ def _text(
     took = [took for _, took, _ in chosen]
     latest, times = counted(len(chosen), "request"), f"{_secs(median(took))} each"
     at_most = f"{_secs(max(took))} at most; {n_bad:,} had a fault."
-    parts = [f"The latest {latest} took {times}, by the median, and {at_most}"]
+    parts = [f"The latest {latest} took {times} (median), and {at_most}"]
     if gaps:
         parts.append(
-            f"From one begin to the next were {_secs(min(gaps))} at least, and"
-            f" {_secs(median(gaps))} by the median."
+            f"From one start to the next: at least {_secs(min(gaps))},"
+            f" median {_secs(median(gaps))}."
         )
     if gaps and delay_ms:
         n_early = sum(gap < delay_ms for gap in gaps)
         parts.append(
-            f"The delay is {_secs(delay_ms)} now; shorter, under the delay of their"
-            f" time: {n_early:,} of {counted(len(gaps), 'gap')}."
+            f"The present delay is {_secs(delay_ms)}; {n_early:,} of"
+            f" {counted(len(gaps), 'gap')} were shorter, under the delay of their time."
             if n_early
-            else f"The delay is {_secs(delay_ms)} now, and no gap was shorter."
+            else f"The present delay is {_secs(delay_ms)}, and no gap was shorter."
         )
     return " ".join(parts)
 

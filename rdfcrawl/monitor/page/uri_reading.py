@@ -1,4 +1,4 @@
-"""Read all that is known of a URI from frontier and logs, in bounds of time."""
+"""Read all that is known of a URI from frontier and logs, in bounded time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.explaining.explanation import (
-    FrontierAnswer,
-    ask_frontier,
-    asked_url,
+    FrontierFindings,
     explain_by_logs,
+    query_frontier,
+    requestable_url,
 )
 from rdfcrawl.monitor.explaining.logs import UriSearch
 from rdfcrawl.monitor.explaining.sources import SearchedLogs
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOST_ASKED_CHARS: Final = 10_000
-_MOST_QUEUED: Final = 20_000  # that are looked at in the queue of a host
-_MOST_BYTES: Final = 1024 * 1024  # of each log that are not indexed yet, packed
-_MOST_MEMBER_BYTES: Final = 16 * 1024 * 1024  # packed
-_MOST_MEMBERS: Final = 24  # that say the same kind of thing of one URI
+_MOST_URI_CHARS: Final = 10_000
+_MOST_QUEUED: Final = 20_000  # of a host's queue to examine
+_MOST_BYTES: Final = 1024 * 1024  # of each log that is not indexed yet, compressed
+_MOST_MEMBER_BYTES: Final = 16 * 1024 * 1024  # compressed
+_MOST_MEMBERS: Final = 24  # with the same role of one URI
 _SHOWN_STATEMENTS: Final = 500
 _SHOWN_BYTES: Final = 256 * 1024
 _SHOWN_CHARS: Final = 1000  # of a literal
@@ -53,7 +53,7 @@ _DOWNLOADED_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownStatements:
-    """What a version of a document says.
+    """Statements of a version of a document.
 
     Attributes:
         version: its name.
@@ -74,14 +74,14 @@ class UriView:
     """Everything known of a URI.
 
     Attributes:
-        explanation: as `scrapy explain` has it.
-        answer: its verdict in words, behind the name of the URI.
+        explanation: of `scrapy explain`.
+        answer: sentence of its verdict, to follow the URI.
         statements: of one version; None if none are stored.
-        former: name of the version with which that is compared; empty: none.
+        former: name of the version to compare with; empty: none.
         difference: from that one to the version; None if there is none.
-        is_behind: the index lacks what is new in the logs.
-        secs_behind: since it had all; None: it never had, as it is still being made.
-        is_partial: the index is so far behind that not all was looked through.
+        is_behind: the index lacks new parts of the logs.
+        secs_behind: since it was complete; None: it never was.
+        is_partial: the index is so far behind that some logs were not searched.
     """
 
     explanation: UriExplanation
@@ -95,7 +95,7 @@ class UriView:
 
 
 class UriReader:
-    """Reads what is known of URIs of one crawl.
+    """Reads all that is known of URIs of one crawl.
 
     Args:
         access: to the crawl.
@@ -109,27 +109,27 @@ class UriReader:
 
         Args:
             text: the URI, in any spelling.
-            version: of its document that is shown, by name; else the latest.
-            former: with which that is compared; else the one before.
+            version: of its document to show, by name; else the latest.
+            former: version to compare with; else the one before.
         """
-        text = text[:_MOST_ASKED_CHARS]
-        url = asked_url(text, self._options().schemes)
+        text = text[:_MOST_URI_CHARS]
+        url = requestable_url(text, self._options().schemes)
         if isinstance(url, UriExplanation):
             return UriView(explanation=url, answer=VERDICTS[url.verdict])
-        answer = await self._ask(url)
+        answer = await self._query_frontier(url)
         return await asyncio.to_thread(
             self._read_logs, text, url, answer, version, former
         )
 
-    async def _ask(self, url: str) -> FrontierAnswer:
-        async def ask(crawl: OperatedCrawl) -> FrontierAnswer:
+    async def _query_frontier(self, url: str) -> FrontierFindings:
+        async def query(crawl: OperatedCrawl) -> FrontierFindings:
             try:
-                return await ask_frontier(crawl, url, most=_MOST_QUEUED)
+                return await query_frontier(crawl, url, most=_MOST_QUEUED)
             except ConfigError as error:
-                return FrontierAnswer(None, refusal=str(error))
+                return FrontierFindings(None, refusal=str(error))
 
-        answer = await self._access.ask(ask)
-        return answer or FrontierAnswer(None, refusal=self._access.why_away)
+        answer = await self._access.read(query)
+        return answer or FrontierFindings(None, refusal=self._access.why_away)
 
     def _options(self) -> CrawlOptions:
         return CrawlOptions.from_settings(self._access.settings, self._access.name)
@@ -148,7 +148,7 @@ class UriReader:
             return SearchedLogs(self._access.root, most_bytes=_MOST_BYTES)
 
     def _read_logs(
-        self, text: str, url: str, answer: FrontierAnswer, version: str, former: str
+        self, text: str, url: str, answer: FrontierFindings, version: str, former: str
     ) -> UriView:
         options = answer.options or self._options()
         logs = self._logs(options)
@@ -158,13 +158,13 @@ class UriReader:
             logger.warning("the index cannot be read: %s", error)
             logs = SearchedLogs(self._access.root, most_bytes=_MOST_BYTES)
             found = explain_by_logs(text, url, answer, options, logs)
-        told, earlier = _chosen(found.versions, version, former)
-        documents = self._documents([x for x in (told, earlier) if x is not None])
+        shown, earlier = _chosen(found.versions, version, former)
+        documents = self._documents([x for x in (shown, earlier) if x is not None])
         statements = difference = None
-        if told is not None and told.name in documents:
-            statements = _shown(told, documents[told.name])
+        if shown is not None and shown.name in documents:
+            statements = _shown(shown, documents[shown.name])
             if earlier is not None and earlier.name in documents:
-                difference = _difference(documents[earlier.name], documents[told.name])
+                difference = _difference(documents[earlier.name], documents[shown.name])
         return UriView(
             explanation=found,
             answer=VERDICTS[found.verdict],
@@ -182,19 +182,19 @@ class UriReader:
         return {
             names[place].name: document
             for place, document in read_places(folder, sorted(names))
-            # A compaction may have written something else there since.
+            # A compaction may have replaced it since.
             if document.digest.hex() == names[place].digest
         }
 
     async def download(self, text: str, *, version: str, form: str) -> bytes | None:
-        """Return what a version says, as a file; None if there is none stored.
+        """Return the statements of a version as a file; None if none are stored.
 
         Args:
             text: the URI.
             version: by name; else the latest.
             form: `ttl`, or `nq` for N-Quads.
         """
-        url = asked_url(text[:_MOST_ASKED_CHARS], self._options().schemes)
+        url = requestable_url(text[:_MOST_URI_CHARS], self._options().schemes)
         if isinstance(url, UriExplanation):
             return None
         return await asyncio.to_thread(self._download, url, version, form)
@@ -204,18 +204,18 @@ class UriReader:
         with self._logs(options) as logs:
             search = UriSearch(logs, url, options.normal_form)
             versions, _ = search.versions()
-        told, _ = _chosen(versions, version, "")
-        if told is None or not (found := self._documents([told])):
+        shown, _ = _chosen(versions, version, "")
+        if shown is None or not (found := self._documents([shown])):
             return None
         lines = first_lines(
-            found[told.name].pieces(),
+            found[shown.name].pieces(),
             most=_DOWNLOADED_STATEMENTS,
             most_bytes=_DOWNLOADED_BYTES,
         )
         end = b"# There is more: this is cut.\n" if lines.is_cut else b""
         if form == "nq":
             return lines.lines + end
-        return turtle_of(lines.lines, told.graph).encode() + end
+        return turtle_of(lines.lines, shown.graph).encode() + end
 
 
 def _secs_behind(logs: SearchedLogs) -> int | None:
@@ -229,7 +229,7 @@ def _secs_behind(logs: SearchedLogs) -> int | None:
 def _chosen(
     versions: Sequence[UriVersion], version: str, former: str
 ) -> tuple[UriVersion | None, UriVersion | None]:
-    """Return the version that is told, and the one to compare."""
+    """Return the version to show, and the one to compare with."""
     kept = [each for each in versions if each.place is not None]
     names = {each.name: number for number, each in enumerate(kept)}
     if not kept:

@@ -1,4 +1,4 @@
-"""Pings of sites whose sitemaps have changed, taken for a crawl.
+"""Accept pings of sites whose sitemaps have changed.
 
-`judging` decides by the URL alone, `intake` by the crawl, `server` talks HTTP.
+`judging` decides by the URL alone, `intake` by the crawl, `server` speaks HTTP.
 """

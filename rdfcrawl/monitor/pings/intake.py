@@ -1,4 +1,4 @@
-"""Judge the pings for a crawl, and keep accepted ones in its Redis."""
+"""Judge the pings for a crawl, and store accepted ones in its Redis."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.pings import PingLimits, WaitingPings
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.monitor.pings.judging import PingAnswer, PingRefused, sitemap_url
+from rdfcrawl.monitor.pings.judging import PingRefused, PingResponse, sitemap_url
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.uri.link_filter import LinkFilter
 
-_ANSWER_SECS: Final = 10.0  # for Redis, restarts of the embedded one included
-_FILTER_SECS: Final = 5.0  # how old the scope of the crawl may be
+_ANSWER_SECS: Final = 10.0  # for Redis, including restarts of the embedded one
+_FILTER_SECS: Final = 5.0  # oldest scope of the crawl that is used
 _RETRY_SECS: Final = 60
-NO_REDIS: Final = PingAnswer(503, "the crawl cannot be reached", _RETRY_SECS)
+NO_REDIS: Final = PingResponse(503, "the crawl cannot be reached", _RETRY_SECS)
 
 
 class PingIntake:
-    """Takes the pings for one crawl.
+    """Accepts the pings for one crawl.
 
     A ping is answered with 202 once Redis has the sitemap: from then on it survives the
-    end of this process and of all workers. The crawl need not be running: what waits
-    when it has ended is read by its next run.
+    end of this process and of all workers. The crawl need not be running: its next run
+    reads the sitemaps that wait.
     """
 
     def __init__(self, connection: FrontierConnection, options: CrawlOptions) -> None:
@@ -63,11 +63,11 @@ class PingIntake:
         await self._connection.close()
 
     async def n_workers(self) -> int:
-        """Return how many workers of the crawl are running."""
+        """Return the number of running workers of the crawl."""
         return len(await self._frontier.live_workers())
 
-    async def take(self, text: str, limits: PingLimits) -> PingAnswer:
-        """Hand in the URL of a sitemap, in any spelling."""
+    async def take(self, text: str, limits: PingLimits) -> PingResponse:
+        """Queue the URL of a sitemap, in any spelling."""
         try:
             url = sitemap_url(text, self._guard)
             return await asyncio.wait_for(self._keep(url, limits), _ANSWER_SECS)
@@ -76,21 +76,21 @@ class PingIntake:
         except (RedisError, ConfigError, TimeoutError):
             return NO_REDIS
 
-    async def _keep(self, url: str, limits: PingLimits) -> PingAnswer:
+    async def _keep(self, url: str, limits: PingLimits) -> PingResponse:
         filters = await self._wanted()
         if filters and not any(each.admits_source(url) for each in filters):
-            return PingAnswer(403, "not in the scope of this crawl")
+            return PingResponse(403, "not in the scope of this crawl")
         persistent = self._connection.outage.persistent
         kept = await persistent("keep a ping", self._pings.keep, url, limits)
         match kept.word:
             case "kept":
-                return PingAnswer(202, "accepted")
+                return PingResponse(202, "accepted")
             case "late":
-                return PingAnswer(429, "too many pings", max(1, kept.number))
+                return PingResponse(429, "too many pings", max(1, kept.number))
             case "full":
-                return PingAnswer(503, "too many sitemaps wait", _RETRY_SECS)
+                return PingResponse(503, "too many sitemaps wait", _RETRY_SECS)
             case _:
-                return PingAnswer(503, "there is no crawl", _RETRY_SECS)
+                return PingResponse(503, "there is no crawl", _RETRY_SECS)
 
     async def _wanted(self) -> list[LinkFilter]:
         if monotonic() >= self._known_until:

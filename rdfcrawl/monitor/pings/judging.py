@@ -21,15 +21,15 @@ _LOGIN: Final = re.compile(r"[a-z]+:[/\\]*[^/\\?#]*@", re.IGNORECASE).match
 
 
 @dataclass(frozen=True, slots=True)
-class PingAnswer:
-    """The answer to a ping, as HTTP has it.
+class PingResponse:
+    """Response to a ping, in terms of HTTP.
 
     Attributes:
         status: 202: the sitemap will be read; 400: it is no URL of a sitemap; 403: it
-            is not wanted; 429: there were too many pings; 503: there is no crawl.
-        text: one line for whoever has pinged.
+            is refused; 429: there were too many pings; 503: there is no crawl.
+        text: one line for the client.
         retry_secs: when to try again, of 429 and 503; 0 if unknown.
-        detail: what the operator could change.
+        detail: hint for the operator.
     """
 
     status: int
@@ -46,7 +46,7 @@ class PingAnswer:
 class PingRefused(Exception):
     """A ping is refused; `answer` states the reason."""
 
-    def __init__(self, answer: PingAnswer) -> None:
+    def __init__(self, answer: PingResponse) -> None:
         super().__init__(answer.text)
         self.answer = answer
 
@@ -54,7 +54,7 @@ class PingRefused(Exception):
 def sitemap_url(text: str, guard: Guard) -> str:
     """Return the requestable URL of a pinged sitemap.
 
-    Names are not looked up: their addresses are judged when they are connected to.
+    Names are not resolved: the guard judges their addresses when it connects.
 
     Raises:
         PingRefused: with 400 or 403.
@@ -64,20 +64,20 @@ def sitemap_url(text: str, guard: Guard) -> str:
     'http://example.org/sitemap.xml'
     """
     if not text:
-        raise PingRefused(PingAnswer(400, "say which: sitemap=URL"))
+        raise PingRefused(PingResponse(400, "give one: sitemap=URL"))
     if len(text) > MAX_URL_CHARS:
         detail = f"the URL has more than {MAX_URL_CHARS} characters"
-        raise PingRefused(PingAnswer(400, detail))
+        raise PingRefused(PingResponse(400, detail))
     if _BLANK(text) or _LOGIN(text):
-        raise PingRefused(PingAnswer(400, "the URL has blanks or a login"))
+        raise PingRefused(PingResponse(400, "the URL has blanks or a login"))
     try:
         url = requestable(text)
     except BadUri as error:
-        answer = PingAnswer(400, "not a URL of http, https, ftp or ftps")
+        answer = PingResponse(400, "not a URL of http, https, ftp or ftps")
         raise PingRefused(answer) from error
-    if len(url) > MAX_URL_CHARS:  # as escapes have made it longer
-        raise PingRefused(PingAnswer(400, "the URL is too long once it is escaped"))
+    if len(url) > MAX_URL_CHARS:  # escapes have made it longer
+        raise PingRefused(PingResponse(400, "the URL is too long once it is escaped"))
     if detail := refusal_of(url, guard):
-        answer = PingAnswer(403, "nothing is asked of this address", detail=detail)
+        answer = PingResponse(403, "this address is not crawled", detail=detail)
         raise PingRefused(answer)
     return url

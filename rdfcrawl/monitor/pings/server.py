@@ -1,7 +1,7 @@
 """The HTTP endpoint of pings: `GET /ping?sitemap=URL`, or a POST of the same.
 
-Whoever asks is a stranger: what a request may be is bounded in bytes and time, and
-answers say nothing of the crawl.
+Clients are strangers: requests are limited in bytes and time, and responses reveal
+nothing of the crawl.
 
 Source: sitemaps.org, "Informing search engine crawlers".
 """
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from rdfcrawl.core.small_server import SmallServer
-from rdfcrawl.monitor.pings.judging import PingAnswer
+from rdfcrawl.monitor.pings.judging import PingResponse
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.pings import PingLimits
@@ -31,7 +31,7 @@ class PingServer(SmallServer):
     """The endpoint of one crawl.
 
     Attributes:
-        counts: answers by their status.
+        counts: responses by status.
     """
 
     def __init__(self, intake: PingIntake, limits: PingLimits) -> None:
@@ -54,21 +54,21 @@ class PingServer(SmallServer):
         response.force_close()
         return response
 
-    async def _judge(self, request: web.BaseRequest) -> PingAnswer:
+    async def _judge(self, request: web.BaseRequest) -> PingResponse:
         if request.path != PATH:
-            return PingAnswer(404, f"pings go to {PATH}?sitemap=URL")
+            return PingResponse(404, f"pings go to {PATH}?sitemap=URL")
         if request.method not in ("GET", "POST"):
-            return PingAnswer(405, "GET or POST")
+            return PingResponse(405, "GET or POST")
         try:
             texts = _sitemaps(request.rel_url.raw_query_string)
             if request.method == "POST":
                 texts += await self._posted(request)
         except ValueError:
-            return PingAnswer(400, "the request has too many fields, or bad ones")
+            return PingResponse(400, "the request has too many fields, or bad ones")
         except _TooLarge:
-            return PingAnswer(413, f"more than {_MAX_BODY_BYTES} bytes")
+            return PingResponse(413, f"more than {_MAX_BODY_BYTES} bytes")
         if len(texts) != 1:
-            return PingAnswer(400, "say which one: sitemap=URL")
+            return PingResponse(400, "give one: sitemap=URL")
         return await self._intake.take(texts[0], self._limits)
 
     async def _posted(self, request: web.BaseRequest) -> list[str]:

@@ -1,5 +1,5 @@
-"""Refresh of a crawl: plan per epoch what to fetch again, and queue that.
+"""Refresh a crawl: plan per epoch which pages to fetch again, and queue them.
 
-The policies are in `refresh`; what they choose from is read from the URL database. A
-plan is on disk before anything of it is queued, so whoever begins anew queues the rest.
+The policies are in `refresh`; they choose from the URL database. A plan is on disk
+before any of it is queued, so an interrupted refresh can be resumed.
 """

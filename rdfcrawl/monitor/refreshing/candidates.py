@@ -1,4 +1,4 @@
-"""Which URIs of the URL database may be fetched again, and with which validators."""
+"""Select URIs of the URL database that may be fetched again, with their validators."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.refresh.failures import FailureRules
     from rdfcrawl.analysis.urldb.record import UrlRecord
 
-# What is asked for as a step of a source, or as a part of a dataset or collection, has
-# a clock of its own: later runs of the source ask again.
+# Steps of a source, and parts of a dataset or collection, have their own schedule:
+# later runs of the source request them again.
 _TASKS: Final = frozenset({None, RefreshedPage.TAG})
 _HAS_COPY: Final = frozenset({"SUCCESSFUL", "UNCHANGED"})
 _NOT_MODIFIED: Final = 304
@@ -27,10 +27,10 @@ _MOST_VALIDATOR: Final = 1000  # characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EligiblePages:
-    """Tells which pages may be fetched again in an epoch.
+    """Decides which pages may be fetched again in an epoch.
 
     Attributes:
-        begin_ms: when the epoch begins: what was fetched since is left out.
+        begin_ms: start of the epoch: pages fetched since are left out.
         now_ms: Unix time.
         failures: see `FailureRules`.
     """
@@ -57,7 +57,7 @@ class EligiblePages:
 def refreshing_task(
     record: UrlRecord, facts: UriFacts, rules: FailureRules
 ) -> RefreshedPage:
-    """Return the task of a page that is fetched again."""
+    """Return the task to fetch a page again."""
     gone_from_ms = rules.gone_from_ms(facts)
     reads = _last_reads(record)
     etag = record.latest["etag"] if record.latest_ms.get("etag") in reads else ""
@@ -72,7 +72,7 @@ def refreshing_task(
 
 
 def _with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
-    """Return the facts of a page with what was refused before a request, too."""
+    """Return the facts of a page, with refusals before a request."""
     if record.fetches[-1].started_ms == facts.fetches[-1].started_ms:
         return facts
     tries = (
@@ -93,20 +93,20 @@ def _is_stored(record: UrlRecord) -> bool:
             return False
         if fetch.n_statements:
             return True
-    # What came before is not known, or was read for another page.
+    # Earlier fetches are not known, or were of another page.
     return len(record.fetches) >= MAX_FETCHES or "isLeft" in record.latest
 
 
 def _last_reads(record: UrlRecord) -> dict[int, str]:
-    """Return times and `Last-Modified` of the answers that tell of the present copy.
+    """Return times and `Last-Modified` of the responses about the stored copy.
 
-    These are the last one that was read whole, and those of 304 since, latest first.
-    Validators of another answer, as of an error, are none of the copy.
+    These are the last complete response and later responses with status 304, latest
+    first. Validators of other responses, such as errors, do not belong to the copy.
     """
     found: dict[int, str] = {}
     for fetch in reversed(record.fetches):
         if fetch.outcome in _LOST or fetch.outcome == "PARTIAL":
-            break  # what was not read may be read now
+            break  # an unread response may be readable now
         if fetch.outcome in _HAS_COPY:
             found[fetch.started_ms] = fetch.last_modified
             if fetch.http_status != _NOT_MODIFIED:

@@ -1,4 +1,4 @@
-"""The epochs of refresh: bring the URL database up to date, plan, queue."""
+"""The epochs of refresh: update the URL database, plan, queue."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedEpoch:
-    """What is to be fetched again in an epoch.
+    """The pages to fetch again in an epoch.
 
     Attributes:
         head: of the plan.
-        n_hosts: that were looked at; 0 if the plan was made before.
-        n_pages: of these hosts that may be fetched again; 0 as well.
-        n_due: that are fetched again.
-        damages: of the logs, for people.
+        n_hosts: examined hosts; 0 if the plan was made before.
+        n_pages: pages of these hosts that may be fetched again; likewise.
+        n_due: pages to fetch again.
+        damages: of the logs, as text.
     """
 
     head: RefreshPlanHead
@@ -49,7 +49,7 @@ class CrawlRefresh:
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
         options: policy and budgets.
-        crawl: how to reach its frontier.
+        crawl: connection to its frontier.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class CrawlRefresh:
         self.file = RefreshPlanFile(root)
 
     def plan(
-        self, now_ms: int, tell: Callable[[int, int], None] = lambda *_: None
+        self, now_ms: int, report: Callable[[int, int], None] = lambda *_: None
     ) -> PlannedEpoch:
-        """Return the plan of the present epoch, which is made if there is none.
+        """Return the plan of the present epoch; make it if there is none.
 
         Args:
             now_ms: Unix time.
-            tell: called for each page with the numbers of hosts and of pages so far.
+            report: called for each page with the numbers of hosts and pages so far.
 
         Raises:
-            ConfigError: there is no log, or what is there is damaged.
+            ConfigError: there is no log, or it is damaged.
             OSError: a disk is full, or cannot be read.
         """
         head = self._head(now_ms)
@@ -81,7 +81,7 @@ class CrawlRefresh:
         built = self._build()
         with UrlDatabase(self._root) as database:
             planner = RefreshPlanner(database, self._options, now_ms)
-            n_due = self.file.write(head, _told(planner, tell))
+            n_due = self.file.write(head, _reported(planner, report))
         return PlannedEpoch(
             head=head,
             n_hosts=planner.n_hosts,
@@ -92,7 +92,7 @@ class CrawlRefresh:
         )
 
     def preview(self, now_ms: int) -> Iterator[PlannedFetch]:
-        """Yield what the plan of the present epoch has, or would have; as `plan`."""
+        """Yield the pages of the present epoch; raises like `plan`."""
         if self._there(self._head(now_ms), now_ms) is not None:
             yield from self.file.fetches()
             return
@@ -111,7 +111,7 @@ class CrawlRefresh:
         )
 
     def _there(self, head: RefreshPlanHead, now_ms: int) -> RefreshPlanHead | None:
-        """Return the plan that is there, if it is one of the present epoch."""
+        """Return the stored plan if it is for the present epoch."""
         there = self.file.head()
         return there if there and there.is_of_epoch(head, now_ms) else None
 
@@ -119,7 +119,7 @@ class CrawlRefresh:
         return build(self._root, self._crawl.normal_form, scratch=self._root)
 
     async def queue(self, settings: BaseSettings, spider: str = "") -> int:
-        """Queue what is planned; return the number of pages that were not queued yet.
+        """Queue planned pages; return the number of pages that were not queued yet.
 
         Args:
             settings: of the crawl.
@@ -137,9 +137,9 @@ class CrawlRefresh:
             await queue.close()
 
 
-def _told(
-    planner: RefreshPlanner, tell: Callable[[int, int], None]
+def _reported(
+    planner: RefreshPlanner, report: Callable[[int, int], None]
 ) -> Iterator[PlannedFetch]:
     for number, each in enumerate(planner.plan(), start=1):
-        tell(planner.n_hosts, number)
+        report(planner.n_hosts, number)
         yield each

@@ -35,11 +35,11 @@ POLICIES: Final = ("fixed", "adaptive", "stormcrawler", "optimal", "sitemap")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshOptions(OptionsTable):
-    """What is fixed for refresh.
+    """Settings of refresh.
 
     Attributes:
         policy: chooses the pages of a host.
-        policy_name: as the setting has it.
+        policy_name: value of the setting.
     """
 
     policy: RefreshPolicy
@@ -70,7 +70,7 @@ class RefreshOptions(OptionsTable):
         """Read the settings.
 
         Raises:
-            ConfigError: a value is out of range, or the policy is none.
+            ConfigError: a value is out of range, or there is no such policy.
         """
         read = cls.read(settings, **given)
         name, failures = read["policy_name"], read["failures"]
@@ -104,7 +104,7 @@ def _policy(settings: BaseSettings, name: Any, interval_ms: int) -> RefreshPolic
 
 
 def _own_policy(settings: BaseSettings, path: Any) -> RefreshPolicy:
-    """Return a policy of the user's: of its `from_settings`, if it has that."""
+    """Return a user's policy, made by its `from_settings` if it has that."""
     found = load_setting("REFRESH_POLICY", "class", path)
     where = f"REFRESH_POLICY={path}"
     check_method(where, found, "choose", 2)

@@ -1,7 +1,7 @@
-"""The plan of an epoch on disk: a line for each page that is fetched again.
+"""The plan of an epoch on disk: a line for each page to fetch again.
 
-A plan is whole or it is not there. Whatever ends a refresher while it queues a plan,
-the next one queues the same again, and the frontier drops what it was given before.
+A plan is complete or absent. If queueing is interrupted, the next refresh queues all
+pages again, and the frontier drops those that it has.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _DRAFT: Final = ".plan.draft"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshPlanHead:
-    """What a plan is for.
+    """Identity of a plan.
 
     Attributes:
         log: name of the crawl's log.
         generation: of the log.
-        begin_ms: when the epoch begins, Unix time.
+        begin_ms: start of the epoch, Unix time.
         length_ms: of the epoch.
         policy: that has chosen.
     """
@@ -48,7 +48,7 @@ class RefreshPlanHead:
     policy: str
 
     def is_of_epoch(self, other: RefreshPlanHead, now_ms: int) -> bool:
-        """Return whether this plan is one of the log of another, and is not over."""
+        """Return whether this plan is for the log of another, and is not over."""
         is_of_log = (self.log, self.generation) == (other.log, other.generation)
         return is_of_log and self.begin_ms <= now_ms < self.begin_ms + self.length_ms
 
@@ -66,7 +66,7 @@ class RefreshPlanFile:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other refreshers away; the lock dies with the process.
+        """Lock out other refreshes; the lock ends with the process.
 
         Raises:
             ConfigError: one is running.
@@ -76,7 +76,7 @@ class RefreshPlanFile:
             yield
 
     def head(self) -> RefreshPlanHead | None:
-        """Return what the plan is for; None if there is none.
+        """Return the identity of the plan; None if there is none.
 
         Raises:
             ConfigError: it cannot be read.
@@ -88,7 +88,7 @@ class RefreshPlanFile:
             return None
         except (ValueError, TypeError) as error:
             raise ConfigError(
-                f"{self._path}: is no plan of refresh; remove it ({error})"
+                f"{self._path}: is not a plan of refresh; remove it ({error})"
             ) from error
 
     def fetches(self) -> Iterator[PlannedFetch]:
@@ -104,11 +104,11 @@ class RefreshPlanFile:
                     yield decode(line.decode(), PlannedFetch)
             except (ValueError, SourceFault) as error:
                 raise ConfigError(
-                    f"{self._path}: is no plan of refresh; remove it ({error})"
+                    f"{self._path}: is not a plan of refresh; remove it ({error})"
                 ) from error
 
     def write(self, head: RefreshPlanHead, fetches: Iterable[PlannedFetch]) -> int:
-        """Replace the plan, once all of it is on disk; return the number of pages."""
+        """Replace the plan once the new one is on disk; return the number of pages."""
         draft = self._folder / _DRAFT
         n_fetches = 0
         try:

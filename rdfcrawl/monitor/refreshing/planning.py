@@ -1,4 +1,4 @@
-"""What is fetched again in one epoch, and why: chosen host by host."""
+"""Choose the pages to fetch again in one epoch, host by host, with reasons."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
 
 _MOST_DEPTH: Final = 255
-_MOST_BEFORE: Final = 8  # fetches of a page, while it waited to be fetched again
+_MOST_BEFORE: Final = 8  # fetches of a page while it waited to be fetched again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshReason:
-    """Why a page is fetched again: what is known of it.
+    """Why a page is fetched again.
 
     Attributes:
-        last_ms: when it was fetched last, Unix time.
-        due_ms: when the policy says that it is due; None: it does not say.
-        n_fetches: that are known.
-        n_changes: that these have found.
+        last_ms: its last fetch, Unix time.
+        due_ms: when it is due by the policy; None: the policy gives no time.
+        n_fetches: known fetches.
+        n_changes: changes that these have found.
         changes_per_day: estimated.
         claimed_ms: `lastmod` that claims a change since; None: none does.
     """
@@ -49,17 +49,17 @@ class RefreshReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFetch:
-    """One page that is fetched again.
+    """One page to fetch again.
 
     Attributes:
-        url: as it is asked for.
+        url: to request.
         depth: of its record.
         parent: of its record.
-        change: what sets this fetch apart from all others of the page.
+        change: distinguishes this fetch from all others of the page.
         task: of its record.
         reason: why it is fetched.
         spider: whose arguments its record has; empty: the first one of the crawl.
-        before: what set earlier fetches apart, of which the frontier need not know.
+        before: `change` of earlier fetches, which the frontier may forget.
     """
 
     url: str
@@ -73,7 +73,7 @@ class PlannedFetch:
 
 
 class RefreshPlanner:
-    """Chooses what is fetched again in one epoch.
+    """Chooses the pages to fetch again in one epoch.
 
     Args:
         database: of the crawl's URIs, open.
@@ -81,8 +81,8 @@ class RefreshPlanner:
         now_ms: Unix time.
 
     Attributes:
-        n_hosts: that were looked at.
-        n_pages: of these hosts that may be fetched again.
+        n_hosts: examined hosts.
+        n_pages: pages of these hosts that may be fetched again.
     """
 
     def __init__(
@@ -100,10 +100,11 @@ class RefreshPlanner:
         self.n_hosts = self.n_pages = 0
 
     def plan(self) -> Iterator[PlannedFetch]:
-        """Yield the pages of all hosts, of each the most urgent first.
+        """Yield the pages of all hosts, the most urgent of each host first.
 
-        Where all hosts want more than the whole budget, each gets as much as any
-        other, as far as it wants that; then the policy chooses once more.
+        If all hosts together exceed the budget, each gets a fair share of it, and the
+        policy
+        chooses a second time.
         """
         most = self._options.host_budget
         cut = self._cut_to_budget() if self._options.budget else None
@@ -136,7 +137,7 @@ class RefreshPlanner:
         return FairShare(wanted, options.budget, turn=epoch)
 
     def _choose(self, domain: str, host: str, n_fetches: int) -> list[str]:
-        """Return the URLs that the policy chooses of a host, at most so many."""
+        """Return the URLs that the policy chooses of a host, at most `n_fetches`."""
         if n_fetches <= 0:
             return []
         pages = EligibleFacts(self._database, self._reader, self._eligible)
@@ -181,17 +182,17 @@ def _change_since(fetch: UrlFetch) -> str:
 
 
 def _spider_of(record: UrlRecord) -> str:
-    """Return which spider's arguments a page was fetched by last."""
+    """Return the spider whose arguments applied to the last fetch of a page."""
     if record.latest_ms.get("spider") != record.fetches[-1].started_ms:
-        return ""  # it is not told of the first one
+        return ""  # the first one is stored as empty
     return record.latest["spider"]
 
 
 class EligibleFacts:
-    """Reads the facts of the pages of hosts that may be fetched again.
+    """Reads the facts of pages that may be fetched again.
 
     Attributes:
-        n_found: of the host that was read last, as far as it was read.
+        n_found: of the last host, as far as it was read.
     """
 
     def __init__(

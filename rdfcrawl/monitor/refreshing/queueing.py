@@ -1,4 +1,4 @@
-"""Queue what is planned in the frontier of a crawl."""
+"""Queue planned pages in the frontier of a crawl."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 
 
 class RefreshQueue:
-    """The frontier of a crawl, for what is fetched again; `open` connects."""
+    """The frontier of a crawl, to queue pages again; `open` connects."""
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class RefreshQueue:
     async def add(
         self, fetches: Iterable[PlannedFetch], *, spider: str = ""
     ) -> AddedCounts:
-        """Queue pages, those that were not queued for this change before.
+        """Queue pages that were not queued for this change before.
 
         Args:
             fetches: the pages.
-            spider: whose arguments their records have; empty: of each, of the one
-                that has fetched it, or the first one if that is not known any more.
+            spider: whose arguments their records have; empty: for each page, the spider
+                that fetched it, or the first one if that is unknown.
 
         Raises:
             ConfigError: Redis refuses, or the crawl has no such spider.
@@ -109,7 +109,7 @@ class RefreshQueue:
         self, fetches: Iterable[PlannedFetch], numbers: Mapping[str, int], spider: str
     ) -> AddedCounts:
         total = AddedCounts()
-        for group in in_batches(fetches, _AT_ONCE):
+        for group in in_batches(fetches, _BATCH_SIZE):
             if self._dns is not None:
                 await self._dns.prime(each.url for each in group)
             pages: list[Candidate] = []
@@ -125,14 +125,15 @@ class RefreshQueue:
 
     async def _queue(self, candidates: list[Candidate]) -> AddedCounts:
         return await self._connection.outage.persistent(
-            "queue what is due", self._frontier.add, candidates
+            "queue due pages", self._frontier.add, candidates
         )
 
     def _candidates(self, fetch: PlannedFetch, profile: int) -> Iterator[Candidate]:
-        """Yield a page, then what is to be known of it, and what is to be forgotten.
+        """Yield a page, then marks to add and marks to forget.
 
-        The frontier knows the page itself, unless its Redis was emptied: then its links
-        to itself would have it fetched once more.
+        The frontier knows the page itself, unless its Redis was emptied: then links of
+        the
+        page to itself would queue it once more.
         """
         record = Record(
             fetch.url,

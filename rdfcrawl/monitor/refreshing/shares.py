@@ -8,16 +8,16 @@ from collections.abc import Mapping
 class FairShare:
     """The most fetches of each host, if all hosts together want too many.
 
-    Each has as much as any other, as far as it wants that (max-min fairness). What is
-    left of whole numbers goes round: in the next turn other hosts have the one more.
+    Max-min fairness: each host gets as many as it wants, up to a common limit. The
+    remainder of the division rotates: each turn, other hosts get one more.
 
     Args:
-        wanted: how many hosts want how many.
+        wanted: number of wanted fetches -> number of hosts.
         budget: for all of them.
         turn: number of the turn.
 
     Attributes:
-        most: that any host has, but for the one more.
+        most: limit of each host, without the remainder.
     """
 
     def __init__(self, wanted: Mapping[int, int], budget: int, *, turn: int) -> None:
@@ -37,7 +37,7 @@ class FairShare:
         self._place = -turn * self._n_more
 
     def next_most(self, n_wanted: int) -> int:
-        """Return the most fetches of the next host, which wants so many."""
+        """Return the most fetches of the next host, which wants `n_wanted`."""
         if n_wanted <= self.most:
             return self.most
         place, self._place = self._place, self._place + 1

@@ -25,7 +25,7 @@ from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 from rdfcrawl.uri.schemes import scheme_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.by_hand import DetachedClient
+    from rdfcrawl.downloader.detached_client import DetachedClient
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.rdf.context_sources import ContextDocument
@@ -190,7 +190,7 @@ class _ClosedWeb:
     async def open(self) -> DetachedClient:
         """Return the web; the stack closes it."""
         if self._web is None:
-            from rdfcrawl.downloader.by_hand import open_web  # noqa: PLC0415 (see above)
+            from rdfcrawl.downloader.detached_client import open_web  # noqa: PLC0415 (see above)
 
             request = self._request
             opening = open_web(

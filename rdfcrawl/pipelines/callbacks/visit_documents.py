@@ -112,14 +112,14 @@ class VisitProcessor:
     def _release(self, document: Document, visit: Visit) -> None:
         spool = self._services.visitor.spool
         if visit.is_cut:
-            spool.spare(document.response)
+            spool.keep_for_resume(document.response)
         spool.release(document.response)
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
         """Log an error with a document, which will be processed again."""
-        if isinstance(error, HeldBack) or self._services.trouble.pause_if_local_failure(
-            error, visit
-        ):
+        if isinstance(
+            error, HeldBack
+        ) or self._services.local_failures.pause_if_local_failure(error, visit):
             visit.return_untried(visit.index(document))
         else:
             logger.error(

@@ -26,7 +26,7 @@ from rdfcrawl.core.records import (
 )
 from rdfcrawl.core.tasks.ckan import CkanStep, CkanTask
 from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.ckan.api import PortalAddress, PortalScope, portal_url
 from rdfcrawl.sources.ckan.deletions import (

@@ -18,7 +18,7 @@ from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.link_relations import Relation
 from rdfcrawl.core.records import Document, FollowUp, Record
 from rdfcrawl.core.tasks.pages import CollectionPage
-from rdfcrawl.downloader.answer import HttpRequest, conditional_headers
+from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.sources.paging import choose_next, is_immutable, requestable_pages
 from rdfcrawl.uri import host_of

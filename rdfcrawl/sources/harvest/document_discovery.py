@@ -15,7 +15,7 @@ from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.tasks.pages import RefreshedPage, RevisitedPage
 from rdfcrawl.core.tasks.sitemap import RobotsTask
 from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
 from rdfcrawl.frontier.arguments.parsers import VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds

@@ -17,7 +17,7 @@ from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Kind
 from rdfcrawl.core.tasks.pages import DumpPart, ListedPage, RevisitedPage
-from rdfcrawl.downloader.answer import HttpRequest, conditional_headers
+from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.sitemaps.revisits import PageFetch
 from rdfcrawl.uri.origin import site_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, FollowUp, Record
-    from rdfcrawl.downloader.answer import HttpRequest
+    from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.queue.state_store import StateStore

@@ -16,7 +16,7 @@ from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 from rdfcrawl.sources.harvest.tasks import read_task
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpRequest
+    from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
 
 HARVESTERS: Final[Mapping[str, str]] = {

@@ -20,7 +20,7 @@ from rdfcrawl.core.namespaces import RC, XSD
 from rdfcrawl.core.records import FollowUp, Kind, LinkedIris, Record, Urgency
 from rdfcrawl.core.tasks.source import Payload, SourceTask
 from rdfcrawl.core.tasks.sparql import SparqlPing, SparqlTask
-from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery

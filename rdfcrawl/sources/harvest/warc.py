@@ -24,7 +24,7 @@ from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.core.tasks.source import SourceTask
 from rdfcrawl.core.tasks.warc import WarcTask
 from rdfcrawl.core.warc_files import LOCAL_SCHEME, file_of_url
-from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.http.exchange import parse_content_type
 from rdfcrawl.downloader.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.downloader.retry_policy import fault_of_status

@@ -13,7 +13,7 @@ from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
-from rdfcrawl.downloader.answer import HttpResponse
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.robots.answers import RobotsResponse
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.policy import parse_robots
+from rdfcrawl.downloader.robots.responses import RobotsResponse
 from rdfcrawl.downloader.robots_txt import RobotsFetch
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.uri.origin import origin_of
@@ -118,7 +118,7 @@ async def test_unreachable_robots_puts_the_host_off(
     last_reason: Reason,
     failures: int,
 ) -> None:
-    """If robots.txt cannot be had, then nothing is asked; at last all is given up."""
+    """If robots.txt is unavailable, then nothing is requested, and all is given up."""
     reply: Reply = raw_server.response(status=status) if status else [None]
     server = await raw_server({"/robots.txt": reply})
     visit = visit_of(server.url("/a"), server.url("/b"), failures=failures)
@@ -220,7 +220,7 @@ async def test_crawl_delay(
 async def test_robots_that_redirects_nowhere_is_unavailable(
     raw_server: RawServers, fetch_options: MakeOptions, location: str
 ) -> None:
-    """If robots.txt redirects to what is not crawled, then there are no rules."""
+    """If robots.txt redirects to a URL that is not crawled, then there are no rules."""
     server = await raw_server({"/robots.txt": raw_server.redirect(location)})
     visit = visit_of(server.url("/a"))
     async with cached(fetch_options()) as cache:
@@ -252,7 +252,7 @@ async def test_robots_is_fetched_once(
         visits = [visit_of(server.url(f"/{n}")) for n in range(8)]
         tasks = [asyncio.create_task(cache.apply(visit)) for visit in visits]
         await asyncio.sleep(0.01)
-        tasks[0].cancel()  # whoever asked first must not take it from the others
+        tasks[0].cancel()  # the first caller must not take it from the others
         results = await asyncio.gather(*tasks, return_exceptions=True)
         await cache.apply(visits[0])
     assert isinstance(results[0], asyncio.CancelledError)
@@ -279,7 +279,7 @@ async def test_rules_expire_but_outlive_an_outage(
 async def test_what_is_asked_for_is_judged(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a source is asked at another port, then by the rules of that port."""
+    """If a source is requested at another port, then by the rules of that port."""
     text = raw_server.response(b"User-agent: *\nDisallow: /api", "text/plain")
     server = await raw_server({})
     port = await raw_server({"/robots.txt": text})

@@ -1,7 +1,7 @@
-"""The octets of robots.txt, its delays, and its rules beside those of `protego`.
+"""The octets of robots.txt, its delays, and a comparison with `protego`.
 
-`protego` is a second implementation where the two should agree; where it differs from
-RFC 9309 is a table, too.
+`protego` is a second implementation, which should agree; its deviations from RFC 9309
+are in a table.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ def test_delay_of_a_group(text: str, agent: str, delay_secs: float) -> None:
 
 # -- against another implementation ----------------------------------------------------
 
-# Neither letters that begin `index.html`, for which protego has a rule of its own, nor
-# reserved characters, which it decodes.
+# Neither prefixes of `index.html`, for which protego has a special rule, nor reserved
+# characters, which it decodes.
 _PATTERNS = st.text("ab/*$", max_size=6).map(lambda x: "/" + x)
 _PATHS = st.text("ab/", max_size=8).map(lambda x: "/" + x)
 _RULES = st.lists(st.tuples(st.booleans(), _PATTERNS), max_size=6)

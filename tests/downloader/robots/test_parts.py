@@ -1,4 +1,4 @@
-"""Each word, limit and value of the files by which publishers say what they allow."""
+"""Each word, limit and value of the files with the rules of publishers."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_both_files_are_packed() -> None:
     ],
 )
 def test_values_of_a_tdm_file(rule: object, *, said: bool | None) -> None:
-    """If a rule of a TDM file is what the report defines, then it is read, else not."""
+    """If a rule of a TDM file conforms to the report, then it is read, else not."""
     rules = parse_tdm_file(json.dumps([rule]).encode(), ORIGIN)
     assert rules is not None
     assert rules.of(f"{ORIGIN}/a").tdm is said
@@ -281,13 +281,13 @@ async def test_robots_that_kills_is_left_alone(redis: Redis) -> None:
 
     assert [await worker(reads=True) for _ in range(5)] == [*[False] * 3, True, True]
     assert 0 < await redis.ttl(key) <= 24 * 3600
-    # Those that only asked may have died of something else.
+    # Those that only requested it may have died of something else.
     asked = [await worker(reads=False, origin=other) for _ in range(26)]
     assert asked == [*[False] * 24, True, True]
     store = RobotsDeathStore(redis, key)
     await store.read("http://unasked.example")
     await store.begin(f"{ORIGIN}:81")
-    await store.survived(f"{ORIGIN}:81")
+    await store.forget(f"{ORIGIN}:81")
     await store.read(f"{ORIGIN}:81")
     assert set(await redis.hkeys(key)) == {ORIGIN.encode(), other.encode()}
     await RobotsDeathStore(redis, key).begin(other)  # it has learnt of none yet

@@ -38,7 +38,7 @@ BASE = "http://h.example"
     ],
 )
 def test_status_decides(status: int, access: RobotsAccess) -> None:
-    """If robots.txt is answered, then the status says how it is taken."""
+    """If robots.txt is fetched, then the status decides how it is interpreted."""
     assert judge(status) is access
 
 
@@ -63,7 +63,7 @@ def test_delay_and_sitemaps_are_read() -> None:
 
 
 def test_long_text_is_cut_at_a_line_end() -> None:
-    """If the text is too long, then whole lines within 500 KiB count (2.5)."""
+    """If the text is too long, then complete lines within 500 KiB count (2.5)."""
     line = b"Disallow: /private/%06d\n"
     head = b"User-agent: *\n"
     n_lines = MAX_ROBOTS_BYTES // len(line % 0)

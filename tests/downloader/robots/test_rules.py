@@ -166,7 +166,7 @@ def test_rfc_groups(text: str, agent: str, path: str, *, allowed: bool) -> None:
     ],
 )
 def test_names_are_whole_tokens(line: str, *, is_us: bool) -> None:
-    """If a name is our token as a whole, then the group is ours; a part is not."""
+    """If a name equals our token, then the group is ours; a part is not."""
     assert allows(f"User-agent: {line}\nDisallow: /", "/a") is not is_us
 
 
@@ -228,7 +228,7 @@ def test_names_are_whole_tokens(line: str, *, is_us: bool) -> None:
     ],
 )
 def test_rfc_matching(rule: str, path: str, *, matches: bool) -> None:
-    """If a rule forbids a path, then that is what it matches, octet by octet."""
+    """If a rule forbids a path, then it matches octet by octet."""
     assert allows(f"User-agent: *\nDisallow: {rule}\n", path) is not matches
 
 

@@ -66,7 +66,7 @@ KEEPING = frozenset(KeepingOptions.__slots__)
 
 
 async def verdict(cache: RobotsCache, server: RawServer) -> str:
-    """Return what a worker holds for allowed of an origin."""
+    """Return which URLs of an origin a worker considers allowed."""
     rules = await cache.rules(origin_of(server.url()))
     if not isinstance(rules, RobotsRules):
         assert rules[0].reason is Reason.ROBOTS_UNREACHABLE
@@ -75,8 +75,8 @@ async def verdict(cache: RobotsCache, server: RawServer) -> str:
     return {(True, True): ALL, (True, False): SOME}[allowed[0], allowed[1]]
 
 
-# First answer, what is allowed then; second answer, what is allowed and how often the
-# origin was asked by two workers in all, the first of which has read the first answer.
+# First response and its rules; second response, its rules, and the number of requests
+# by two workers, the first of which has read the first response.
 STATUSES = [
     ("200 OK", SOME, "404 No", SOME, 1),
     ("204 None", ALL, "200 OK", ALL, 1),
@@ -102,7 +102,7 @@ STATUSES = [
 
 
 def answer_of(raw_server: RawServers, server: RawServer, status: str) -> Reply:
-    """Return an answer for robots.txt with a status; empty closes the connection."""
+    """Return a response for robots.txt with a status; empty closes the connection."""
     if not status:
         return [None]
     if status[:3] in ("301", "302", "307", "308"):
@@ -119,7 +119,7 @@ async def test_two_workers_hold_by_one_answer(
     fetch_options: MakeOptions,
     make_frontier: MakeFrontier,
 ) -> None:
-    """If a worker has asked for robots.txt, then another one holds by the answer."""
+    """If a worker has requested robots.txt, then another one uses the response."""
     first, allowed, second, still, n_asked = row
     server = await raw_server({})
     server.pages["/rules"] = raw_server.response(RULES, "text/plain")
@@ -139,8 +139,8 @@ async def test_two_workers_hold_by_one_answer(
 async def test_workers_that_ask_at_once_make_one_request(
     raw_server: RawServers, fetch_options: MakeOptions, make_frontier: MakeFrontier
 ) -> None:
-    """If workers want the same rules at once, then one asks and the others wait."""
-    frontier = await make_frontier(lease_secs=0.3)  # less than the answer takes
+    """If workers want the same rules, then one requests and the others wait."""
+    frontier = await make_frontier(lease_secs=0.3)  # shorter than the response takes
     reply: Reply = [0.6, raw_server.response(RULES, "text/plain")]
     server = await raw_server({"/robots.txt": reply})
     async with workers(frontier, fetch_options(), 4) as found:
@@ -154,7 +154,7 @@ async def test_workers_that_ask_at_once_make_one_request(
 async def test_worker_that_dies_while_it_asks_holds_nobody_up(
     raw_server: RawServers, fetch_options: MakeOptions, make_frontier: MakeFrontier
 ) -> None:
-    """If whoever asks is heard of no more, then another one asks after a lease."""
+    """If the requesting worker disappears, then another one requests after a lease."""
     frontier = await make_frontier(lease_secs=0.2)
     server = await raw_server({})
     server.pages["/robots.txt"] = raw_server.response(RULES, "text/plain")
@@ -263,5 +263,5 @@ def said_no(text: bytes) -> set[str]:
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"x" * 99], ids=len)
 def test_what_is_no_rules_is_read_anew(data: bytes) -> None:
-    """If somebody else has written into the store, then nothing is taken from there."""
+    """If the store contains foreign data, then they are ignored."""
     assert unpack_rules(data) is None

@@ -36,11 +36,11 @@ BUSY = {"status": "503 Busy"}
 
 
 class TdmWorker(NamedTuple):
-    """A worker that asks for files of reservations.
+    """A worker that requests files of reservations.
 
     Attributes:
         cache: of these.
-        robots: its rules of robots.txt, which it shares with no other.
+        robots: its private rules of robots.txt.
         counts: the statistics.
     """
 
@@ -49,7 +49,7 @@ class TdmWorker(NamedTuple):
     counts: list[str]
 
     async def of(self, server: RawServer) -> Reservations | None:
-        """Return what a document of a server is said to have reserved."""
+        """Return the reservations of a server's document."""
         url = server.url("/a")
         return await self.cache.of(url, visit_of(url))
 
@@ -79,14 +79,14 @@ async def worker(
 
 
 async def asked_for(frontier: Frontier) -> list[bytes]:
-    """Return the keys of what a worker is about to find out."""
+    """Return the keys that a worker is about to fetch."""
     return [key async for key in frontier.redis.scan_iter(match="*:rf:*")]
 
 
 async def test_reservations_hold_while_their_file_cannot_be_had(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a site's file of reservations fails later, then what it said goes on."""
+    """If a site's file of reservations fails later, then its rules stay valid."""
     reserved = raw_server.response(FILE)
     server = await raw_server({TDM_PATH: reserved})
     async with worker(fetch_options(), ttl_secs=0.0) as one:
@@ -162,7 +162,7 @@ async def test_file_is_not_requested_without_the_rules(
     options, frontier = fetch_options(), await make_frontier()
 
     async def found(status: str) -> tuple[bool | None, int]:
-        """Return what a worker without memory says, and the requests so far."""
+        """Return the rules for a worker with empty memory, and the requests so far."""
         server.pages["/robots.txt"] = raw_server.response(b"", status=status)
         async with worker(options, frontier, ttl_secs=0.0) as one:
             said = await one.of(server)
@@ -226,7 +226,7 @@ async def test_busy_file_is_requested_again_after_a_while(
 async def test_requests_end_with_the_worker(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a worker ends, then it waits for no answer about a site."""
+    """If a worker ends, then it does not wait for a response about a site."""
     silent = await raw_server({"/robots.txt": [60.0]})
     server = await raw_server({TDM_PATH: [60.0]})
     async with worker(fetch_options()) as one:

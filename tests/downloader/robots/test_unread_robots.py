@@ -10,12 +10,12 @@ import pytest
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.reservations import NOTHING
-from rdfcrawl.downloader.robots.answers import RobotsResponse
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
 from rdfcrawl.downloader.robots.packing import pack_rules
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.policy import RobotsRules
+from rdfcrawl.downloader.robots.responses import RobotsResponse
 from rdfcrawl.frontier.queue.robots_keeping import KeptRules, OwnRules
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from tests.downloader.robots.test_cache import check_invariant, visit_of
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 ORIGIN = "http://h.example"
 ROBOTS = f"{ORIGIN}/robots.txt"
 RULES = RobotsResponse(status=200, body=b"User-agent: *\nDisallow: /no")
-UNASKED = RobotsResponse(status=0, is_unasked=True)
+UNASKED = RobotsResponse(status=0, is_unsent=True)
 
 
 def failed(reason: Reason) -> RobotsResponse:
-    """Return the answer of a request that a fault has ended."""
+    """Return the response of a request that a fault has ended."""
     return RobotsResponse(status=0, fault=Fault(reason))
 
 
@@ -67,7 +67,7 @@ class NotedKeeper(OwnRules):
         self.noted: list[str] = []
 
     async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
-        """Return what is known."""
+        """Return the known rules."""
         self.noted.append("look hastily" if is_hasty else "look")
         return self._known or await super().look(origin, is_hasty=is_hasty)
 
@@ -88,7 +88,7 @@ class NotedKeeper(OwnRules):
 
 
 class NamedTurns(SoloTurns):
-    """Turns whose address says for what they were taken."""
+    """Turns whose address records their purpose."""
 
     async def of_visit(
         self, visit: Visit, url: str, *, is_for_rules: bool = False
@@ -114,7 +114,7 @@ def opened(
     keeper: NotedKeeper | None = None,
     **more: Any,
 ) -> tuple[RobotsCache, NotedFetch]:
-    """Return rules of an origin, which answers so."""
+    """Return rules of an origin with such a response."""
     answers = {ROBOTS: answer} if isinstance(answer, RobotsResponse) else answer
     fetch = NotedFetch(answers)
     return RobotsCache(fetch, RobotsOptions(), keeper=keeper, **more), fetch
@@ -170,7 +170,7 @@ async def test_visit_without_a_turn_is_given_back() -> None:
 
 
 async def test_older_rules_hold_while_there_are_no_newer() -> None:
-    """If robots.txt fails where others have read it, then what they read holds."""
+    """If robots.txt fails where others have read it, then their rules hold."""
     packed = pack_rules(read_records(RULES.body, "rdfcrawl"))
     counts = list[str]()
     keeper = NotedKeeper(KeptRules(True, rules=packed))
@@ -266,7 +266,7 @@ async def test_host_without_rules_is_given_up_in_the_end(
 async def test_waits_are_bounded(
     failures: int, asked_secs: float | None, secs: float
 ) -> None:
-    """If a host is busy for very long, then it is asked again within hours."""
+    """If a host is busy for very long, then it is requested again within hours."""
     cache, _ = opened(RobotsResponse(status=503, retry_after_secs=asked_secs))
     visit = visit_of(f"{ORIGIN}/a", failures=failures)
     visit.ignores_failures = True
@@ -283,7 +283,7 @@ def test_own_limits() -> None:
 
 
 async def test_exempt_source_still_keeps_the_delay() -> None:
-    """If the operator exempts a source, then from what is disallowed, and no more."""
+    """If the operator exempts a source, then only from disallowed paths."""
     for delay, is_kept in (("60", True), ("61", False)):
         text = f"User-agent: *\nDisallow: /\nCrawl-delay: {delay}"
         answer = RobotsResponse(status=200, body=text.encode())
@@ -340,7 +340,7 @@ async def test_damaged_rules_of_other_workers_are_not_used() -> None:
 
 @pytest.mark.parametrize("n_lost", [0, 1])
 async def test_deaths_are_counted_for_suspects(redis: Redis, n_lost: int) -> None:
-    """If a worker has died of a record, then that it asks for robots.txt is noted."""
+    """If a worker has died of a record, then its request for robots.txt is noted."""
     key, found = "deaths", list[dict[Any, Any]]()
 
     async def look() -> None:

@@ -1,4 +1,4 @@
-"""The files of an archive: whole records, rotated, repaired, without repetitions."""
+"""The files of an archive: complete records, rotated, repaired, without repetitions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def archive(folder: Path, name: str = "a", max_bytes: int = 10**9) -> KeptArchiv
 def exchange(
     path: str, body: bytes | Path, *, status: str = "200 OK", at_ms: int = 10**12
 ) -> ArchivedExchange:
-    """Return an exchange; what was received may be in a file."""
+    """Return an exchange; the received bytes may be in a file."""
     received = body
     if isinstance(body, bytes):
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -126,7 +126,7 @@ def test_what_was_captured_before_is_a_revisit(tmp_path: Path) -> None:
 
 
 def test_an_error_with_the_same_body_is_another_capture(tmp_path: Path) -> None:
-    """If an error had the body of a document, then the document is kept as a whole."""
+    """If an error had the body of a document, then the document is kept in full."""
     kept = archive(tmp_path)
     for status in ("503 S", "200 OK", "503 S", "200 OK"):
         kept.write_exchange(exchange("a", b"same", status=status))
@@ -155,12 +155,12 @@ def test_what_comes_back_is_kept_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_body_that_a_timeout_ends_is_not_whole(tmp_path: Path) -> None:
-    """If a body has no end of its own and was cut off, then its record says so."""
+    """If a body without a declared end was cut off, then its record says so."""
     kept = archive(tmp_path)
-    for name, is_whole in (("cut", False), ("whole", True)):
+    for name, is_complete in (("cut", False), ("whole", True)):
         sent = exchange(name, b"")
         sent.received = b"HTTP/1.0 200 OK\r\n\r\nabc"
-        sent.is_whole, sent.truncation = is_whole, "time"
+        sent.is_complete, sent.truncation = is_complete, "time"
         kept.write_exchange(sent)
     kept.close()
     (file,) = tmp_path.glob("*.gz")
@@ -195,7 +195,7 @@ def test_files_of_living_workers_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_large_answers_are_written_beside_one_another(tmp_path: Path) -> None:
-    """If threads write large answers at once, then each record is whole."""
+    """If threads write large responses in parallel, then each record is complete."""
     kept = archive(tmp_path / "warc")
     bodies = [os.urandom(3_000_000) for _ in range(4)]
     waiting = []
@@ -241,7 +241,7 @@ def test_records_are_written_as_a_whole_or_not(tmp_path: Path) -> None:
 def test_flush_beside_the_end_of_a_record_hides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If power fails after a flush, then what was written before it is there."""
+    """If power fails after a flush, then earlier records survive."""
     on_disk: dict[str, bytes] = {}
     sync, set_length = os.fdatasync, SegmentFile.patch_length
 
@@ -279,7 +279,7 @@ def test_what_could_not_be_synced_is_never_taken_for_kept(tmp_path: Path) -> Non
 
 
 def test_damaged_index_is_begun_anew(tmp_path: Path) -> None:
-    """If the index is damaged, then it is put aside, and whole answers are kept."""
+    """If the index is damaged, then it is put aside, and responses are kept in full."""
     (tmp_path / "index.sqlite").write_bytes(b"no database" * 1000)
     kept = archive(tmp_path)
     kept.write_exchange(exchange("a", b"1"))
@@ -315,7 +315,7 @@ def test_index_damaged_within_is_begun_anew_while_it_is_used(tmp_path: Path) -> 
 def test_an_index_that_is_locked_is_not_put_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If another process holds the index, then that is told, and the index stays."""
+    """If another process holds the index, then a log line says so, and it stays."""
     archive(tmp_path).close()
     monkeypatch.setattr(capture_index, "_BUSY_SECS", 0.1)
     with closing(sqlite3.connect(tmp_path / "index.sqlite")) as other:
@@ -328,7 +328,7 @@ def test_an_index_that_is_locked_is_not_put_aside(
 
 
 def test_unanswered_requests_have_no_record(tmp_path: Path) -> None:
-    """If no head of an answer has come, then it is counted, and nothing is written."""
+    """If a response has no complete head, then it is counted, and not written."""
     kept = archive(tmp_path)
     sent = exchange("a", b"")
     sent.received = b"HTTP/1.1 200 OK\r\nContent-"
@@ -339,7 +339,7 @@ def test_unanswered_requests_have_no_record(tmp_path: Path) -> None:
 
 
 def test_resources_have_no_head(tmp_path: Path) -> None:
-    """If a document was not sent by HTTP, then it is a `resource`, cut off or whole."""
+    """If a document was not sent by HTTP, then it is a `resource`, even if cut off."""
     kept = archive(tmp_path)
     kept.write_resource(
         ArchivedResource(
@@ -361,7 +361,7 @@ def test_resources_have_no_head(tmp_path: Path) -> None:
 
 
 def test_long_answers_are_written_in_little_memory(tmp_path: Path) -> None:
-    """If an answer is a long file, then memory does not grow with its length."""
+    """If a response is a long file, then memory does not grow with its length."""
     n_bytes = 48 * 2**20
     received = tmp_path / "received"
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % n_bytes

@@ -28,21 +28,21 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
     ],
 )  # fmt: skip
 def test_body_ends_where_its_frame_does(
-    received: bytes, body: bytes, *, is_whole: bool
+    received: bytes, body: bytes, *, is_complete: bool
 ) -> None:
-    """If a body has a length or chunks, then it ends there, and is whole."""
+    """If a body has a length or chunks, then it ends there, and is complete."""
     head = find_head(received)
     assert head is not None
     frame = head.frame()
     assert b"".join(frame.pieces([received[head.end :]])) == body
-    assert frame.is_whole is is_whole
+    assert frame.is_complete is is_complete
 
 
 @pytest.mark.parametrize(
     "received", [b"", b"HTTP/1.1 200 OK\r\nA: b\r\n", b"\x15\x03\r\n\r\n"]
 )
 def test_no_head_is_none(received: bytes) -> None:
-    """If a head has not come as a whole, then there is none."""
+    """If a head is incomplete, then there is none."""
     assert find_head(received) is None
 
 
@@ -56,7 +56,7 @@ def test_chunks_may_come_in_any_pieces(chunks: list[bytes], cuts: list[int]) -> 
         sent = sent[cut:]
     frame = BodyFrame(is_chunked=True)
     assert b"".join(frame.pieces(filter(None, [*pieces, sent]))) == b"".join(chunks)
-    assert frame.is_whole
+    assert frame.is_complete
 
 
 def test_tiny_chunks_cost_what_they_weigh() -> None:

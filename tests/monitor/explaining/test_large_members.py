@@ -104,4 +104,4 @@ def test_large_members_take_little_memory(tmp_path: Path, *, has_index: bool) ->
 def ask(folder: Path, url: str) -> UriExplanation:
     """Return what `scrapy explain --offline` tells."""
     settings = Settings({"CRAWL_DIR": str(folder), "CRAWL_ID": "c"})
-    return asyncio.run(explain(settings, url, asks_frontier=False))
+    return asyncio.run(explain(settings, url, with_frontier=False))

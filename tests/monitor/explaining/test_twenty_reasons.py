@@ -267,7 +267,7 @@ REASONS = {
     "http://elsewhere.example/listed": ("not queued", "out_of_scope"),
     "www.foreign/private/listed": ("not queued", "denied"),
     "www.site/private/listed": ("not queued", "denied"),
-    # queued, and not asked for
+    # queued, and not requested
     "robots.site/secret": ("refused", "robots_disallowed"),
     SHELL: ("refused", "guard_blocked"),
     "slow.site/x": ("refused", "crawl_delay_too_long"),

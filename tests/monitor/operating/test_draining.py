@@ -91,7 +91,7 @@ def test_signal_drains_as_well_and_a_dead_worker_is_told(
     running.wait()
     dead = operate(folder, "drain", name, FRONTIER_LEASE_SECS=2)
     assert dead.returncode == 1, dead.stderr
-    assert dead.stdout.startswith(f"{name}: is dead: it was not heard of for ")
+    assert dead.stdout.startswith(f"{name}: is dead: no report for ")
     unknown = operate(folder, "drain", "nobody-1-ab")
     assert unknown.returncode == 2
     assert (

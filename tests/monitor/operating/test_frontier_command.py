@@ -86,7 +86,7 @@ def test_crawl_that_does_not_run_is_told_of(
     assert status["counts"]["queued"] == counts.queued
     assert [each["number"] for each in status["partitions"]] == list(range(16))
     lines = operate(folder, "status", "--partitions").stdout
-    assert "no worker is running: start the crawl again, it goes on" in lines
+    assert "no worker is running: start the crawl again to continue" in lines
     assert told(folder, "status", "--all") == [["linkeddata"]]
     queued = [each["n_queued"] for each in told(folder, "hosts", "--most", "2")]
     assert len(queued) == min(2, status["counts"]["hosts"])
@@ -130,7 +130,7 @@ def test_damage_is_told_and_mended(finished: Path) -> None:
         assert found.stdout.startswith("counter: partition 0: sum is a counter that")
         mended = operate(finished, "check", "--repair", **CRAWL)
         assert mended.returncode == 0, mended.stdout
-        assert mended.stdout.endswith("1 mended, 0 left\n")
+        assert mended.stdout.endswith("1 repaired, 0 left\n")
 
 
 def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> None:
@@ -210,7 +210,7 @@ def test_forgotten_crawl_begins_anew(commands: Commands, loopback: Loopback) -> 
 
 WRONG = {
     "no action": ([], "frontier: say what to do: status"),
-    "unknown": (["shrink"], "frontier shrink: no such action; there are status"),
+    "unknown": (["shrink"], "frontier shrink: no such action; choose one of status"),
     "metrics of": (["exporter", "x"], "frontier exporter: say: frontier exporter"),
     "no host": (["pause"], "frontier pause: say: frontier pause HOST"),
     "sort": (["hosts", "--sort", "age"], "--sort 'age': must be one of queue, delay"),
@@ -218,7 +218,7 @@ WRONG = {
     "delay": (["set-delay", "a.b", "-1"], "SECS '-1': must be 0 to 86400, or default"),
     "budget": (["set-budget", "a.b", "1e9"], "URIS '1e9': must be 0 (no limit) to"),
     "host": (["host", "a b"], "host 'a b': it is no host"),
-    "unknown host": (["drop", "no.example"], "no.example: the frontier has nothing"),
+    "unknown host": (["drop", "no.example"], "no.example: not in the frontier"),
     "most": (["hosts", "--most", "0"], "--most 0: must be 1 to 100000"),
 }
 

@@ -140,8 +140,9 @@ async def test_what_is_imported_is_what_was_exported(
         await check_frontier(copy.frontier)
     again = operate(tmp_path, "import", str(path), **named)
     assert again.returncode == 2
-    assert "CRAWL_ID=c: there is such a crawl already: `frontier forget`" in (
-        again.stderr
+    assert (
+        "CRAWL_ID=c: this crawl exists already: delete it with `frontier forget`"
+        in (again.stderr)
     )
 
 
@@ -180,10 +181,10 @@ def _add_a_queue(values: list[Any]) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "cut": (lambda x: x[: len(x) // 2], "is not whole: it ends too early"),
+    "cut": (lambda x: x[: len(x) // 2], "is incomplete: it ends too early"),
     "empty": (lambda _: b"", "line 1 is not whole"),
-    "foreign": (lambda _: b"%PDF-1.7 ...", "line 1 is no file of a frontier"),
-    "other": (lambda _: gzip.compress(b'{"a": 1}\n'), "line 1 is no head of a"),
+    "foreign": (lambda _: b"%PDF-1.7 ...", "line 1 is not a file of a frontier"),
+    "other": (lambda _: gzip.compress(b'{"a": 1}\n'), "line 1 is not the head of a"),
     "flipped": (lambda x: x[:-6] + bytes([x[-6] ^ 1]) + x[-5:], "is damaged"),
     "long": (
         lambda x: (
@@ -201,11 +202,11 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "one chunk less": (_lines(lambda x: x.pop(3)), "is damaged"),
     "other name": (
         _lines(lambda x: x[1].__setitem__(0, "7:cnt")),
-        "'7:cnt' is no key of a frontier",
+        "'7:cnt' is not a key of a frontier",
     ),
     "other type": (
         _lines(lambda x: x[1].__setitem__(slice(2), ["0:ready", "list"])),
-        "'0:ready' is no key of a frontier",
+        "'0:ready' is not a key of a frontier",
     ),
     "no byte": (_lines(lambda x: x[1][2].__setitem__(0, "\u20ac")), "line 2 is dam"),
     "fewer": (_lines(lambda x: x[0]["counts"].update(queued=3)), "says that it has"),
@@ -267,7 +268,7 @@ async def test_killed_import_is_no_crawl_until_made_again(
 
         commands.wait_until(is_begun)
         twice = operate(folder, "import", str(path), **named)
-        assert "somebody begins or imports it, or died" in twice.stderr
+        assert "another process begins or imports it, or died" in twice.stderr
         fresh = commands.crawl(
             ["http://127.0.0.1:9/"], folder=folder, arguments={"fresh": 1}, **named
         )

@@ -125,7 +125,7 @@ def test_longest_host_bounds_the_end() -> None:
     slow = LongestHost(name="slow.example", n_queued=600, delay_secs=10.0)
     found = estimate_end(samples, slow)
     assert found.least_secs == found.most_secs == 6000
-    assert found.why == "slow.example has 600 URIs queued, and is asked once in 10 s"
+    assert found.why == "slow.example has 600 URIs queued, with one request in 10 s"
     quick = LongestHost(name="quick.example", n_queued=2, delay_secs=1.0)
     assert estimate_end(samples, quick) == estimate_end(samples)
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_told_says_why() -> None:
     for samples in ([], [sample(0, 5, 9)], [sample(0, 5, 9), sample(19, 50, 5)]):
         found = estimate_end(samples)
         assert (found.least_secs, found.most_secs) == (None, None)
-        assert found.why == "the crawl is watched since a moment only"
+        assert found.why == "observation of the crawl has just begun"
     found = estimate_end([sample(0, 5, 9), sample(LEAST_SECS, 5, 9)])
     assert (found.least_secs, found.most_secs) == (None, None)
     assert found.why == "nothing was processed in the last minutes"

@@ -190,7 +190,7 @@ def test_disguised_service_reaches_nobody(crawl: QueriedCrawl) -> None:
         check_query(query, is_confined=True)
         assert crawl.refusal(query) == (
             400,
-            "query: it is not allowed to ask another endpoint",
+            "query: requests to other endpoints are not allowed",
         )
         with pytest.raises(TimeoutError):
             listener.accept()
@@ -236,7 +236,7 @@ def test_third_query_waits_for_its_turn(
         answers = list(pool.map(lambda n: get(url, asked | {"rows": n}), "123"))
     told = sorted((x.status, x.json["refusal"]) for x in answers)
     ended = (400, "PAGE_QUERY_SECS=8: the query took longer")
-    busy = (503, "2 queries are being answered already; ask again")
+    busy = (503, "2 queries are running already; try again later")
     assert told == [ended, ended, busy]
     assert get(url, {"q": "ASK {}", "format": "json"}).json["answer"]["is_true"]
 
@@ -294,7 +294,7 @@ def test_other_sites_run_no_query(crawl: QueriedCrawl) -> None:
     url = f"{crawl.url}/query"
     answer = get(url, {"q": "ASK {}"}, {"Sec-Fetch-Site": "cross-site"})
     assert answer.status == 403
-    assert "another site has led here" in answer.text
+    assert "a link of another site" in answer.text
     assert "ASK {}" in answer.text
 
 

@@ -24,7 +24,7 @@ def test_gaps_stand_against_the_delay() -> None:
     assert line.marks[0].x == 0
     assert "The latest 3 requests took 20 ms each, by the median" in line.text
     assert "time: 1 of 2 gaps" in line.text
-    assert "1.0 s after the one before" in early.title
+    assert "1.0 s after the previous one" in early.title
 
 
 @pytest.mark.parametrize("delay_ms", [None, 0, 50])

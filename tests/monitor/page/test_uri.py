@@ -20,7 +20,7 @@ from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.tallies import all_tallies
 from rdfcrawl.core.options.merging import apply_defaults
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.monitor.explaining.explanation import FrontierAnswer, explain_by_logs
+from rdfcrawl.monitor.explaining.explanation import FrontierFindings, explain_by_logs
 from rdfcrawl.monitor.explaining.sources import SearchedLogs
 from tests.support.page_browser import serve_page, watched_page
 from tests.support.written_logs import RawVersion, versions_in, write_log
@@ -135,7 +135,7 @@ def test_each_fate_is_shown_with_what_led_to_it(
         assert "rdfa " in text
 
         text = show(page, crawled, f"{site}/secret")
-        assert "was queued, and not asked for" in text
+        assert "was queued, and not requested" in text
         assert "robots_disallowed" in text
         assert "disallowed" in page.locator(".about").first.inner_text()
 
@@ -263,7 +263,7 @@ def test_answers_by_index_are_those_by_scanning(
     options = CrawlOptions.from_settings(settings, "linkeddata")
 
     def ask(uri: str, logs: SearchedLogs) -> UriExplanation:
-        return explain_by_logs(uri, uri, FrontierAnswer(None), options, logs)
+        return explain_by_logs(uri, uri, FrontierFindings(None), options, logs)
 
     site = crawled.site
     uris = {FAR, f"{site}/nowhere", f"{site}/secret", f"{site}/%61", f"{site}/new"}

@@ -107,5 +107,5 @@ def test_damaged_plan_is_told(tmp_path: Path, text: str) -> None:
     file = RefreshPlanFile(tmp_path)
     with file.alone():
         (tmp_path / "refresh" / "plan.jsonl").write_text(text)
-        with pytest.raises(ConfigError, match="is no plan of refresh"):
+        with pytest.raises(ConfigError, match="is not a plan of refresh"):
             file.head()

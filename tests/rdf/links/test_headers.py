@@ -255,7 +255,7 @@ async def test_header_is_bounded(
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
         async with HttpExchange(options, spool) as exchange:
             answer = await exchange.get(
-                server.url("/a"), options.ask(Record(server.url("/a")).kind)
+                server.url("/a"), options.request_options(Record(server.url("/a")).kind)
             )
     assert len(answer.http_links) <= MAX_HEADER_BYTES
 

@@ -27,7 +27,7 @@ from rdfcrawl.uri.guard.resolver import GuardedResolver
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.client import HttpResponse
     from rdfcrawl.downloader.options import FetchOptions
     from tests.conftest import RawServers
 
@@ -47,7 +47,7 @@ async def opened(options: FetchOptions, guard: Guard) -> AsyncIterator[HttpExcha
 async def get(url: str, options: FetchOptions, guard: Guard) -> HttpResponse:
     """Fetch one URL by a guarded exchange."""
     async with opened(options, guard) as exchange:
-        return await exchange.get(url, options.ask(Kind.PAGE))
+        return await exchange.get(url, options.request_options(Kind.PAGE))
 
 
 SPELLINGS = [
@@ -169,7 +169,7 @@ async def test_address_is_checked_when_it_is_dialled(
         connector = exchange._session.connector
         connector._resolver = Names(["127.0.0.1"])  # type: ignore[union-attr]
         url = f"http://rebound.example:{server.port}/"
-        answer = await exchange.get(url, fetch_options().ask(Kind.PAGE))
+        answer = await exchange.get(url, fetch_options().request_options(Kind.PAGE))
     assert answer.fault is not None
     assert answer.fault.reason is Reason.GUARD_BLOCKED
     assert server.n_connections == 0
@@ -187,7 +187,7 @@ _MAY_CONNECT = {
     "downloader/http/connector.py",  # by aiohttp, with sockets of the gate
     "downloader/http/exchange.py",
     "downloader/ftp/protocol.py",
-    "downloader/own_trouble.py",
+    "downloader/local_failures.py",
     "dataweb/server.py",
     "stores/followers/sparql/client.py",
     "frontier/redis/embedded.py",

@@ -1,1 +1,1 @@
-"""Files that the page serves as they are."""
+"""Static files of the page."""

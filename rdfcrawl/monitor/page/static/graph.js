@@ -1,4 +1,4 @@
-// The picture of hosts: circles and lines are where the server has put them.
+// The picture of hosts: the server has computed the layout.
 "use strict";
 
 const COLOURS = { host: "--s0", domain: "--s2", suffix: "--s1", rest: "--soft" };
@@ -8,14 +8,14 @@ const KINDS = {
 };
 const OUTSIDE = ["linked", "elsewhere"];
 const frame = document.getElementById("graph");
-const told = document.getElementById("chosen");
+const note = document.getElementById("chosen");
 const count = new Intl.NumberFormat("en");
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// In two lines, if the first label of a host is not all of it.
+// Two lines if the host has several labels.
 function lines(name) {
   const [first, ...rest] = name.split(".");
   const address = /^([\d.]+)(:\d+)?$/.exec(name);
@@ -24,7 +24,7 @@ function lines(name) {
   return parts.map((part) => (part.length > 20 ? `${part.slice(0, 19)}\u2026` : part));
 }
 
-// As large as fits in the circle: labels do not overlap, as circles do not.
+// As large as fits in the circle, so labels do not overlap.
 function letters({ name, radius }) {
   const longest = Math.max(...lines(name).map((line) => line.length), 4);
   return Math.min(18, (1.6 * radius) / (0.6 * longest));
@@ -75,7 +75,7 @@ function style() {
         "border-width": 2, "border-style": "dashed", "border-color": colour("--soft"),
       },
     })),
-    { // too small for its label, and mostly at the rim, where there is room
+    { // too small for its label, mostly at the rim, where there is room
       selector: OUTSIDE.map((kind) => `node[kind = "${kind}"][letters < 10]`).join(", "),
       style: { "text-valign": "bottom", "text-margin-y": 2, "font-size": 11 },
     },
@@ -97,7 +97,7 @@ function say(node) {
   const { name, kind, n_hosts: hosts, n_documents: documents, n_links: links } = node;
   const group = hosts > 1 ? `, ${counted(hosts, "host")}` : "";
   const had = OUTSIDE.includes(kind) ? "" : ` ${counted(documents, "document")},`;
-  told.textContent =
+  note.textContent =
     `${name} (${KINDS[kind]}${group}):${had}` +
     ` ${counted(links, "link")} from and to the others here.`;
 }

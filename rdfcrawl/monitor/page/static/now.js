@@ -1,4 +1,4 @@
-// The view of the moment: numbers in place, lines that grow, and one stream of events.
+// The live view: updates numbers and charts from one stream of events.
 import { texts, summary, width } from "./texts.js";
 import { LineChart } from "./line_chart.js";
 
@@ -165,7 +165,7 @@ async function load() {
     if (!answer.ok) return;
     view = await answer.json();
   } catch {
-    return; // the stream tells that the server is away
+    return; // the stream reports that the server is away
   }
   columns.history = view.history;
   columns.recent = view.recent;
@@ -183,9 +183,9 @@ function listen() {
   };
   events.onmessage = (event) => showMoment(JSON.parse(event.data));
   events.onerror = () => {
-    say(connection, "The connection to the page's server is lost; trying again.");
+    say(connection, "The connection to the page's server is lost; reconnecting.");
     connection.classList.add("bad");
-    // Of what it could not read as events, a browser does not ask again by itself.
+    // After a response that is not an event stream, browsers do not reconnect.
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
   };
 }

@@ -1,4 +1,4 @@
-// The editor of queries. Without it, the text area works as well.
+// The editor of queries. Without it, the plain text area is used.
 "use strict";
 
 const area = document.getElementById("q");
@@ -10,7 +10,7 @@ const editor = CodeMirror.fromTextArea(area, {
   extraKeys: {
     "Ctrl-Enter": () => area.form.requestSubmit(),
     "Cmd-Enter": () => area.form.requestSubmit(),
-    // Tab alone indents; behind Esc, the focus goes on.
+    // Tab indents; after Esc, it moves the focus.
     Esc: (it) => it.getInputField().blur(),
   },
 });

@@ -1,4 +1,4 @@
-// While a report is being made, look whether it is there.
+// Poll until the report is finished.
 "use strict";
 
 const LOOK_MS = 1500;
@@ -14,7 +14,7 @@ async function look() {
       return;
     }
   } catch {
-    // The page is being started again, perhaps.
+    // The page may be restarting.
   }
   setTimeout(look, LOOK_MS);
 }

@@ -1,4 +1,4 @@
-// Values as texts for people: the same as those of `rdfcrawl/monitor/page/texts.py`.
+// Format values as in `rdfcrawl/monitor/page/texts.py`.
 
 const NONE = "-";
 const withCommas = (value, digits) =>
@@ -47,7 +47,7 @@ export const texts = { number, rate, bytes, duration };
 /** Return in a sentence what a line shows; what is not known counts for nothing. */
 export function summary(all, as) {
   const values = all.filter((each) => each != null);
-  if (!values.length) return "Nothing was read yet.";
+  if (!values.length) return "No data yet.";
   const text = texts[as];
   const most = values.reduce((a, b) => Math.max(a, b));
   const least = values.reduce((a, b) => Math.min(a, b));

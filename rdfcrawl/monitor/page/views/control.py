@@ -1,4 +1,4 @@
-"""Control: what visitors may do to a crawl, each step confirmed; with `--control`."""
+"""Control: changes to a crawl by visitors, each confirmed; with `--control`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiohttp import web
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.monitor.operating.actions import budget_of, delay_of, steer_host
-from rdfcrawl.monitor.operating.draining import ask_to_end
+from rdfcrawl.monitor.operating.draining import drain_all
 from rdfcrawl.monitor.operating.tables import change_line
 from rdfcrawl.monitor.operating.uris import add_uris, spider_names
 from rdfcrawl.monitor.page.forms import read_form
@@ -35,11 +35,11 @@ _OF_VALUE: Final = frozenset(["set-delay", "set-budget", "add"])
 _QUESTIONS: Final = {
     "pause": (
         "Pause this host?",
-        "It is claimed no longer; a visit that is being made goes on to its end.",
+        "It is not claimed any longer; the present visit continues.",
     ),
     "resume": ("Resume this host?", "It is claimed again when its delay allows."),
     "drop": (
-        "Drop all that waits of this host?",
+        "Drop all waiting URIs of this host?",
         (
             "Its URIs leave the queue and stay marked as seen, so that no link queues"
             " them again. This cannot be undone."
@@ -48,21 +48,24 @@ _QUESTIONS: Final = {
     "set-delay": (
         "Set the delay of this host?",
         (
-            "From its next visit on. What its robots.txt or DOWNLOAD_DELAY say holds"
-            " if it is longer."
+            "From its next visit. A longer delay of its robots.txt or DOWNLOAD_DELAY"
+            " takes precedence."
         ),
     ),
     "set-budget": (
         "Set the budget of this host?",
-        "What was refused before, and is kept, is queued as far as it fits then.",
+        "Refused URIs that were kept are queued as far as the budget allows.",
     ),
-    "add": ("Add this seed?", "It widens the scope of the crawl as its seeds do."),
+    "add": (
+        "Add this seed?",
+        "It extends the scope of the crawl like its other seeds.",
+    ),
     "stop": (
         "Stop the crawl?",
         (
-            "All workers finish what is under way, give back the rest, and end as"
-            " drained. Nothing is lost: started again, the crawl goes on. Workers that"
-            " are started after this, by somebody or by a service, are not asked."
+            "All workers finish the work under way, give back the rest, and end as"
+            " drained. Nothing is lost, and the crawl can be started again to continue."
+            " Workers that are started later are not affected."
         ),
     ),
 }
@@ -70,13 +73,13 @@ _QUESTIONS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlStep:
-    """A change that a visitor asks for.
+    """A change that a visitor requests.
 
     Attributes:
         action: `pause`, `resume`, `drop`, `set-delay`, `set-budget`, `add` or `stop`.
-        key: of the host; empty where none is meant.
-        value: seconds, URIs or a URL; empty where none is meant.
-        spider: whose seed is added; empty for the first of the crawl.
+        key: of the host; empty if not applicable.
+        value: seconds, URIs or a URL; empty if not applicable.
+        spider: of the seed to add; empty for the first of the crawl.
     """
 
     action: str
@@ -86,7 +89,7 @@ class ControlStep:
 
     @classmethod
     def checked(cls, given: Mapping[str, str]) -> ControlStep:
-        """Read a step.
+        """Parse a step.
 
         Raises:
             ConfigError: something is missing or wrong.
@@ -117,18 +120,18 @@ class ControlStep:
 
     @property
     def back(self) -> str:
-        """Path of the view that the step was asked for in."""
+        """Path of the view with the form."""
         return f"/host?{urlencode({'key': self.key})}" if self.key else "/hosts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlView:
-    """A step that is to be confirmed, or was refused.
+    """A step to confirm, or a refused one.
 
     Attributes:
-        step: None if it is none.
-        question: in words.
-        effect: what it does.
+        step: None if it could not be read.
+        question: as text.
+        effect: of the step.
         back: path of the view before.
         error: why it was refused; empty if it was not.
         spiders: of the crawl, the first one first, if a seed may be of several.
@@ -144,11 +147,11 @@ class ControlView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlOutcome:
-    """What has become of a step.
+    """Result of a step.
 
     Attributes:
-        step: that was done.
-        message: in words.
+        step: the step.
+        message: the result as text.
     """
 
     step: ControlStep
@@ -188,7 +191,9 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         except ConfigError as error:
             return refused(request, str(error), 400)
         if message is None:
-            return refused(request, f"not known to be done: {_away(context)}", 503)
+            return refused(
+                request, f"not confirmed by the frontier: {_away(context)}", 503
+            )
         logger.info("a visitor's %s: %s", step.action, message)
         if wants_json(request):
             outcome = ControlOutcome(step=step, message=message)
@@ -201,19 +206,19 @@ def routes(context: PageContext) -> list[web.RouteDef]:
 
 
 async def _spiders(context: PageContext) -> tuple[str, ...]:
-    """Return the spiders that a seed may be of; none if there is no choice."""
-    found = await context.access.ask(spider_names) or []
+    """Return the spiders to choose for a seed; none if there is no choice."""
+    found = await context.access.read(spider_names) or []
     return tuple(found[:_MOST_SPIDERS]) if len(found) > 1 else ()
 
 
 def _away(context: PageContext) -> str:
-    return context.access.why_away or "the frontier did not answer in time"
+    return context.access.why_away or "the frontier did not respond in time"
 
 
 async def do_step(context: PageContext, step: ControlStep) -> str | None:
-    """Do what a visitor has confirmed; return the outcome in words.
+    """Carry out a confirmed step; return the result as text.
 
-    None is returned if the frontier is away, or does not answer in time.
+    None is returned if the frontier is away, or does not respond in time.
 
     Raises:
         ConfigError: it is refused.
@@ -222,10 +227,10 @@ async def do_step(context: PageContext, step: ControlStep) -> str | None:
     async def act(crawl: OperatedCrawl) -> str | ConfigError:
         try:
             return await _act(crawl, step)
-        except ConfigError as error:  # of the visitor: the frontier is well
+        except ConfigError as error:  # an error of the visitor: the frontier is well
             return error
 
-    found = await context.access.ask(act, patience_secs=_PATIENCE_SECS)
+    found = await context.access.read(act, patience_secs=_PATIENCE_SECS)
     if isinstance(found, ConfigError):
         raise found
     return found
@@ -233,7 +238,7 @@ async def do_step(context: PageContext, step: ControlStep) -> str | None:
 
 async def _act(crawl: OperatedCrawl, step: ControlStep) -> str:
     if step.action == "stop":
-        return _stopped(await ask_to_end(crawl))
+        return _stopped(await drain_all(crawl))
     if step.action == "add":
         (added,) = await add_uris(crawl, [step.value], spider=step.spider)
         return f"{added.url[:_SHOWN]}: {added.fate}"
@@ -243,10 +248,10 @@ async def _act(crawl: OperatedCrawl, step: ControlStep) -> str:
 
 def _stopped(workers: list[str]) -> str:
     if not workers:
-        return "no worker is running: the crawl stands still"
+        return "no worker is running"
     names = ", ".join(workers[:10]) + (" ..." if len(workers) > 10 else "")
     asked = counted(len(workers), "worker was", "workers were")
     return (
-        f"{asked} asked to end, once all that is under way is stored: {names}."
-        f" Those that are started later are not asked"
+        f"{asked} asked to end after storing the work under way: {names}."
+        f" Workers that are started later are not affected"
     )

@@ -1,4 +1,4 @@
-"""Datasets: what the crawl has come upon, and what is had of each in which way."""
+"""Datasets: those that the crawl has found, and how much of each is stored."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class DatasetsView:
         rows: of the page.
         n_rows: of all pages.
         page: number of the page, from 1.
-        n_pages: how many there are.
-        sort: column that it is sorted by.
-        text: that names and titles have.
-        kind: that is shown; empty: all.
-        had: what of the datasets is shown.
-        sorts: columns that it can be sorted by.
-        kind_names: kinds that can be shown.
-        had_names: values of `had`.
+        n_pages: number of pages.
+        sort: sort column.
+        text: filter of names and titles.
+        kind: filter of kinds; empty: all.
+        had: filter by stored data.
+        sorts: possible sort columns.
+        kind_names: possible kinds.
+        had_names: possible values of `had`.
     """
 
     rows: list[DatasetRow]
@@ -100,14 +100,14 @@ class DatasetView:
     """One dataset.
 
     Attributes:
-        dataset: as in the table; None: the crawl has not come upon it.
-        name: that was asked for.
-        files: that were fetched.
-        said: by documents.
-        faults: of the dataset as a whole.
-        ways: that the crawl knows; empty if the frontier is away, too.
+        dataset: as in the table; None: the crawl has not found it.
+        name: of the request.
+        files: fetched files.
+        said: statements of documents.
+        faults: of the dataset itself.
+        ways: known to the crawl; also empty if the frontier is away.
         samples: URIs whose pages are compared with the data.
-        why_away: why the frontier cannot be asked.
+        why_away: why the frontier is unavailable.
     """
 
     dataset: DatasetRow | None
@@ -185,7 +185,7 @@ async def _read_dataset(context: PageContext, name: str) -> DatasetView:
         " FROM dataset_file WHERE dataset = ?1 ORDER BY reason = '', url LIMIT ?2",
         [name, _MAX_SHOWN],
     )
-    found = await context.access.ask(lambda crawl: _ask_ways(crawl, name))
+    found = await context.access.read(lambda crawl: _read_ways(crawl, name))
     ways, samples = found or ([], ())
     return DatasetView(
         dataset=DatasetRow(*rows[0]) if rows and rows[0][0] is not None else None,
@@ -199,10 +199,10 @@ async def _read_dataset(context: PageContext, name: str) -> DatasetView:
     )
 
 
-async def _ask_ways(
+async def _read_ways(
     crawl: OperatedCrawl, name: str
 ) -> tuple[list[KnownWay], tuple[str, ...]]:
-    """Return the ways to a dataset as the crawl knows them, and its samples."""
+    """Return the ways to a dataset that the crawl knows, and its samples."""
     frontier = crawl.frontier
     store = StateStore(frontier.redis, frontier.key, crawl.connection.outage)
     known = await KnownDatasets(store).known(name)

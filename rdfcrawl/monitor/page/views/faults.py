@@ -1,4 +1,4 @@
-"""Faults: how many documents have each, and the latest examples of one."""
+"""Faults: the number of documents with each, and the latest examples of one."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class FaultyDocument:
 
     Attributes:
         uri: that was crawled.
-        ended_ms: when (Unix time); 0: nothing was asked for.
-        http_status: of the last answer; 0: there was none.
-        detail: what is wrong, with its place.
+        ended_ms: Unix time; 0: no request was sent.
+        http_status: of the last response; 0: there was none.
+        detail: the fault, with its place.
     """
 
     uri: str
@@ -43,7 +43,7 @@ class FaultsView:
 
     Attributes:
         counts: documents by reason, the most frequent first.
-        reason: of which there are examples; empty: of none.
+        reason: of the examples; empty: none.
         examples: the latest twenty at most.
     """
 
@@ -66,7 +66,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
 
 
 async def read_faults(context: PageContext, reason: str) -> FaultsView:
-    """Return the faults, with examples of one reason unless empty."""
+    """Return the faults, with examples of one reason unless it is empty."""
     counts = await context.access.indexed(_COUNTS)
     rows = await context.access.indexed(_EXAMPLES, (reason,)) if reason else []
     return FaultsView(

@@ -1,4 +1,4 @@
-"""Graph: how the hosts of the crawl link to each other, as a picture and a table."""
+"""Graph: the links between the hosts of the crawl, as a picture and a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from rdfcrawl.monitor.page.host_pictures import PictureDesk, PictureScope
+from rdfcrawl.monitor.page.host_pictures import PictureScope, PictureService
 from rdfcrawl.monitor.page.rendering import whole_number
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class GraphView:
     """A picture.
 
     Attributes:
-        about: what it is of: host, domain, suffix, or what is linked and was not
+        about: scope of the picture: host, domain, suffix, or a linked host that was not
             crawled; empty: all.
         name: of that.
         most: nodes.
@@ -43,7 +43,7 @@ class GraphView:
 
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
-    desk = PictureDesk(context.access.root)
+    service = PictureService(context.access.root)
 
     async def show(request: web.Request) -> web.Response:
         query = request.query
@@ -56,7 +56,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         if outside not in _OUTSIDE:
             raise web.HTTPBadRequest(reason="outside: must be yes or no")
         scope = PictureScope(about, name, most, outside == "yes")
-        picture = await desk.picture(scope)
+        picture = await service.picture(scope)
         view = GraphView(
             about=about, name=name, most=most, outside=outside, picture=picture
         )

@@ -1,4 +1,4 @@
-"""One host: what the crawl has had of it, what it may do there, and what comes next."""
+"""One host: its documents, its limits, and its next visit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.page.dataset_table import DatasetRow
 
 _MAX_KEY: Final = 300
-_MAX_NAMES: Final = 20  # hosts that a key stands for
+_MAX_NAMES: Final = 20  # hosts of a key
 _MAX_ORIGINS: Final = 20
 _MAX_FAULTS: Final = 50
 _MAX_SOURCES: Final = 100
@@ -56,16 +56,16 @@ WHERE h.name IN ({}) ORDER BY s.ms DESC LIMIT ?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFetch:
-    """One crawl of a URI that something was asked for.
+    """One crawl of a URI with a request.
 
     Attributes:
-        uri: as the frontier gave it.
+        uri: in the spelling of the frontier.
         is_whole: the URI was not cut.
         started_ms: Unix time.
         took_ms: to the end of its last response.
-        http_status: of the last answer; 0: none.
+        http_status: of the last response; 0: none.
         status: of the activity in the provenance.
-        n_statements: that were stored.
+        n_statements: stored.
         n_bytes: of the decoded body.
         reason: of the first fault; empty if there is none.
     """
@@ -87,10 +87,10 @@ class HostFault:
 
     Attributes:
         reason: of the list of faults.
-        n: crawls of URIs whose first fault had it.
+        n: number of crawls of URIs with this first fault.
         uri: the latest of these.
-        ms: when that was, Unix time; 0: nothing was asked for.
-        detail: what was said of it.
+        ms: its time, Unix time; 0: no request was sent.
+        detail: of the fault.
     """
 
     reason: str
@@ -106,7 +106,7 @@ class HostSource:
 
     Attributes:
         uri: of the source.
-        kind: what it was read as.
+        kind: its format.
         found_by: how it was found.
         ms: when it was last read, Unix time.
     """
@@ -119,18 +119,18 @@ class HostSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
-    """One host, or what else a politeness key stands for.
+    """One host, or one politeness key.
 
     Attributes:
         key: the politeness key.
-        names: hosts that it stands for, the first of them.
-        detail: of the frontier; None if it has nothing of it, or is away.
-        why_away: why the frontier cannot be asked; empty if it can.
-        delay_from: whose delay it is, in words.
-        is_delay_known: a worker runs that keeps it, or it is no matter of settings.
-        next_visit: when it is visited next, in words.
-        budget: in words.
-        n_documents: that were fetched.
+        names: the first hosts of the key.
+        detail: of the frontier; None if it is not there, or the frontier is away.
+        why_away: why the frontier is unavailable; empty if it is not.
+        delay_from: origin of the delay, as text.
+        is_delay_known: a running worker keeps it, or it does not depend on settings.
+        next_visit: time of the next visit, as text.
+        budget: as text.
+        n_documents: fetched documents.
         n_statements: of these.
         n_bytes: of these, decoded.
         n_faulty: crawls of URIs with a fault.
@@ -140,10 +140,10 @@ class HostView:
         timeline: of the latest fetches.
         faults: by reason, the most frequent first.
         sources: sitemaps.
-        datasets: that have their name there, or were first described there.
+        datasets: named by its URLs, or first described there.
         has_more_datasets: there are others.
         now_ms: time of the page, Unix time.
-        message: what has become of a change.
+        message: result of a change.
     """
 
     key: str
@@ -186,16 +186,16 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
 
     Raises:
         web.HTTPBadRequest: no key is given.
-        web.HTTPNotFound: neither the frontier nor the index has anything of it.
+        web.HTTPNotFound: neither the frontier nor the index knows it.
     """
     key = query.get("key", "")
     if not key or len(key) > _MAX_KEY:
-        raise web.HTTPBadRequest(reason="key: name a host, as /hosts does")
+        raise web.HTTPBadRequest(reason="key: name a host, as on /hosts")
     n_shown = whole_number(query, "most", _SHOWN, least=1, most=MAX_FETCHES)
     access = context.access
     names = await asyncio.to_thread(context.sweep.table.names_of, key, _MAX_NAMES)
     names = names or [key]
-    asked = await access.ask(lambda crawl: _read_detail(crawl, key))
+    asked = await access.read(lambda crawl: _read_detail(crawl, key))
     detail, is_worked = asked or (None, False)
     is_known = detail is not None and (
         is_worked or detail.summary.delay_from != "setting"
@@ -209,11 +209,11 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
     datasets = await read_host_datasets(access.indexed, names, _MAX_DATASETS + 1)
     n_known, *figures = sums[0] if sums else (0,)
     if detail is None and not (n_known or datasets):
-        raise web.HTTPNotFound(reason="nothing is known of this host")
+        raise web.HTTPNotFound(reason="this host is not known")
     origins = _origins_of(names, [row[0] for row in fetches])
-    robots = await access.ask(lambda crawl: read_origins(crawl, origins))
+    robots = await access.read(lambda crawl: read_origins(crawl, origins))
     n_documents, n_statements, n_bytes, n_faulty, last_ms = figures or [0] * 5
-    # Without an answer within a millisecond, nothing was asked for.
+    # Without a response and within a millisecond, no request was sent.
     drawn = [(row[1], row[2], bool(row[7])) for row in fetches if row[2] or row[3]]
     delay_ms = detail.summary.delay_ms if detail and is_known else None
     return HostView(
@@ -234,8 +234,8 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
         fetches=[_fetch(row) for row in fetches[:n_shown]],
         timeline=draw_timeline(drawn, delay_ms),
         faults=[
-            HostFault(reason=reason, n=n, uri=uri, ms=ms, detail=told)
-            for reason, n, uri, ms, told in faults
+            HostFault(reason=reason, n=n, uri=uri, ms=ms, detail=text)
+            for reason, n, uri, ms, text in faults
         ],
         sources=[
             HostSource(uri=uri, kind=kind, found_by=found_by, ms=ms)
@@ -278,7 +278,7 @@ def _fetch(row: Sequence[Any]) -> HostFetch:
 
 
 def _origins_of(names: Sequence[str], urls: Sequence[str]) -> list[str]:
-    """Return the origins of a host: those that were asked, and its default ones."""
+    """Return the origins of a host: those of its requests, and its default ones."""
     asked = [origin_of(url) for url in urls if url.startswith(("http://", "https://"))]
     usual = [f"{scheme}://{name}" for name in names for scheme in ("https", "http")]
     return list(dict.fromkeys([*asked, *usual]))[:_MAX_ORIGINS]

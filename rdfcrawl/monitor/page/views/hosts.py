@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 PAGE: Final = 50
 _MOST: Final = 200  # in one page
 _MAX_PAGES: Final = 10_000_000
-_MAX_TEXT: Final = 253  # as long as the name of a host
+_MAX_TEXT: Final = 253  # longest name of a host
 DOWN: Final = frozenset(COLUMNS) - {"name", "phase", "next"}
-"""Columns of which the largest come first, unless asked otherwise."""
+"""Columns that are descending by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,22 +32,22 @@ class HostsView:
     """A page of the table.
 
     Attributes:
-        hosts: of the page, their states as they are now.
-        n_hosts: that the filter leaves.
+        hosts: of the page, in their present states.
+        n_hosts: number of matching hosts.
         sort: the column.
         direction: `asc` or `desc`.
         first: number of the first host, from 1; 0 if there is none.
-        most: so many in a page.
+        most: rows of a page.
         page: its number, from 1.
-        n_pages: of the filter.
-        q: text in the name.
-        phase: that is wanted.
-        faulty: only hosts with faults are wanted.
-        n_swept: hosts that the frontier had at the last look at all of them.
-        age_secs: since that look; None: it is the first one.
+        n_pages: number of pages.
+        q: part of the name.
+        phase: filter of states.
+        faulty: filter of hosts with faults.
+        n_swept: hosts of the frontier in the last sweep.
+        age_secs: since that sweep; None: it is the first one.
         now_ms: time of the page, Unix time.
-        why_away: why the frontier cannot be asked; empty if it can.
-        message: what has become of a change.
+        why_away: why the frontier is unavailable; empty if it is not.
+        message: result of a change.
     """
 
     hosts: list[HostRow]
@@ -89,12 +89,12 @@ async def read_hosts(context: PageContext, query: Mapping[str, str]) -> HostsVie
     sweep = context.sweep
     await sweep.look()
     n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
-    if choice.first and not hosts:  # a page behind the last one: that is shown
+    if choice.first and not hosts:  # beyond the end: show the last page
         last = (n - 1) // choice.most * choice.most if n else 0
         choice = replace(choice, first=last)
         n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
     return HostsView(
-        hosts=await _as_they_are(context, hosts),
+        hosts=await _refreshed(context, hosts),
         n_hosts=n,
         sort=choice.sort,
         direction="desc" if choice.is_down else "asc",
@@ -113,7 +113,7 @@ async def read_hosts(context: PageContext, query: Mapping[str, str]) -> HostsVie
 
 
 def choice_of(query: Mapping[str, str]) -> HostChoice:
-    """Return which hosts a query string asks for.
+    """Return the choice of a query string.
 
     Raises:
         web.HTTPBadRequest: the query is wrong.
@@ -142,10 +142,10 @@ def choice_of(query: Mapping[str, str]) -> HostChoice:
     )
 
 
-async def _as_they_are(context: PageContext, hosts: Sequence[HostRow]) -> list[HostRow]:
-    """Return hosts with the states that the frontier has now."""
+async def _refreshed(context: PageContext, hosts: Sequence[HostRow]) -> list[HostRow]:
+    """Return hosts in their present states."""
     keys = [each.key for each in hosts]
-    found = await context.access.ask(lambda crawl: read_summaries(crawl, keys))
+    found = await context.access.read(lambda crawl: read_summaries(crawl, keys))
     states = {each.key: each for each in found or ()}
     return [
         with_state(each, states[each.key]) if each.key in states else each

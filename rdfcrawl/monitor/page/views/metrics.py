@@ -1,4 +1,4 @@
-"""The metrics of the crawl for Prometheus: those of the exporter, at `/metrics`."""
+"""The metrics of the crawl for Prometheus, as of the exporter, at `/metrics`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.extras import needed_by_operator
 
 if TYPE_CHECKING:
-    from rdfcrawl.monitor.metrics.exporter import MetricsAnswer
+    from rdfcrawl.monitor.metrics.exporter import MetricsEndpoint
     from rdfcrawl.monitor.page.context import PageContext
 
 
 def routes(context: PageContext) -> list[web.RouteDef]:
-    """Return the route; without the library, the answer is how to install one."""
-    answers: list[MetricsAnswer] = []
+    """Return the route; without the library, it explains how to install one."""
+    answers: list[MetricsEndpoint] = []
 
     async def show(request: web.Request) -> web.Response:
         try:
@@ -29,14 +29,14 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     return [web.get("/metrics", show)]
 
 
-def _answer(context: PageContext) -> MetricsAnswer:
+def _answer(context: PageContext) -> MetricsEndpoint:
     with needed_by_operator("metrics", "/metrics"):
-        from rdfcrawl.monitor.metrics.exporter import MetricsAnswer  # noqa: PLC0415
+        from rdfcrawl.monitor.metrics.exporter import MetricsEndpoint  # noqa: PLC0415
         from rdfcrawl.monitor.metrics.reading import RedisReading, read_redis  # noqa: PLC0415
 
     async def read() -> RedisReading | None:
-        return await context.access.ask(
+        return await context.access.read(
             lambda crawl: read_redis(crawl.redis, [crawl.crawl_id])
         )
 
-    return MetricsAnswer(read)
+    return MetricsEndpoint(read)

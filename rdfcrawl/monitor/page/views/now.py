@@ -1,4 +1,4 @@
-"""Now: what the crawl is doing, as it does it, and how it went so far."""
+"""Now: the present state of the crawl, updated live, and its history."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NowView:
-    """The moment, and how it came to it.
+    """The present state, and its history.
 
     Attributes:
-        moment: what `/events` sends, too.
+        moment: as sent by `/events`.
         recent: the last minutes, by the logs until the page was served.
-        history: the whole crawl, from its logs.
+        history: of the crawl, from its logs.
     """
 
     moment: CrawlMoment

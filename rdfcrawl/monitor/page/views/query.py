@@ -1,4 +1,4 @@
-"""Query: SPARQL over what the crawl has stored."""
+"""Query: SPARQL over the stored statements of the crawl."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aiohttp import web
 from rdfcrawl.core.namespaces import PREFIXES
 from rdfcrawl.monitor.page.foreign import is_foreign
 from rdfcrawl.monitor.page.kept_answers import AnswerKey
-from rdfcrawl.monitor.page.query_desk import QueryDesk, QueryOptions, QueryRefused
 from rdfcrawl.monitor.page.query_examples import QueryExample, make_examples
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS
+from rdfcrawl.monitor.page.query_service import QueryOptions, QueryRefused, QueryService
 from rdfcrawl.monitor.page.rendering import whole_number
 from rdfcrawl.stores.options import StoreOptions
 
@@ -32,7 +32,7 @@ _TYPES: Final = {
 _ON_PAGE: Final = 100  # rows
 _MOST_ON_PAGE: Final = 1000
 _MOST_PAGES: Final = 100_000
-_FOREIGN: Final = "another site has led here: read the query, and run it yourself"
+_FOREIGN: Final = "a link of another site: read the query, and run it yourself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +40,13 @@ class QueryView:
     """A query and its answer.
 
     Attributes:
-        query: as it was asked; empty: none was.
+        query: as typed; empty: none.
         answer: to it; None: there is none.
         refusal: why there is none.
-        rows: the most that are given, on all pages.
-        max_rows: the most that can be asked for.
+        rows: limit of rows on all pages.
+        max_rows: highest possible limit.
         most: rows of a page.
-        secs: the time that a query has.
+        secs: time limit of a query.
         max_chars: of a query.
         examples: queries that work here.
         prefixes: that need no declaration.
@@ -69,12 +69,12 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     access = context.access
     is_once = StoreOptions.one(access.settings, "is_once")
     options = QueryOptions.from_settings(access.settings, is_once=is_once)
-    desk = QueryDesk(access.root, options)
+    service = QueryService(access.root, options)
 
     async def show(request: web.Request) -> web.Response:
         given = request.query
         query = given.get("q", "").replace("\r\n", "\n")
-        max_rows = desk.options.max_rows
+        max_rows = service.options.max_rows
         rows = whole_number(given, "rows", max_rows, least=1, most=max_rows)
         most = whole_number(given, "most", _ON_PAGE, least=1, most=_MOST_ON_PAGE)
         page = whole_number(given, "page", 0, least=1, most=_MOST_PAGES)
@@ -84,9 +84,9 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             if query.strip():
                 _check(request, form)
                 if form:
-                    answer = await desk.file(query, rows=rows, form=form)
+                    answer = await service.file(query, rows=rows, form=form)
                 else:
-                    answer = await desk.page(AnswerKey(query, rows, most), page)
+                    answer = await service.page(AnswerKey(query, rows, most), page)
         except QueryRefused as error:
             refusal, status = str(error), error.status
         if form and answer is not None and answer.kind != "boolean":
@@ -98,7 +98,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             rows=rows,
             max_rows=max_rows,
             most=most,
-            secs=desk.options.secs,
+            secs=service.options.secs,
             max_chars=MAX_QUERY_CHARS,
             examples=await _examples(context),
             prefixes=PREFIXES,
@@ -124,7 +124,7 @@ async def _examples(context: PageContext) -> list[QueryExample]:
 
 
 def _download(answer: QueryAnswer, form: str) -> web.Response:
-    """Return an answer as a file; a header tells whether there is more of it."""
+    """Return an answer as a file; a header states whether it is cut."""
     return web.Response(
         text=answer.text,
         content_type=_TYPES[form],

@@ -1,4 +1,4 @@
-"""Report: that of `scrapy report`, made when a visitor asks for it."""
+"""Report: that of `scrapy report`, made on request of a visitor."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from aiohttp import web
 from rdfcrawl.analysis.report.style import STYLE
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.page.foreign import is_foreign
-from rdfcrawl.monitor.page.report_desk import ReportDesk, checked_site
+from rdfcrawl.monitor.page.report_service import ReportService, checked_site
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext
-    from rdfcrawl.monitor.page.report_desk import KeptReport
+    from rdfcrawl.monitor.page.report_service import KeptReport
 
-# The report has one style and no script; as if it were of another site.
+# The report has one style and no script; isolated as if from another site.
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 _POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none';"
@@ -31,14 +31,14 @@ _POLICY: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportView:
-    """The last report, and the one that is being made.
+    """The last report, and the one in progress.
 
     Attributes:
-        site: that is reported; empty: all.
+        site: of the report; empty: all.
         report: the last one; None: there is none.
         age_secs: of the last one.
-        making: site whose report is being made, empty for all; None: none is.
-        making_secs: since when.
+        making: site of the report in progress, empty for all; None: there is none.
+        making_secs: its duration so far.
         refusal: why the last one could not be made.
         damages: of the logs.
     """
@@ -56,35 +56,35 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
     access = context.access
     parameters = CrawlOptions.one(access.settings, "normal_form").session_parameters
-    desk = ReportDesk(access.root, parameters)
+    service = ReportService(access.root, parameters)
 
     async def show(request: web.Request) -> web.Response:
         site = _site(request)
         if "make" in request.query:
             return _begin(request, site)
-        report = await asyncio.to_thread(desk.kept, site)
+        report = await asyncio.to_thread(service.kept, site)
         age_secs = time.time() - report.made_ms / 1000 if report else None
         view = ReportView(
             site=site,
             report=report,
             age_secs=age_secs and max(0.0, round(age_secs, 1)),
-            making=desk.making,
-            making_secs=round(desk.making_secs, 1),
-            refusal=desk.refusal,
-            damages=desk.damages,
+            making=service.making,
+            making_secs=round(service.making_secs, 1),
+            refusal=service.refusal,
+            damages=service.damages,
         )
         return context.renderer.respond(request, "report.html", view)
 
     def _begin(request: web.Request, site: str) -> web.Response:
         if is_foreign(request):
-            raise web.HTTPForbidden(reason="another site has led here")
-        desk.begin(site)  # or one is being made already, as the page tells
+            raise web.HTTPForbidden(reason="a link of another site")
+        service.begin(site)  # or another report is in progress, as the page shows
         kept = {"site": site, "format": request.query.get("format", "")}
         words = urlencode({name: value for name, value in kept.items() if value})
         raise web.HTTPSeeOther(context.renderer.at("/report") + (words and f"?{words}"))
 
     async def page(request: web.Request) -> web.Response:
-        content = await asyncio.to_thread(desk.page, _site(request))
+        content = await asyncio.to_thread(service.page, _site(request))
         if content is None:
             raise web.HTTPNotFound(reason="no such report was made")
         return web.Response(
@@ -96,7 +96,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
 
     async def file(request: web.Request) -> web.Response:
         name = request.query.get("name", "")
-        content = await asyncio.to_thread(desk.file, _site(request), name)
+        content = await asyncio.to_thread(service.file, _site(request), name)
         if content is None:
             raise web.HTTPNotFound(reason="no such file")
         kind = "application/json" if name.endswith(".json") else "text/csv"

@@ -1,4 +1,4 @@
-"""A URI: everything that is known of it, and why it was fetched or was not."""
+"""A URI: everything known of it, and why it was fetched or not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rdfcrawl.monitor.page.uri_reading import UriReader
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext
 
-_AT_ONCE: Final = 2  # searches of the logs
+_MOST_CONCURRENT: Final = 2  # searches of the logs
 _RECENT: Final = (
     "SELECT ended_ms, uri, status, http_status, n_statements, reason"
     " FROM recent_fetches ORDER BY ended_ms DESC LIMIT 20"
@@ -48,7 +48,7 @@ class FaultyUri:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UriStartView:
-    """Where a search for a URI begins.
+    """Start of a search for a URI.
 
     Attributes:
         recent: documents that were fetched last.
@@ -62,7 +62,7 @@ class UriStartView:
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
     reader = UriReader(context.access)
-    turns = asyncio.Semaphore(_AT_ONCE)
+    turns = asyncio.Semaphore(_MOST_CONCURRENT)
 
     async def show(request: web.Request) -> web.Response:
         text = request.query.get("u", "").strip()
@@ -88,7 +88,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             )
         if body is None:
             raise web.HTTPNotFound(reason="no statements of this URI are stored")
-        # A type that no browser renders, whatever the statements look like.
+        # A type that no browser renders, regardless of the statements.
         return web.Response(
             body=body,
             headers={
@@ -101,7 +101,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
 
 
 async def read_start(context: PageContext) -> UriStartView:
-    """Return what the start of a search shows."""
+    """Return the content of the start page of a search."""
     recent = await context.access.indexed(_RECENT)
     examples = await context.access.indexed(_EXAMPLES)
     return UriStartView(

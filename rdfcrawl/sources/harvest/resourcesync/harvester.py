@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.tasks.sync import SyncSearch, SyncStep, SyncTask
-from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.sources.harvest.resourcesync.document_reader import DocumentReader

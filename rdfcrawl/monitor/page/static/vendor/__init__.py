@@ -1,1 +1,1 @@
-"""Files of others that the page serves as they are."""
+"""Static files of third parties."""

@@ -1,4 +1,4 @@
-"""Fetch one document for a command, as a crawl would."""
+"""Fetch one document for a command, like a crawl."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rdfcrawl.uri.guard.gate import ConnectionGate
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpClient
+    from rdfcrawl.downloader.client import HttpClient
     from rdfcrawl.downloader.ftp_logins import FtpLogins
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
@@ -45,7 +45,7 @@ class DetachedClient:
     async def look_up(self, url: str) -> Document:
         """Return the document at a requestable URL, after redirects.
 
-        Its limits are those of a page or a dump; robots.txt is obeyed on each host.
+        The limits are those of a page or a dump; robots.txt is obeyed on each host.
         """
         visitor = VisitMaker(
             self.exchange,
@@ -87,9 +87,9 @@ async def open_web(
     logins: FtpLogins,
     fetchers: Mapping[str, SchemeFetcher],
 ) -> AsyncIterator[DetachedClient]:
-    """Open the web for a block, with its spool files below `folder`.
+    """Open a client for a block, with spool files below `folder`.
 
-    Without `robots_agent`, the product token, robots.txt is not obeyed.
+    Without `robots_agent`, the product token, robots.txt is ignored.
     """
     options = replace(options, spool_dir=folder / "spool")
     n_bytes = options.visit_memory_bytes

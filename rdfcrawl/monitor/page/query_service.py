@@ -1,4 +1,4 @@
-"""The desk where visitors hand in queries: few at once, each with its time."""
+"""Run queries of visitors: few in parallel, each with a time limit."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_AT_ONCE: Final = 2
-_TURN_SECS: Final = 5.0  # that a query waits for its turn
-_UPDATE_SECS: Final = 5.0  # for bringing the store up to date, and one batch more
-_UPDATE_MOST_SECS: Final = 60.0  # then it is given up
+_MOST_CONCURRENT: Final = 2
+_SLOT_SECS: Final = 5.0  # that a query waits for a slot
+_UPDATE_SECS: Final = 5.0  # to bring the store up to date, and one batch more
+_UPDATE_MOST_SECS: Final = 60.0  # then it is killed
 _ENDED: Final = (
     "query: its process has ended: it needed too much memory, or is nested too deeply"
 )
@@ -48,17 +48,17 @@ class QueryRefused(RdfcrawlError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOptions(OptionsTable):
-    """How queries of the page are answered."""
+    """Settings of queries on the page."""
 
     secs: float = number("PAGE_QUERY_SECS", 10.0, 0.1, 3600)
     """time for a query on the [page](page.md#query) of a crawl; it is ended then"""
     max_rows: int = integer("PAGE_QUERY_ROWS", 1000, 1, 100_000)
     """most rows, or statements, of an answer there"""
-    is_once: bool = False  # the store has what several documents say once
+    is_once: bool = False  # the store has equal documents once
 
 
-class QueryDesk:
-    """Answers the queries of all visitors of one crawl.
+class QueryService:
+    """Runs the queries of all visitors of one crawl.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
@@ -68,23 +68,23 @@ class QueryDesk:
     def __init__(self, root: Path, options: QueryOptions) -> None:
         self._root = root
         self.options = options
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MOST_CONCURRENT)
         self._kept = KeptAnswers()
 
     async def page(self, key: AnswerKey, number: int) -> QueryAnswer:
         """Return the answer to a query with a page of its rows.
 
         Args:
-            key: the query, and how its answer is divided.
-            number: of the page, from 1: of the answer that is kept, if there is one;
-                0: the first page of an answer of now.
+            key: the query, and the size of its pages.
+            number: of the page, from 1: of the cached answer, if there is one;
+                0: the first page of a new answer.
 
         Raises:
-            QueryRefused: there is none.
+            QueryRefused: there is no answer.
         """
         paged = self._kept.get(key) if number else None
         if paged is None:
-            found = await self._asked(key.query, key.rows, "view", most=key.most)
+            found = await self._run(key.query, key.rows, "view", most=key.most)
             pages = found.pop("pages", ())
             paged = PagedAnswer(QueryAnswer(**found), pages, key.most)
             if pages:
@@ -96,18 +96,18 @@ class QueryDesk:
 
         Args:
             query: SPARQL.
-            rows: the most.
+            rows: limit of rows.
             form: the format.
 
         Raises:
-            QueryRefused: there is none.
+            QueryRefused: there is no answer.
         """
-        return QueryAnswer(**await self._asked(query, rows, form))
+        return QueryAnswer(**await self._run(query, rows, form))
 
-    async def _asked(
+    async def _run(
         self, query: str, rows: int, form: str, *, most: int = 1
     ) -> dict[str, Any]:
-        """Return what a process of its own has told of a query."""
+        """Run a query in a child process; return its result."""
         job = {
             "root": str(self._root),
             "is_once": self.options.is_once,
@@ -117,53 +117,54 @@ class QueryDesk:
             "form": form,
             "update_secs": _UPDATE_SECS,
         }
-        async with self._turn():
+        async with self._slot():
             try:
                 child = await PageChild.start(_MODULE, job)
             except OSError as error:
                 raise QueryRefused(503, f"query: no process: {error}") from error
             try:
-                return await self._answered(child)
+                return await self._result(child)
             finally:
                 await child.end()
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _slot(self) -> AsyncIterator[None]:
         try:
-            async with asyncio.timeout(_TURN_SECS):
-                await self._turns.acquire()
+            async with asyncio.timeout(_SLOT_SECS):
+                await self._slots.acquire()
         except TimeoutError:
-            message = f"{_AT_ONCE} queries are being answered already; ask again"
+            message = f"{_MOST_CONCURRENT} queries are running already; try again later"
             raise QueryRefused(503, message) from None
         try:
             yield
         finally:
-            self._turns.release()
+            self._slots.release()
 
-    async def _answered(self, child: PageChild) -> dict[str, Any]:
+    async def _result(self, child: PageChild) -> dict[str, Any]:
         try:
-            begun = await child.answer(_UPDATE_MOST_SECS)
+            begun = await child.next_line(_UPDATE_MOST_SECS)
         except TimeoutError:
             raise QueryRefused(
-                503, "query: the store takes too long to come up to date; ask again"
+                503,
+                "query: bringing the store up to date takes too long; try again later",
             ) from None
-        lag: dict[str, Any] = _told(begun)["begun"]
+        lag: dict[str, Any] = _content(begun)["begun"]
         asked_ms = now_ms()
         try:
-            told = _told(await child.answer(self.options.secs))
+            line = _content(await child.next_line(self.options.secs))
         except TimeoutError:
             raise QueryRefused(
                 400, f"PAGE_QUERY_SECS={self.options.secs:g}: the query took longer"
             ) from None
-        answer: dict[str, Any] = told["answer"]
+        answer: dict[str, Any] = line["answer"]
         return lag | answer | {"asked_ms": asked_ms}
 
 
-def _told(line: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what a process has told.
+def _content(line: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the content of a line.
 
     Raises:
-        QueryRefused: it has refused, or died.
+        QueryRefused: the child has refused, or died.
     """
     if line is None:
         raise QueryRefused(400, _ENDED)

@@ -1,4 +1,4 @@
-"""Stop requests to hosts that are to be left alone, those under way included."""
+"""Block requests to hosts that rest or are denied, including those in flight."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
 
 
-class LeavingExchange:
-    """A client that makes no request to hosts to leave alone.
+class BlockedHostFilter:
+    """A client that makes no requests to blocked hosts.
 
-    Requests that are under way when a host joins them are cancelled, and what had come
-    of their answers is dropped.
+    Requests in flight are cancelled when their host is blocked, and their partial
+    responses dropped.
 
     Args:
-        drop: called with the URL of a request that was cancelled.
+        drop: called with the URL of each cancelled request.
     """
 
     def __init__(
         self,
         exchange: HttpClient,
-        leaving: BlockedHosts,
+        blocked_hosts: BlockedHosts,
         drop: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._exchange = exchange
         self._drop = drop
-        self._leaving = leaving
+        self._blocked_hosts = blocked_hosts
         self._open: dict[asyncio.Task[object], str] = {}
         self._cancelled: set[asyncio.Task[object]] = set()
-        leaving.changed.append(self._cancel)
+        blocked_hosts.changed.append(self._cancel)
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
-        leaving = self._leaving
-        if leaving.has_any and (fault := leaving.fault(url)) is not None:
+        blocked_hosts = self._blocked_hosts
+        if blocked_hosts.has_any and (fault := blocked_hosts.fault(url)) is not None:
             return HttpResponse(fault=fault)
         task = asyncio.current_task()
         if task is None:
@@ -49,19 +49,19 @@ class LeavingExchange:
         self._open[task] = url
         n_cancels = task.cancelling()
         try:
-            return await self._exchange.get(url, ask, turn)
+            return await self._exchange.get(url, options, turn)
         except asyncio.CancelledError:
-            # Somebody else may have cancelled it as well: that is not ours to end.
+            # Another party has cancelled the task, too: keep that cancellation.
             if task not in self._cancelled or task.uncancel() > n_cancels:
                 raise
             self._drop(url)
-            return HttpResponse(fault=leaving.fault(url))
+            return HttpResponse(fault=blocked_hosts.fault(url))
         finally:
             del self._open[task]
             self._cancelled.discard(task)
 
     def _cancel(self) -> None:
         for task, url in list(self._open.items()):
-            if task not in self._cancelled and self._leaving.covers(url):
+            if task not in self._cancelled and self._blocked_hosts.covers(url):
                 self._cancelled.add(task)
                 task.cancel()

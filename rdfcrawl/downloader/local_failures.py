@@ -1,8 +1,8 @@
-"""Failures of our own, not of hosts: waited out, at the cost of no record.
+"""Wait out local failures, without blaming hosts or records.
 
-Without descriptors, name servers, a route or room on the disk, every request fails; by
-a clock that is wrong, every certificate does. The hosts are not to blame: the worker
-says so in one line, waits until what has worked before works again, and asks once more.
+Every request fails without descriptors, name servers, a route or disk space; with a
+wrong clock, every certificate does. The worker logs one line, waits until the cause has
+passed, and repeats the request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, passing_fault
-from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.system_errors import errno_of, look_up
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.politeness import registered_domain
@@ -32,43 +32,43 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PAUSE_SECS: Final = 0.5, 30.0  # between two looks whether it has passed
-_VALID_SECS: Final = 5.0  # of a look
-_FREE_DESCRIPTORS: Final = 8  # before it goes on
-_DISK_SECS: Final = 1.0  # between two looks at the disk
+_PAUSE_SECS: Final = 0.5, 30.0  # between two checks
+_VALID_SECS: Final = 5.0  # of a check
+_FREE_DESCRIPTORS: Final = 8  # needed to continue
+_DISK_SECS: Final = 1.0  # between two checks of the disk
 _MAX_KNOWN: Final = 5
 _DISCARD_PORT: Final = 9
 _LACKING: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM},
 )
-# Of one host that may be so, as of one with addresses of IPv6 alone.
+# May concern one host only, such as one with only IPv6 addresses.
 _NO_ROUTE: Final = frozenset(
     {errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL},
 )
 
 
-class LocalTrouble(StrEnum):
-    """What this machine lacks, in words for the operator."""
+class LocalFailure(StrEnum):
+    """A failure of this machine, described for the operator."""
 
     DESCRIPTORS = "descriptors or memory for connections (see `ulimit -n`)"
-    NAMES = "answers of name servers, for no name that was known before"
-    ROUTE = "route to any address that was known before"
+    NAMES = "response of name servers, even for names resolved before"
+    ROUTE = "route to any address reached before"
     DISK = "room on the disk"
-    CLOCK = "clock that is right, and certificates fail by it"
+    CLOCK = "correct clock, and certificates fail"
 
 
 class KnownNames:
-    """A few names of different domains that were looked up last.
+    """Names of different domains, from recent lookups.
 
     Args:
-        note: is told of each name and its lowest address.
+        note: called with each name and its lowest address.
     """
 
     def __init__(self, note: Callable[[str, str], None] | None = None) -> None:
         self.note = note
         self._addresses: dict[str, tuple[str, str]] = {}  # domain -> name, address
 
-    def found(self, name: str, addresses: Sequence[str]) -> None:
+    def note_found(self, name: str, addresses: Sequence[str]) -> None:
         """Store a name with its addresses, and report the lowest."""
         self.add(name, addresses[0])
         if self.note is not None:
@@ -92,83 +92,83 @@ class KnownNames:
 
 
 @dataclass(slots=True, eq=False)
-class OwnTrouble:
-    """Tell our failures from those of hosts, and wait for their end; one per worker."""
+class LocalFailures:
+    """Recognize local failures, and wait them out; one per worker."""
 
     _known: KnownNames
     _sleepers: InterruptibleSleep
     _spool: Spool
     _clock: ClockCheck
-    _looks: dict[LocalTrouble, tuple[float, asyncio.Task[bool]]] = field(
+    _looks: dict[LocalFailure, tuple[float, asyncio.Task[bool]]] = field(
         default_factory=dict
     )
-    _waits: dict[LocalTrouble, asyncio.Task[None]] = field(default_factory=dict)
+    _waits: dict[LocalFailure, asyncio.Task[None]] = field(default_factory=dict)
 
-    async def of(self, answer: HttpResponse) -> LocalTrouble | None:
-        """Return what of ours, if anything, has kept us from a better answer."""
-        fault = answer.fault
+    async def of(self, response: HttpResponse) -> LocalFailure | None:
+        """Return the local failure behind a response, if any."""
+        fault = response.fault
         if fault is None:
             return None
-        if answer.errno in _LACKING:
-            return LocalTrouble.DESCRIPTORS
-        if fault.reason is Reason.INTERNAL and answer.errno in PASSING:
-            return LocalTrouble.DISK
-        # The resolver says the same of no descriptor as of no name.
+        if response.errno in _LACKING:
+            return LocalFailure.DESCRIPTORS
+        if fault.reason is Reason.INTERNAL and response.errno in PASSING:
+            return LocalFailure.DISK
+        # Without descriptors, the resolver reports a missing name.
         if fault.reason in (Reason.DNS, Reason.DNS_UNANSWERED) and _lacks():
-            return LocalTrouble.DESCRIPTORS
+            return LocalFailure.DESCRIPTORS
         suspected = None
         if fault.reason is Reason.DNS_UNANSWERED:
-            suspected = LocalTrouble.NAMES
-        elif answer.errno in _NO_ROUTE:
-            suspected = LocalTrouble.ROUTE
-        elif answer.is_untimely:
-            suspected = LocalTrouble.CLOCK
+            suspected = LocalFailure.NAMES
+        elif response.errno in _NO_ROUTE:
+            suspected = LocalFailure.ROUTE
+        elif response.is_untimely:
+            suspected = LocalFailure.CLOCK
         if suspected and await self._look(suspected):
             return suspected
         return None
 
-    async def passes(self, trouble: LocalTrouble) -> None:
-        """Wait until the trouble has passed or the worker stops."""
-        await asyncio.shield(self.begin(trouble))
+    async def wait_until_passed(self, failure: LocalFailure) -> None:
+        """Wait until the failure has passed or the worker stops."""
+        await asyncio.shield(self.start_pause(failure))
 
-    def begin(self, trouble: LocalTrouble) -> asyncio.Task[None]:
-        """Pause until the trouble has passed or the worker stops; return that task."""
-        task = self._waits.get(trouble)
+    def start_pause(self, failure: LocalFailure) -> asyncio.Task[None]:
+        """Start a task that waits until the failure has passed or the worker stops."""
+        task = self._waits.get(failure)
         if task is None:
-            task = self._waits[trouble] = asyncio.create_task(self._wait(trouble))
+            task = self._waits[failure] = asyncio.create_task(self._wait(failure))
         return task
 
     def pause_if_local_failure(self, error: BaseException, visit: Visit | None) -> bool:
-        """Pause if this machine has refused to write; return whether so.
+        """Pause if writing failed on this machine; return whether so.
 
         Args:
-            error: that ended the processing of a document.
-            visit: of the document. Its host is put off, unless a store has failed:
-                then other writes are undone, and leave room.
+            error: ended the processing of a document.
+            visit: of the document. Its host is put off, except after a failed store:
+                undone writes then leave room.
         """
         fault = passing_fault(error)
         if fault is None:
             return False
         has_files = errno_of(fault) not in NO_FILES
-        self.begin(LocalTrouble.DISK if has_files else LocalTrouble.DESCRIPTORS)
+        self.start_pause(LocalFailure.DISK if has_files else LocalFailure.DESCRIPTORS)
         if fault is not error and visit is not None:
             least = self._spool.put_off_secs
             visit.not_before_secs = max(visit.not_before_secs, least)
         return True
 
     def keeps_from_writing(self) -> bool:
-        """Return whether stores would refuse data now."""
+        """Return whether writing to the stores would fail."""
         return (
-            LocalTrouble.DISK in self._waits or LocalTrouble.DESCRIPTORS in self._waits
+            LocalFailure.DISK in self._waits or LocalFailure.DESCRIPTORS in self._waits
         )
 
-    async def all_pass(self) -> None:
-        """Wait until there is no trouble, or the worker stops."""
+    async def wait_until_all_passed(self) -> None:
+        """Wait until no failure is left, or the worker stops."""
         while self._waits:
             await asyncio.shield(next(iter(self._waits.values())))
 
     def is_pausing(self) -> bool:
-        """Return whether no request is made for now."""
+        """Return whether requests are paused."""
         return bool(self._waits)
 
     async def look_at_disk(self) -> None:
@@ -177,29 +177,29 @@ class OwnTrouble:
             await self._sleepers.sleep(_DISK_SECS)
             spool = self._spool
             if spool.disk.lack() and not (spool.drop_parts() and not spool.disk.lack()):
-                await self.passes(LocalTrouble.DISK)
+                await self.wait_until_passed(LocalFailure.DISK)
 
     @property
     def is_stopping(self) -> bool:
-        """Whether nothing is waited for any more."""
+        """Whether waits end immediately."""
         return self._sleepers.is_stopping
 
-    async def _wait(self, trouble: LocalTrouble) -> None:
-        is_disk = trouble is LocalTrouble.DISK
+    async def _wait(self, failure: LocalFailure) -> None:
+        is_disk = failure is LocalFailure.DISK
         if is_disk:
             self._spool.is_short = True
             self._spool.drop_parts()
         try:
-            await self._wait_for(trouble)
+            await self._wait_for(failure)
         finally:
-            del self._waits[trouble]
+            del self._waits[failure]
             if is_disk:
                 self._spool.is_short = False
 
-    async def _wait_for(self, trouble: LocalTrouble) -> None:
+    async def _wait_for(self, failure: LocalFailure) -> None:
         since = time.monotonic()
-        detail = await self._detail(trouble)
-        what = f"{trouble}: {detail}" if detail else str(trouble)
+        detail = await self._detail(failure)
+        what = f"{failure}: {detail}" if detail else str(failure)
         logger.warning(
             "requests pause, hosts are not at fault: this machine has no %s", what
         )
@@ -207,83 +207,85 @@ class OwnTrouble:
         while not self.is_stopping:
             await self._sleepers.sleep(pause)
             pause = min(2 * pause, longest)
-            if not await self._exists(trouble):
+            if not await self._exists(failure):
                 break
-        self._looks.pop(trouble, None)
+        self._looks.pop(failure, None)
         if not self.is_stopping:
             logger.info("requests continue after %.1f s", time.monotonic() - since)
 
-    async def _detail(self, trouble: LocalTrouble) -> str:
-        if trouble is LocalTrouble.DISK:
+    async def _detail(self, failure: LocalFailure) -> str:
+        if failure is LocalFailure.DISK:
             return self._spool.disk.lack()
-        return await self._clock.fault() if trouble is LocalTrouble.CLOCK else ""
+        return await self._clock.fault() if failure is LocalFailure.CLOCK else ""
 
-    async def _look(self, trouble: LocalTrouble) -> bool:
-        """Return whether there is trouble; looked for once for many who ask."""
-        at, task = self._looks.get(trouble, (0.0, None))
+    async def _look(self, failure: LocalFailure) -> bool:
+        """Return whether the failure persists; concurrent checks share one result."""
+        at, task = self._looks.get(failure, (0.0, None))
         if task is None or (task.done() and time.monotonic() - at > _VALID_SECS):
-            task = asyncio.create_task(self._exists(trouble))
-            self._looks[trouble] = time.monotonic(), task
+            task = asyncio.create_task(self._exists(failure))
+            self._looks[failure] = time.monotonic(), task
         return await asyncio.shield(task)
 
-    async def _exists(self, trouble: LocalTrouble) -> bool:
-        if trouble is LocalTrouble.DESCRIPTORS:
+    async def _exists(self, failure: LocalFailure) -> bool:
+        if failure is LocalFailure.DESCRIPTORS:
             return _lacks(_FREE_DESCRIPTORS)
-        if trouble is LocalTrouble.ROUTE:
+        if failure is LocalFailure.ROUTE:
             addresses = self._known.addresses()
             return bool(addresses) and not any(map(_has_route, addresses))
-        if trouble is LocalTrouble.CLOCK:
+        if failure is LocalFailure.CLOCK:
             return bool(await self._clock.fault())
-        if trouble is LocalTrouble.DISK:
+        if failure is LocalFailure.DISK:
             disk = self._spool.disk
             return bool(disk.lack() or await asyncio.to_thread(disk.refusal))
         names = self._known.names()
         if not names:
-            return False  # it cannot be known: hosts are put off, and lose nothing
+            return False  # unknown: hosts are put off without a penalty
         found = await asyncio.gather(
             *(asyncio.to_thread(look_up, name) for name in names)
         )
         return all(reason is Reason.DNS_UNANSWERED for reason in found)
 
 
-class BearingExchange:
-    """A client that repeats requests that failed for a reason of our own.
+class LocalFailureGuard:
+    """A client that repeats requests after local failures.
 
-    If the worker stops meanwhile, the answer says so (`HttpResponse.is_own_fault`).
+    If the worker stops meanwhile, the response has `is_local_failure`.
     """
 
-    def __init__(self, exchange: HttpClient, trouble: OwnTrouble, spool: Spool) -> None:
+    def __init__(
+        self, exchange: HttpClient, local_failures: LocalFailures, spool: Spool
+    ) -> None:
         self._exchange = exchange
-        self._trouble = trouble
+        self._local_failures = local_failures
         self._spool = spool
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
-        if self._trouble.is_pausing():
+        if self._local_failures.is_pausing():
             turn.end()
-            await self._trouble.all_pass()
-            if self._trouble.is_stopping or not await turn.again():
-                return HttpResponse(fault=Fault(Reason.INTERNAL), is_own_fault=True)
-        answer = await self._exchange.get(url, ask, turn)
-        if answer.fault is None:  # as most
-            return answer
-        while (trouble := await self._trouble.of(answer)) is not None:
-            if trouble is LocalTrouble.DISK:
-                self._spool.release(answer)  # it is in the way
+            await self._local_failures.wait_until_all_passed()
+            if self._local_failures.is_stopping or not await turn.again():
+                return HttpResponse(fault=Fault(Reason.INTERNAL), is_local_failure=True)
+        response = await self._exchange.get(url, options, turn)
+        if response.fault is None:
+            return response
+        while (failure := await self._local_failures.of(response)) is not None:
+            if failure is LocalFailure.DISK:
+                self._spool.release(response)  # it occupies space
             turn.end()
-            await self._trouble.passes(trouble)
-            if self._trouble.is_stopping or not await turn.again():
-                answer.is_own_fault = True
+            await self._local_failures.wait_until_passed(failure)
+            if self._local_failures.is_stopping or not await turn.again():
+                response.is_local_failure = True
                 break
-            self._spool.release(answer)
-            answer = await self._exchange.get(url, ask, turn)
-        return answer
+            self._spool.release(response)
+            response = await self._exchange.get(url, options, turn)
+        return response
 
 
 def _lacks(n_wanted: int = 1) -> bool:
-    """Return whether so many sockets cannot be had."""
+    """Return whether fewer than `n_wanted` sockets are available."""
     with ExitStack() as stack:
         try:
             for _ in range(n_wanted):
@@ -294,7 +296,7 @@ def _lacks(n_wanted: int = 1) -> bool:
 
 
 def _has_route(address: str) -> bool:
-    """Return whether the system knows a way to an address; nothing is sent."""
+    """Return whether the system has a route to an address; sends nothing."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

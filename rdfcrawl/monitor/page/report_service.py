@@ -1,4 +1,4 @@
-"""The desk where visitors ask for the report of a crawl: one is made at a time."""
+"""Make reports on request of visitors, one at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MODULE: Final = "rdfcrawl.monitor.page.report_child"
 _MOST_SECS: Final = 6 * 3600.0  # for a report
-_MOST_SITES: Final = 10  # of which reports are kept
+_MOST_SITES: Final = 10  # with kept reports
 _is_site: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?").fullmatch
 _is_name: Final = re.compile(r"[a-z0-9-]{1,100}\.csv|report\.json").fullmatch
 _MAX_FIGURES: Final = 6
@@ -33,8 +33,8 @@ class ReportItem:
 
     Attributes:
         key: names its file of CSV.
-        title: for people.
-        why_empty: why nothing is in it; empty if there is something.
+        title: its heading.
+        why_empty: why it is empty; empty if it is not.
     """
 
     key: str
@@ -58,9 +58,9 @@ class KeptReport:
 
     Attributes:
         title: with the name of the crawl.
-        scope: which sites and times are reported.
+        scope: sites and times of the report.
         made_ms: Unix time.
-        outcomes: what became of URIs: status and number.
+        outcomes: number of URIs by status.
         parts: of the report.
     """
 
@@ -71,17 +71,17 @@ class KeptReport:
     parts: tuple[ReportPart, ...]
 
 
-class ReportDesk:
-    """Makes reports of one crawl, and finds those that were made.
+class ReportService:
+    """Makes reports of one crawl, and finds earlier ones.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
         session_parameters: of the normal form of the crawl.
 
     Attributes:
-        making: site whose report is being made, empty for all; None: none is.
+        making: site of the report in progress, empty for all; None: there is none.
         refusal: why the last one could not be made; empty if it could.
-        damages: of the logs, as the last one met them.
+        damages: of the logs, by the last report.
     """
 
     def __init__(self, root: Path, session_parameters: tuple[str, ...]) -> None:
@@ -95,11 +95,11 @@ class ReportDesk:
 
     @property
     def making_secs(self) -> float:
-        """How long the report that is being made takes so far."""
+        """Duration of the report in progress so far."""
         return monotonic() - self._began if self.making is not None else 0.0
 
     def begin(self, site: str) -> bool:
-        """Begin to make a report; return False if another one is being made."""
+        """Start a report; return False if another one is in progress."""
         if self.making is not None:
             return False
         self.making, self._began = site, monotonic()
@@ -119,7 +119,7 @@ class ReportDesk:
             folder.mkdir(parents=True, exist_ok=True)
             child = await PageChild.start(_MODULE, job)
             try:
-                answer = await child.answer(_MOST_SECS)
+                answer = await child.next_line(_MOST_SECS)
             finally:
                 await child.end()
         except OSError as error:  # a timeout, too
@@ -182,7 +182,7 @@ def checked_site(text: str) -> str:
     """Return the registered domain of a site; empty for all.
 
     Raises:
-        ValueError: the text is no name of a host.
+        ValueError: the text is not the name of a host.
 
     >>> checked_site("WWW.example.org"), checked_site("")
     ('example.org', '')
