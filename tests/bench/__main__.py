@@ -14,7 +14,7 @@ from tests.bench.figures import Figure, figures_of, judge
 
 
 def main(names: list[str]) -> int:
-    """Run benchmarks one after another, each in a process of its own.
+    """Run benchmarks one after another, each in a separate process.
 
     Returns:
         1 if a figure missed its budget, or a benchmark failed; else 0.

@@ -32,7 +32,7 @@ N_WORKERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierRun:
-    """What one crawl took; times of CPU in seconds."""
+    """Cost of one crawl; times of CPU in seconds."""
 
     name: str
     documents: int

@@ -30,7 +30,7 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one crawl took.
+    """Cost of one crawl.
 
     Attributes:
         name: of the crawler.
@@ -158,7 +158,7 @@ def crawl_web(folder: Path, n_workers: int, *more: str) -> Run:
 
 
 def _recall(folder: Path, crawl: Path) -> float:
-    # In a process of its own: a child's peak memory begins with its parent's.
+    # In a separate process: a child's peak memory begins with its parent's.
     judge = subprocess.run(
         [
             *(sys.executable, "-m", "scrapy", "dataweb", "recall"),

@@ -273,7 +273,7 @@ async def drain(
 
     Args:
         frontier: whose hosts have no delay.
-        partitions: asked one after another, for 10 hosts each time.
+        partitions: claimed from one after another, 10 hosts each time.
         waits: takes the seconds of each claim.
         most: URIs, after which it ends.
     """
@@ -308,7 +308,7 @@ async def server_cpu(redis: Redis) -> float:
 
 
 def percentile(values: list[float], percent: int) -> float:
-    """Return the value that so many percent do not exceed."""
+    """Return the value that this percentage does not exceed."""
     return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 

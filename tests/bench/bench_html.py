@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 URL = "http://shop.example/articles/page"
 SIZES = (50_000, 100_000, 200_000)
-# Pages per second and core that are to be reached, with pages of all sizes; 0 if none.
+# Goals in pages per second and core, with pages of all sizes; 0 if none.
 LEAST = {
     "nothing": 500,
     "nothing, hyperlinks": 0,

@@ -1,4 +1,4 @@
-"""What JSON-LD costs: our fast way, PyLD with the same contexts, bare pyoxigraph.
+"""Cost of JSON-LD: our fast way, PyLD with the same contexts, bare pyoxigraph.
 
 Run: `python -m tests.bench.bench_jsonld`.
 """

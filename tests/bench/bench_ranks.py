@@ -34,7 +34,7 @@ def run(root: Path) -> None:
 
 
 def measure(root: Path, n_uris: int) -> list[Figure]:
-    """Return the cost of ranking so many URIs, in a process of its own."""
+    """Return the cost of ranking a number of URIs, in a separate process."""
     python = [sys.executable, "-m"]
     for action in ("write", "build"):
         program = [*python, "tests.bench.bench_urldb", action, str(root), str(n_uris)]

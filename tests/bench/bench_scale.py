@@ -61,7 +61,7 @@ class Crawl:
     sample: int
 
     def share(self, n: int) -> int:
-        """Return how many of so many things the sample has."""
+        """Return the size of the sample of this many things."""
         return n * self.sample // self.partitions
 
 
@@ -148,7 +148,7 @@ class Scale:
     # -- the seen set --------------------------------------------------------------
 
     async def _hosts(self, frontier: Frontier) -> None:
-        """Queue what waits at a time, of all hosts."""
+        """Queue the URIs that wait at a time, of all hosts."""
         crawl = self.crawl
         n_hosts = max(1, crawl.share(crawl.hosts))
         a_host = max(1, crawl.share(crawl.queued) // n_hosts)
@@ -269,7 +269,7 @@ class Scale:
 
 
 def _path(i: int, length: int) -> str:
-    """Return a path of so many characters, as sites with databases have them."""
+    """Return a path of a length that is usual for sites with databases."""
     tail = f"/{i * 7919 % 10**8:08}"
     middle = "/resource/category" * (length // 18 + 1)
     return middle[: length - len(tail)] + tail

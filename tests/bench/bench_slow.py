@@ -75,7 +75,7 @@ def serve_bad(pipe: Connection, n_hosts: int) -> None:
 
 
 def _rate(good: RawServer, n_docs: int, bad: list[str], delay_secs: float) -> float:
-    """Return how many documents a second the good host was asked for."""
+    """Return the requests to the good host per second."""
     seeds = [*bad, *(good.url(f"/{n}") for n in range(n_docs))]
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "seeds.txt").write_text("".join(f"{seed}\n" for seed in seeds))

@@ -153,7 +153,7 @@ def run(action: str, root: Path, n_uris: int) -> None:
 
 
 def measured(action: str, root: Path, n_uris: int) -> tuple[float, int, int, int]:
-    """Run in a process of its own."""
+    """Run in a separate process."""
     program = [sys.executable, "-m", "tests.bench.bench_urldb", action, str(root)]
     done = subprocess.run(
         [*program, str(n_uris)], check=True, capture_output=True, text=True
@@ -169,7 +169,7 @@ def measured(action: str, root: Path, n_uris: int) -> tuple[float, int, int, int
 
 
 def measure(root: Path, n_uris: int) -> tuple[list[Figure], float]:
-    """Return what logs of a size cost, and microseconds for a URI."""
+    """Return the cost of logs of a size, and microseconds for a URI."""
     measured("write", root, n_uris)
     secs, peak_mb, n_records, n_bytes = measured("build", root, n_uris)
     measured("write-later", root, n_uris)
@@ -185,7 +185,7 @@ def measure(root: Path, n_uris: int) -> tuple[list[Figure], float]:
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Run all sizes, each step in a process of its own."""
+    """Run all sizes, each step in a separate process."""
     given = sys.argv[1:] if arguments is None else arguments
     if given and not given[0].isdigit():
         run(given[0], Path(given[1]), int(given[2]))

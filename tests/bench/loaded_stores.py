@@ -109,7 +109,7 @@ class LoadedStore(ABC):
         """Load a file of N-Quads, gzip, by the bulk loader; the store does not run."""
 
     def while_running(self, call: Callable[[], Spent]) -> Spent:
-        """Run the store, and `call`; return what both take."""
+        """Run the store, and `call`; return the cost of both."""
         with self.running():
             pid = self.pid
             before = cpu_secs(pid) if pid else 0.0
@@ -123,7 +123,7 @@ class LoadedStore(ABC):
 
 
 def run_loader(command: list[str]) -> Spent:
-    """Run a bulk loader that is a program of its own."""
+    """Run a bulk loader that is a separate program."""
     usage = run_measured(command, lambda _: None)
     if usage.exit_code:
         raise RuntimeError(f"{command[0]} ended with {usage.exit_code}")

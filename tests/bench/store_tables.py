@@ -1,4 +1,4 @@
-"""What stores that follow a crawl took, as the tables of `performance.md`."""
+"""Cost of stores that follow a crawl, as the tables of `performance.md`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CrawlLag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRow:
-    """What one store took.
+    """Cost of one store.
 
     Attributes:
         name: of the store.

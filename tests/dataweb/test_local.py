@@ -88,7 +88,7 @@ def test_whoever_has_a_document_gets_304_until_it_changes() -> None:
 
 
 def test_a_range_gives_the_rest_if_the_document_is_still_the_same() -> None:
-    """If a range is asked for with the right tag, 206 has the rest; else 200 all."""
+    """If a range is requested with the right tag, 206 has the rest; else 200 all."""
     with LocalWeb(first_address="127.92.1.1") as web:
         site = web.start(SitemapOptions(n_pages=1))
         _, fields, body = fetch(site.page_url(0))

@@ -78,7 +78,7 @@ def test_negotiation(accept: str, expected: str | None) -> None:
     ],
 )
 def test_a_resource_says_the_same_in_every_format(media_type: str) -> None:
-    """If a resource is asked for in a format, the body parses to its triples."""
+    """If a resource is requested in a format, the body parses to its triples."""
     node = DereferencingNode(plan(NodeKind.DEREFERENCING), OBJECTS)
     response = get(node, "/dataset-0/resource-0", media_type)
     assert fields(response)["Content-Type"] == media_type

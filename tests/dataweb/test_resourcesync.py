@@ -172,7 +172,7 @@ def test_a_closed_change_list_says_until_when() -> None:
 
 
 def test_some_hashes_are_wrong() -> None:
-    """If hashes are to be wrong, they are, of just the named resources."""
+    """If hashes should be wrong, they are, of just the named resources."""
     node = source(n_resources=12, n_wrong=2)
     state = node.state()
     listed = entries(node, "resourcelist")

@@ -114,7 +114,7 @@ def test_dump_and_fragments_are_the_dataset(dump: DumpKind) -> None:
 
 
 def test_descriptions_and_endpoint_are_the_dataset() -> None:
-    """If all URIs are resolved, or the endpoint asked for all, it is the dataset."""
+    """If all URIs are resolved, or the endpoint is queried, it is the dataset."""
     node = site(n_uris=12)
     truth = canonical(to_ntriples(node.iter_truth()))
     accept = "application/n-triples"

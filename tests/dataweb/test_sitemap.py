@@ -19,7 +19,7 @@ ORIGIN = "http://127.0.0.9:80"
 
 
 def plan(kind: NodeKind, *links: str) -> NodePlan:
-    """A plan at an address of its own."""
+    """A plan at a separate address."""
     return NodePlan(
         index=0,
         kind=kind,

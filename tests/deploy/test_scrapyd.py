@@ -55,7 +55,7 @@ open_directly = build_opener(ProxyHandler({})).open
 
 @dataclass(frozen=True, slots=True)
 class Scrapyd:
-    """A scrapyd that runs in a folder of its own.
+    """A scrapyd that runs in a separate folder.
 
     Attributes:
         folder: has its configuration, and gets eggs, logs and crawls.
@@ -220,7 +220,7 @@ def web_of(address: str, latency_ms: float = 0.0) -> WebConfig:
 
 
 def check_complete(web: ServedWeb, result: CrawlResult) -> None:
-    """See that a crawl found all of a web, and asked for nothing twice."""
+    """Check that a crawl found all of a web, and requested nothing twice."""
     report = judge(web.truth_path, [str(result.folder / "quads")])
     assert report.micro == 1.0, report.missing
     assert report.n_surplus == 0, report.surplus

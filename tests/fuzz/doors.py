@@ -1,4 +1,4 @@
-"""The parsers of what strangers send, each by its public door.
+"""The parsers of foreign input, each by its public door.
 
 A door takes bytes and returns nothing. A fault that is named (`SourceFault`) is fine,
 and so are the exceptions in `raises`; any other exception is a defect, and so is output
@@ -84,7 +84,7 @@ class Door:
     """One parser.
 
     Attributes:
-        read: whose exceptions are defects, but for `SourceFault` and `raises`.
+        read: its exceptions are defects, except for `SourceFault` and `raises`.
         is_bounded: it runs in a child with a limit of CPU time: long is no defect.
     """
 

@@ -20,7 +20,7 @@ MOST_GROWTH_BYTES: Final = 512 * 2**20  # of the peak of memory, by one input
 
 
 class Defect(NamedTuple):
-    """An input that does what no input may do."""
+    """An input with a forbidden effect."""
 
     door: str
     data: bytes

@@ -39,7 +39,7 @@ EXTRAS = {
     "analysis/urldb/columns.py": "parquet",
     "downloader/warc/captures.py": "warc",
 }
-# In bytes as they are shipped; compiled, the modules take half as much again.
+# In bytes as shipped; compiled, the modules take half as much again.
 MAX_PACKAGES, MAX_BYTES = 60, 140_000_000
 # First the modules without extras; then forked for each extra, as most imports are the
 # same for all.
@@ -148,7 +148,7 @@ def _owners() -> Mapping[str, list[str]]:
 
 
 def distributions(module_name: str) -> set[str]:
-    """Return the distributions that bring a top-level module."""
+    """Return the distributions that contain a top-level module."""
     owners = _owners().get(module_name, [module_name])
     return {canonical(owner) for owner in owners}
 
@@ -232,7 +232,7 @@ def _each_extra() -> dict[str, tuple[list[str], list[str]]]:
     for name, part in special_modules():
         extra = EXTRAS[name]
         if extra == "dataweb" or not all(map(is_installed, declared(extra))):
-            continue  # which brings all others; Spark is on few machines
+            continue  # which installs all others; Spark is on few machines
         there = installed_with(extra)
         hidden = [
             module

@@ -127,7 +127,7 @@ def test_statistics_page_lists_all_keys() -> None:
         match node:
             case ast.Constant(str(text)) if key.fullmatch(text):
                 counted.add(text)
-            case ast.Constant("context/" as group):  # what `count` is called with
+            case ast.Constant("context/" as group):  # arguments of `count`
                 counted.add(f"{group}*")
             case ast.JoinedStr(parts):
                 text = "".join(

@@ -52,7 +52,7 @@ _WITH_DATA = (
 )
 
 
-# What examples call that want a crawler; it crawls in a copy of their process.
+# Examples that need a crawler; it crawls in a copy of their process.
 _PREAMBLE = f"""
 def crawl(seeds):
     import os, runpy, sys
@@ -159,7 +159,7 @@ _varies = re.compile(r"^this run|INFO:|startedAtTime|^#\s").search
 
 
 def shape(line: str, *, is_cut_short: bool) -> str:
-    """Return a line without what differs from run to run: times, sizes and hashes."""
+    """Return a line without the parts that vary by run: times, sizes and hashes."""
     line = re.sub(r"[0-9a-f]{32}", "0", line)
     if is_cut_short or _varies(line):
         line = re.sub(r"\d[\d,.:]*", "0", line)

@@ -39,7 +39,7 @@ SITE, PORTAL = "https://example.org", "https://data.example.org"
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sources."""
+    """Yield a server of sources."""
     with LocalWeb(first_address="127.81.9.1", n_hosts=1) as web:
         yield web
 
@@ -47,7 +47,7 @@ def web() -> Iterator[LocalWeb]:
 def type_command(
     commands: Commands, words: list[str], host: tuple[str, str], folder: Path
 ) -> CrawlResult:
-    """Run a command of a page in a folder, with another origin in place of its own."""
+    """Run a command of a page in a folder, with another origin."""
     typed = [word.replace(*host) for word in words[1:]]
     crawl = folder / "crawl"
     files = {"RESOURCESYNC_FILES": folder / "files"}

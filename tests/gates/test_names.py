@@ -20,7 +20,7 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 # Each command of Scrapy's is found by the name of its file.
 EXEMPT = {"Command"}
-# Percent. Who brings one down writes so here; none goes up.
+# Percent. A change that lowers one must lower the number here; none goes up.
 MOST_OF_ONE_WORD = 9
 MOST_WITH_PRONOUNS = 10
 SLACK = 5  # possible gain before it must be written here
@@ -33,7 +33,7 @@ _has_pronoun = re.compile(
     r"|cannot|may|must|will|would|does|do|did)\b|[.,;:]|$)",
     re.IGNORECASE,
 ).search
-# What begins the docstring of a function that is no property.
+# Begin of the docstring of a function that is no property.
 _is_no_order = re.compile(
     r"(?:Whether|What|Which|Who|Where|When|Why|How|The|A|An|[A-Z]\w*[^s]s)\b"
 ).match

@@ -203,7 +203,7 @@ def then(end: Step) -> Script:
 
 
 def surplus(text: bytes) -> Script:
-    """Answer well, with more bytes at once behind the body."""
+    """Respond well, with more bytes directly after the body."""
     return lambda ask: [ask.good + text]
 
 
@@ -221,7 +221,7 @@ def moved(name: str, code: int = 302, **headers: str) -> Script:
 
 
 def moved_to(target: str, code: int = 302) -> Script:
-    """Redirect to a URL, or what stands for one."""
+    """Redirect to a URL, or to a placeholder of one."""
     return lambda _: [response(f"{code} X", b"", "", Location=target)]
 
 

@@ -31,7 +31,7 @@ OWED: Final = (
     *("endless-103", "accept-reset", "accept-silent", "robots-503", "robots-silent"),
     *("moved-to-busy", "moved-to-silent", "port-robots-503"),
 )
-# Of those that concern most of a host at once; each at all positions.
+# Behaviours that concern most of a host; each at all positions.
 SEVERE: Final = ("status-429", "status-503", "silent", "reset", "endless-103")
 _REFRESH: Final[dict[str, Any]] = {
     "REFRESH_EPOCH_SECS": 1,

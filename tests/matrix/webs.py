@@ -261,7 +261,7 @@ def add_bad_hosts(
 
 @contextmanager
 def served(web: Web, folder: Path) -> Iterator[Path]:
-    """Serve a web from a process of its own; yield the path of the log."""
+    """Serve a web from a separate process; yield the path of the log."""
     spec_path, log_path = folder / "spec.json", folder / "log.jsonl"
     spec_path.write_text(json.dumps(web.spec))
     process = subprocess.Popen(

@@ -73,7 +73,7 @@ class _Change(NamedTuple):
     Attributes:
         old: the code.
         new: the text instead of it.
-        what: how that is named.
+        what: its name.
         at: where the part is that is taken out; None: `old`.
     """
 

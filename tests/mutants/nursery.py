@@ -43,8 +43,8 @@ class SourceChange(NamedTuple):
 
     Attributes:
         path: in the checkout.
-        text: instead of its own.
-        name: of the mutant; empty: the module as it is.
+        text: the replacement.
+        name: of the mutant; empty: the unchanged module.
     """
 
     path: str

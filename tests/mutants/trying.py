@@ -39,7 +39,7 @@ _hunks = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE).findall
 def try_mutants(mutants: list[DerivedMutant], *, secs: float = float("inf")) -> int:
     """Try mutants, two at a time; return the exit code.
 
-    It is 1 if no test notices one, else 2 if tests fail as they are.
+    It is 1 if no test notices one, else 2 if tests fail with the unchanged code.
 
     Args:
         mutants: those listed as equivalent are left out.
@@ -117,7 +117,7 @@ class _Trial:
             self._try_fresh(mutant)
 
     def _judge_first(self, ended: MutantRun, tests: list[str]) -> None:
-        """See whether tests pass with the code as it is."""
+        """Check that tests pass with the unchanged code."""
         if ended.is_failure and self._left_secs() > 0:
             print(f"fails as it is: {ended.failed or tests}", flush=True)
             self.is_broken = True
@@ -253,7 +253,7 @@ def _commit(revision: str) -> str:
 
 
 def _git(*words: str) -> str:
-    """Return what Git prints; empty if it fails, or is not there."""
+    """Return the output of Git; empty if it fails, or is not there."""
     with suppress(OSError):
         done = subprocess.run(
             ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False

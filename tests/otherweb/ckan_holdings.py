@@ -38,7 +38,7 @@ class Holdings:
     contents: set[ox.Triple] = field(default_factory=set)
 
     def public(self) -> list[Package]:
-        """Return what anonymous visitors may see, by name."""
+        """Return everything that anonymous visitors may see, by name."""
         return sorted(
             (p for p in self.packages if p["state"] == "active" and not p["private"]),
             key=lambda package: str(package["name"]),
@@ -175,7 +175,7 @@ def _upload(holdings: Holdings, package: Package, i: int, *, published: bool) ->
     package["resources"].append(
         _resource(holdings.root, package["id"], 1, holdings.root + path, kind, mimetype)
     )
-    if kind == "ZIP":  # of what, that is said where CKAN and ckanext-dcat say it
+    if kind == "ZIP":  # inner type, in the fields of CKAN and ckanext-dcat
         media_types = "http://www.iana.org/assignments/media-types/application"
         package["resources"][-1] |= {
             "mimetype_inner": "application/n-triples",

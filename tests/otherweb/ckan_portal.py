@@ -43,7 +43,7 @@ Query = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Portal:
-    """What kind of portal it is.
+    """Kind of a portal.
 
     Attributes:
         version: of CKAN.
@@ -103,7 +103,7 @@ class CkanPortal(Site):
         }
 
     def published(self) -> set[ox.Triple]:
-        """Return the metadata as they are served as RDF, and the uploads.
+        """Return the metadata in their served RDF, and the uploads.
 
         Without RDF: the statements fixed by the table of the mapping.
         """

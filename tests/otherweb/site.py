@@ -1,4 +1,4 @@
-"""A web site on a loopback address of its own, which remembers who asked for what."""
+"""A web site on a separate loopback address, which records its requests."""
 
 from __future__ import annotations
 

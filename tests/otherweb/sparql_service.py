@@ -37,12 +37,12 @@ class Habits:
             one that names none, or an error.
         tables: formats of solutions, the default first.
         graphs: formats of graphs, the default first.
-        most_rows: of one answer; 0 is no limit.
+        most_rows: of one response; 0 is no limit.
         beyond: treatment of a response with more rows.
-        tells_cut: an answer that was cut has a header that says so.
+        tells_cut: a cut response has a header that says so.
         union: the default graph is the union of the named ones.
-        relabels: blank nodes have other labels in each answer.
-        methods: ways to ask that are understood.
+        relabels: blank nodes have other labels in each response.
+        methods: supported kinds of requests.
     """
 
     path: str = "/sparql"
@@ -79,11 +79,11 @@ class SparqlService(Site):
         self.endpoint = self.url(habits.path)
 
     def published(self) -> set[ox.Triple]:
-        """Return all that can be asked for, without the names of graphs."""
+        """Return all published URLs, without the names of graphs."""
         return {quad.triple for quad in self.store}
 
     def answer(self, request: Request) -> Answer:
-        """Answer as the SPARQL 1.1 Protocol asks, 2.1."""
+        """Respond as the SPARQL 1.1 Protocol demands, 2.1."""
         if request.path != self.habits.path:
             return NOT_FOUND
         if request.method not in self.habits.methods:
@@ -99,7 +99,7 @@ class SparqlService(Site):
             return self._evaluate(asked, request)
         except (SyntaxError, ValueError) as error:
             return Answer(400, body=f"Malformed query: {error}".encode())
-        except RuntimeError as error:  # 2.1.6: refused, by a reason of its own
+        except RuntimeError as error:  # 2.1.6: refused, by a specific reason
             return Answer(500, body=f"Query was refused: {error}".encode())
 
     def _bare(self, request: Request) -> Answer:

@@ -50,7 +50,7 @@ class _NotePage(Site):
 
 
 class OtherWeb:
-    """All sites, each at an address of its own; a context manager that serves them.
+    """All sites, each at a separate address; a context manager that serves them.
 
     Attributes:
         seed: where a crawl begins.
@@ -116,7 +116,7 @@ class OtherWeb:
         }
 
     def asked_twice(self) -> dict[str, int]:
-        """Return the questions that were asked more than once."""
+        """Return the requests that were sent more than once."""
         asked = Counter(
             f"{r.method} {site.url(r.target)} {r.body.decode()}".strip()
             for site in self.sites

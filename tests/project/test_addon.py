@@ -257,7 +257,7 @@ def test_spider_middlewares_and_signals_get_documents(
 def test_subclass_has_an_argument_of_its_own(
     crawl: CrawlResult, project: Project
 ) -> None:
-    """If a subclass has another argument, then it gets what `-a` says."""
+    """If a subclass has another argument, then it gets the value of `-a`."""
     assert crawl.code == 0
     greetings = {item.get("greeting") for item in project.feed("items.jl")}
     assert greetings == {"hello", None}
@@ -316,7 +316,7 @@ def test_workers_run_a_spider_of_the_project(project: Project, site: RawServer) 
 def test_spider_is_generated_from_our_template(
     project: Project, site: RawServer
 ) -> None:
-    """If a spider is generated with `-t rdf`, then it crawls as it is."""
+    """If a spider is generated with `-t rdf`, then it crawls without changes."""
     done = project.run("genspider", "-t", "rdf", "docs", site.url("/a"))
     assert "using template 'rdf'" in done.stderr
     path = f"{project.name}/spiders/docs.py"

@@ -22,7 +22,7 @@ NAME = b"<> <http://xmlns.com/foaf/0.1/name> "
 
 @pytest.fixture(scope="module")
 def site(loopback: Loopback) -> RawServer:
-    """Return a host with people who have names, and with books."""
+    """Return a host with people and their names, and with books."""
 
     def html(body: bytes) -> bytes:
         return loopback.response(body, "text/html")
@@ -40,7 +40,7 @@ def site(loopback: Loopback) -> RawServer:
 
 @pytest.fixture(scope="module")
 def project(start_project: StartProject, site: RawServer) -> Project:
-    """Return a project with the spiders of the page, which ask the site."""
+    """Return a project with the spiders of the page, which crawl the site."""
     project = start_project("library")
     text = "\n\n".join(SPIDERS)
     text = text.replace("https://books.example.org/", site.url("/books"))

@@ -62,7 +62,7 @@ def test_what_is_beside_the_folder_stays_there(crawl: CrawlResult) -> None:
 
 
 def test_command_shows_one_document(project: Project) -> None:
-    """If `scrapy rdf` is given a URL of the scheme, then the fetcher is asked."""
+    """If `scrapy rdf` is given a URL of the scheme, then the fetcher is called."""
     done = project.run("rdf", SEED)
     assert done.code == 0, done.stderr
     assert "file://lab/none" in done.stderr

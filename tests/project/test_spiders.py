@@ -96,7 +96,7 @@ def urls(loopback: Loopback) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def project(start_project: StartProject, urls: dict[str, str]) -> Project:
-    """Return a project in which all spiders have run, in one process of its own."""
+    """Return a project in which all spiders have run, in one separate process."""
     project = start_project("lab")
     project.write("spiders/lab.py", SPIDERS)
     project.write("run.py", SCRIPT)

@@ -1,4 +1,4 @@
-"""The types of the interface, for those who check their projects."""
+"""The types of the interface, for users who check their projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sites that change, asked over loopback: validators, duplicates, mirrors."""
+"""Sites that change, over loopback: validators, duplicates, mirrors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def get(url: str, **fields: str) -> Answer:
 
 
 def ask_again(url: str, answer: Answer) -> Answer:
-    """Ask with the validators of an earlier answer."""
+    """Send the validators of an earlier response."""
     fields = {
         asked: answer[1][name]
         for asked, name in (
@@ -85,7 +85,7 @@ def changing(node: EvolvingNode) -> tuple[str, float]:
 def test_host_answers_conditions_as_it_is_told_to(
     behaviour: str, names: set[str], unchanged: int, changed: int
 ) -> None:
-    """If a page is asked for with its validators, the host is right, or it lies."""
+    """If a page is requested with its validators, the host is right, or it lies."""
     options: dict[str, Any] = {"rates": (0.0, 0.1), "vanishing": 0.0}
     options["validators"] = (ValidatorBehaviour(behaviour),)
     with LocalWeb(first_address="127.93.1.1") as web:
@@ -242,7 +242,7 @@ def test_mirrors_need_sites_to_mirror() -> None:
 
 
 def test_begin_is_the_date_at_time_zero() -> None:
-    """If a web begins on a date of its own, then its pages have it."""
+    """If a web begins on a given date, then its pages have it."""
     config = replace(SMALL, port=80, begin="2026-02-03T04:05:06")
     node = build_web(config).evolving[0]
     page = node.history.pages(0.0)[0]

@@ -38,7 +38,7 @@ BUSY: dict[str, Any] = {
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 30), st.floats(0, 30))
 def test_truth_says_when_documents_differ(seed: int, day: float, other: float) -> None:
-    """If each URL is asked for at two times, then it differs if the truth says so."""
+    """If each URL is requested at two times, then it differs if the truth says so."""
     node = site(seed=seed, **BUSY)
     for url, known in truth_of(node).urls.items():
         path = url.removeprefix(node.origin)
@@ -165,7 +165,7 @@ def test_freshness_is_what_comparing_bodies_gives(
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.floats(0, 30), min_size=1, max_size=3))
 def test_first_seen_is_what_reading_gives(seed: int, days: list[float]) -> None:
-    """If lists and sitemaps are read at times, then URLs are seen as they were read."""
+    """If lists and sitemaps are read at times, then URLs are seen at these times."""
     node = site(seed=seed, per_sitemap=10, **BUSY)
     truth = truth_of(node)
     sources = [url for url in truth.urls if "/list/" in url or url.endswith("9/")]
