@@ -177,7 +177,7 @@ class RobotsMiddleware:
                 if sum(received) > MAX_ROBOTS_BYTES:
                     raise StopDownload(fail=False)
 
-        asked = Request(
+        sent = Request(
             url,
             callback=NO_CALLBACK,
             headers={"Accept-Encoding": "identity"},  # a truncated text stays readable
@@ -187,7 +187,7 @@ class RobotsMiddleware:
         engine: Any = self._crawler.engine
         self._crawler.signals.connect(stop, signals.bytes_received)
         try:
-            response = await engine.download_async(asked)
+            response = await engine.download_async(sent)
         except Exception as error:
             if isinstance(getattr(error, "blocked", None), GuardBlocked):
                 fault = Fault(Reason.GUARD_BLOCKED, str(error))
