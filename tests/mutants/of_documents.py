@@ -249,7 +249,7 @@ OF_DOCUMENTS = (
         "        if False:\n",
         "tests/sources/sitemaps/test_protocol.py::test_the_number_of_entries_is_bounded",
     ),
-    # -- statements of documents --------------------------------------------------------
+    # -- statements of documents -------------------------------------------------------
     Mutant(
         19,
         "rdfcrawl/rdf/graphs.py",

@@ -129,8 +129,7 @@ def check(result: CrawlResult, hostile: Hostile) -> None:
     assert crawls == set()
 
 
-# -- documents of a Linked Data crawl
-# ---------------------------------------------------
+# -- documents of a Linked Data crawl --------------------------------------------------
 
 
 PAGES = ("trig", "nquads", "json-ld", "trix")

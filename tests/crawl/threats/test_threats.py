@@ -224,8 +224,7 @@ def test_records_in_redis_run_nothing_and_read_no_file(
     check_output(result)
 
 
-# -- content negotiation
-# ----------------------------------------------------------------
+# -- content negotiation ---------------------------------------------------------------
 
 
 def test_what_one_asks_for_poisons_no_other(
