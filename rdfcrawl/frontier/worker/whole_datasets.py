@@ -71,7 +71,7 @@ class WholeDatasets:
             self._ingests.forget_recent()
 
     def full(self, document: Document) -> set[str]:
-        """Return the prefixes under which links of a document are no longer deferred."""
+        """Return the prefixes whose links in a document are no longer deferred."""
         return self._deferred.full(_limit_of(document))
 
     async def defer(self, document: Document | None = None) -> None:
