@@ -87,7 +87,7 @@ class StoreOptions(OptionsTable):
     exports and for queries; the log has all of it"""
     segments: SegmentLimits = part(SegmentLimits)
     compaction_secs: float = number("COMPACTION_SECS", 0, 0)
-    """how often, in seconds, a process in addition to the workers looks whether the log can be
+    """how often, in seconds, a background process checks whether the log can be
     [compacted](stores.md#compaction); 0: never"""
 
     def store_class(self) -> type:
