@@ -32,13 +32,14 @@ _OPTIONS: Final = (
     (
         "--format",
         "NAME",
-        "nq, nt, trig, ttl or jsonld, also with .gz or .zst; hdt, parquet",
+        "nq, nt, trig, ttl, jsonld or jsonl, also with .gz or .zst; hdt, parquet",
     ),
     (
         "--since",
         "TIME",
         "only versions fetched then or later, as 2026-09-21",
     ),
+    ("--class", "CLASS", "of the items in .jsonl, as schema:Product"),
     ("--shard-size", "SIZE", "of the files of a folder (256M)"),
     ("--memory", "SIZE", "to sort HDT (256M)"),
     ("--scratch", "DIR", "folder of temporary files (that of the target)"),
@@ -214,6 +215,7 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
             has_all_versions=opts.all_versions,
             is_once=is_once,
         ),
+        item_class=getattr(opts, "class"),
         memory_bytes=parse_bytes(
             "256M" if opts.memory is None else opts.memory, "--memory"
         ),
@@ -242,7 +244,8 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     from rdfcrawl.stores.export.loaders import loader_commands
 
     documents, quads = report.n_documents, report.n_quads
-    what = f"{counted(documents, 'document')}, {counted(quads, 'statement')}"
+    unit = "item" if plan.format.name == "jsonl" else "statement"
+    what = f"{counted(documents, 'document')}, {counted(quads, unit)}"
     if report.n_left_out:
         name = plan.format.name
         sys.stderr.write(

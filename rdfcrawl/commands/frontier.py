@@ -26,7 +26,7 @@ _ACTIONS = (
     *("status", "hosts", "host HOST", "pause HOST", "resume HOST", "drop HOST"),
     *("set-delay HOST SECS", "set-budget HOST URIS", "check"),
     *("uri URI", "add URI...", "dead list|retry|drop", "forget CRAWL"),
-    *("drain WORKER", "export FILE", "import FILE", "exporter"),
+    *("drain WORKER", "export FILE", "import FILE|KEY", "exporter"),
 )
 _EXPORTER = "exporter"
 _PORT = 6823
@@ -59,7 +59,7 @@ class Command(QuietCommand):
             "--spider",
             default="",
             metavar="NAME",
-            help="of add: the spider of the seeds (the first spider of the crawl)",
+            help="of add, import KEY: the spider of the seeds (the first one by default)",
         )
         group.add_argument(
             "--failed",

@@ -56,6 +56,7 @@ class InspectionRequest:
     # child processes are those of the event loop, for later calls
     shares_children: bool = False
     fetchers: Mapping[str, SchemeFetcher] = field(default_factory=dict)
+    wants_uniform: bool = False  # items of a page in the shape of extruct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +255,7 @@ def _job(request: InspectionRequest, document: Document) -> ReadingJob:
         at_secs=time.time(),
         limits=request.extract.limits,
         unpack=request.extract.unpack,
+        wants_uniform=request.wants_uniform,
     )
 
 
