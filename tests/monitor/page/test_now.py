@@ -99,7 +99,9 @@ def test_counts_of_a_finished_crawl_are_shown(finished: str, chromium: Browser) 
     with watched_page(chromium) as page:
         page.goto(f"{finished}/")
         assert page.title() == "Now \u00b7 linkeddata \u00b7 rdfcrawl"
-        expect(page.locator(".summary")).to_contain_text("The crawl has finished: 2 URIs")
+        expect(page.locator(".summary")).to_contain_text(
+            "The crawl has finished: 2 URIs"
+        )
         assert tile(page, "URIs done") == "2"
         expect(page.locator("#connection")).to_have_text("Live: renewed every second.")
 
