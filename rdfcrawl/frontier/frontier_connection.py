@@ -157,17 +157,17 @@ class FrontierConnection:
             self._server.close()
 
 
-def _has_heirs(redis: Redis) -> bool:
+def _has_replicas(redis: Redis) -> bool:
     """Return whether replicas take over from a failing server."""
     return isinstance(redis, ManyPrimaries | SentinelClient)
 
 
 def _opening_tries(redis: Redis) -> RetryWhileAway:
-    return _tries_of_full(_LATER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
+    return _tries_of_full(_LATER_TRIES if _has_replicas(redis) else _OPENING_TRIES)
 
 
 def _pause_secs(redis: Redis) -> float:
-    return _FAILOVER_PAUSE_SECS if _has_heirs(redis) else MAX_PAUSE_SECS
+    return _FAILOVER_PAUSE_SECS if _has_replicas(redis) else MAX_PAUSE_SECS
 
 
 def _tries_of_full(n: int) -> RetryWhileAway:
@@ -218,7 +218,7 @@ def _explaining(url: str) -> Iterator[None]:
         raise explain_command(error, url) from error
 
 
-async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:
+async def restart_crawl(frontier: Frontier, paths: CrawlPaths) -> None:
     """Delete a crawl without running workers; move its stored data aside."""
     if live := await frontier.live_workers():
         raise ConfigError(

@@ -347,7 +347,7 @@ class FrontierScheduler(BaseScheduler):
         for request in list(self._out):
             self._finish(request)
         await session.worker.close()
-        self._tell_statistics(session)
+        self._report_statistics(session)
         examples = examples_of(self._stats.get_stats())
         await share_examples(session.redis, session.frontier.key, examples)
         await self._crawler.signals.send_catch_log_async(before_leaving)
@@ -363,7 +363,7 @@ class FrontierScheduler(BaseScheduler):
         counts = {_HOST_BUDGET: added.over_host, _DOMAIN_BUDGET: added.over_domain}
         return {name: n for name, n in counts.items() if n}
 
-    def _tell_statistics(self, session: CrawlSession) -> None:
+    def _report_statistics(self, session: CrawlSession) -> None:
         added, rejected = session.worker.added, session.links.rejected
         figures = {
             "frontier/new": added.new,

@@ -178,7 +178,7 @@ async def test_certificates_of_clients(tmp_path: Path, server_directory: Path) -
         url = f"{trusting}&ssl_certfile={pem}&ssl_keyfile={pem}"
         settings = BaseSettings({"REDIS_URL": url})
         await open_and_close(CrawlOptions.from_settings(settings, "c"))
-        assert "no node of the cluster answers" in await refusal(trusting)
+        assert "no node of the cluster responds" in await refusal(trusting)
 
 
 @pytest.mark.soak

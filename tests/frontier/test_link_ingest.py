@@ -295,7 +295,7 @@ def test_covered_links_are_deferred() -> None:
     assert prefix == "https://a.example/id/"
     assert [each.record.url[-1] for each in waiting] == ["1", "3"]
     ingest.covered.replace(["https://a.example/id/x/"])
-    (first,) = ingest.again(waiting)
+    (first,) = ingest.uncovered(waiting)
     assert unpack(first.item[1:], first.key).url == "https://a.example/id/1"
     assert list(ingest.take_deferred()) == ["https://a.example/id/x/"]
     assert ingest.rejected.covered == 3

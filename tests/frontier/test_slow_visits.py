@@ -34,7 +34,7 @@ def test_places_of_what_has_ended_are_free() -> None:
 def test_slow_hosts_are_remembered_until_they_are_quick() -> None:
     """If a host was slow, then it is known for that until a quick visit of it."""
     hosts = SlowHosts()
-    hosts.saw("h.example")
+    hosts.note_slow("h.example")
     hosts.end("h.example")
     assert "h.example" in hosts
     hosts.end("h.example")

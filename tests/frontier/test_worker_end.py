@@ -127,7 +127,7 @@ class TestEnd:
         await asyncio.sleep(0.1)  # it has looked, and found nothing
         seeds = candidates(frontier, paths(1))
         await frontier.add(seeds)
-        worker.links.added_at_once(seeds)
+        worker.links.note_added(seeds)
         visit = await next_visit(worker)
         worker.has_started = True
         worker.finish(visit)

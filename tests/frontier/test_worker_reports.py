@@ -69,8 +69,8 @@ async def test_worker_that_comes_back_is_counted_once(
         seen[SEEN] += 2
         await worker.leases.beat()
         assert await total(frontier) == 5 + 2 * n_days
-    await worker.leases.say_goodbye()
-    await worker.leases.say_goodbye()  # as the answer to the first one was lost
+    await worker.leases.report_end()
+    await worker.leases.report_end()  # as the answer to the first one was lost
     assert await total(frontier) == 9
     assert await frontier.live_workers() == []
 

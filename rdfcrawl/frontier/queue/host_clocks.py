@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.turn_taker import TurnEntry
     from rdfcrawl.frontier.redis.retry import RedisRetry
 
-_TOLD_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested
+_REPORT_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested
 
 
 class HostClocks:
@@ -43,19 +43,19 @@ class HostClocks:
             lock = self._locks[key] = asyncio.Lock()
         return lock
 
-    async def ask(self, entry: TurnEntry) -> tuple[int, int]:
+    async def request(self, entry: TurnEntry) -> tuple[int, int]:
         """Request a turn; see `Frontier.turns`."""
         future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
         self._asked.append((entry, future))
         self._send()
         return await future
 
-    def tell(self, entry: TurnEntry) -> None:
+    def report(self, entry: TurnEntry) -> None:
         """Report the end of a turn, within a short time."""
         self._told.append(entry)
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(_TOLD_SECS, self._send)
+            self._timer = loop.call_later(_REPORT_SECS, self._send)
 
     async def close(self) -> None:
         """Send the remaining reports."""
@@ -78,7 +78,7 @@ class HostClocks:
                 self._asked = []
                 entries = [*told, *(entry for entry, _ in asked)]
                 try:
-                    answers = await self._persistent(
+                    replies = await self._persistent(
                         "take turns", self._frontier.turns, entries
                     )
                 except Exception as error:  # raised in the callers
@@ -86,8 +86,8 @@ class HostClocks:
                         if not future.done():
                             future.set_exception(error)
                     continue
-                for (_, future), answer in zip(asked, answers, strict=True):
+                for (_, future), reply in zip(asked, replies, strict=True):
                     if not future.done():
-                        future.set_result(answer)
+                        future.set_result(reply)
         finally:
             self._sending = None

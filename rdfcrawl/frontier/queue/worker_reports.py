@@ -73,7 +73,7 @@ class WorkerReports:
         pipe.hexists(self._figures, worker)
         return not (await pipe.execute())[1]
 
-    async def tell(self, worker: str, figures: Figures) -> None:
+    async def report(self, worker: str, figures: Figures) -> None:
         """Report the figures of a worker; one round trip."""
         await self._redis.hset(self._figures, worker, json.dumps(figures))
 

@@ -52,13 +52,13 @@ def find_server(
 def program_version(path: str) -> tuple[int, ...] | None:
     """Return the version of a server program, such as (7, 0, 15), or None."""
     try:
-        return _version_told(path, Path(path).stat().st_mtime_ns)
+        return _read_version(path, Path(path).stat().st_mtime_ns)
     except OSError:
         return None
 
 
 @cache
-def _version_told(path: str, _changed_ns: int) -> tuple[int, ...] | None:
+def _read_version(path: str, _changed_ns: int) -> tuple[int, ...] | None:
     try:
         told = subprocess.run(
             [path, "--version"],

@@ -69,7 +69,7 @@ class ProfileIngests:
                 max_depth=arguments.depth,
                 profile=number,
                 budget=None if is_usual else arguments.budget,
-                beside=next(iter(self.by_profile.values()), None),
+                shared_with=next(iter(self.by_profile.values()), None),
             )
             ingest.decisions = self._decisions
             if self._scores is not None:

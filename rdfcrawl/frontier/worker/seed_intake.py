@@ -93,7 +93,7 @@ class SeedIntake:
     async def _add(self, what: str, candidates: Sequence[Candidate]) -> int:
         worker = self.worker
         added = await worker.persistent(what, worker.frontier.add, candidates)
-        worker.links.added_at_once(candidates)
+        worker.links.note_added(candidates)
         return added.new
 
     async def take_pushed(self) -> int:

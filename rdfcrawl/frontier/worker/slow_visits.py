@@ -99,7 +99,7 @@ class SlowHosts:
         now = monotonic()
         return now - self._seen.get(key, -_REMEMBERED_SECS) < _REMEMBERED_SECS
 
-    def saw(self, key: str) -> None:
+    def note_slow(self, key: str) -> None:
         """Record that the visit of a host is slow."""
         self._now.add(key)
         self._seen[key] = monotonic()
@@ -135,7 +135,7 @@ class VisitPlaces:
         self._put_off = put_off
         self._slow: SlowPlaces[Request] = SlowPlaces(0)
         self._slow_hosts = SlowHosts()
-        self._made_way: dict[Request, float] = {}  # -> begin of the step
+        self._lent: dict[Request, float] = {}  # -> begin of the step
         self._n_quick = self._n_slow_places = 0
         self._weight = 1
 
@@ -174,12 +174,15 @@ class VisitPlaces:
         self._slow_hosts.end(key)
 
     def sort_out(
-        self, now: float, slow_secs: float, flowing: Callable[[], AbstractSet[object]]
+        self,
+        now: float,
+        slow_secs: float,
+        active_transfers: Callable[[], AbstractSet[object]],
     ) -> None:
         """Move slow visits to places for slow ones.
 
-        Those without a place go back to the frontier. `flowing` returns the tasks of
-        transfers with progress.
+        Those without a place go back to the frontier. `active_transfers` returns the
+        tasks of transfers with progress.
         """
         downloading = self._engine.downloading
         slow = [
@@ -187,23 +190,23 @@ class VisitPlaces:
             for request, visit in self._out.items()
             if now - visit.step_at > slow_secs and request in downloading
         ]
-        tasks = flowing() if slow else frozenset()
+        tasks = active_transfers() if slow else frozenset()
         for request in slow:
             visit = self._out[request]
             if self._n_slow_places:
-                self._slow_hosts.saw(visit.key)
+                self._slow_hosts.note_slow(visit.key)
             self._place(request, flows=visit.task in tasks)
-        self._make_way(now)
+        self._lend_places(now)
 
-    def _make_way(self, now: float) -> None:
+    def _lend_places(self, now: float) -> None:
         """Lend the places of visits without a response to waiting ones.
 
         They do not count as slow, and return to the quick ones after a response.
         """
-        for request, step_at in list(self._made_way.items()):
+        for request, step_at in list(self._lent.items()):
             visit = self._out.get(request)
             if visit is None or visit.step_at != step_at:
-                del self._made_way[request]
+                del self._lent[request]
                 if visit is not None and visit.key not in self._slow_hosts:
                     self._slow.drop(request)
         if self.has_room():
@@ -213,7 +216,7 @@ class VisitPlaces:
                 break
             is_new = not visit.documents and request not in self._slow
             if is_new and now - visit.step_at > _NO_ANSWER_SECS:
-                self._made_way[request] = visit.step_at
+                self._lent[request] = visit.step_at
                 self._slow.give(request, flows=False)
 
     def _place(self, request: Request, *, flows: bool) -> None:

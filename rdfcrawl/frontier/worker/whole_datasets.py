@@ -71,7 +71,7 @@ class WholeDatasets:
             self._ingests.forget_recent()
 
     def full(self, document: Document) -> set[str]:
-        """Return the prefixes under which links of a document are no longer deferred."""
+        """Return the prefixes whose links in a document are no longer deferred."""
         return self._deferred.full(_limit_of(document))
 
     async def defer(self, document: Document | None = None) -> None:
@@ -99,7 +99,7 @@ class WholeDatasets:
         async for group in self._deferred.groups(prefix):
             await self._prime(*(each.record.url for each in group))
             ingest.full = self._deferred.full()
-            self._links.offer(ingest.again(group))
+            self._links.offer(ingest.uncovered(group))
             for other, waiting in ingest.take_deferred().items():
                 await self._deferred.put(other, waiting)
             await self._links.room()
