@@ -75,7 +75,7 @@ def fault_of_clock(of_hosts: Sequence[float], of_redis: float | None) -> str:
         of_redis: seconds ahead of Redis; None if unknown.
 
     >>> fault_of_clock([7200.0, 7201.0, 7199.0, 0.5], None)
-    "it is 2.0 hours ahead"
+    'it is 2.0 hours ahead'
     >>> fault_of_clock([7200.0, 0.0], 0.0)
     ''
     """

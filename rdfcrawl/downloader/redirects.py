@@ -156,11 +156,11 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
         SourceFault: `REDIRECT_BAD_TARGET`: the target has no such prefix.
     """
     chain = (*record.chain, *requested)
-    asked = requested[0].removeprefix(record.url)
-    if record.kind.is_source and asked:
-        base = target.removesuffix(asked)
+    suffix = requested[0].removeprefix(record.url)
+    if record.kind.is_source and suffix:
+        base = target.removesuffix(suffix)
         if base == target or not requested[0].startswith(record.url):
-            detail = f"not the URL of a source:  {target}"
+            detail = f"not the URL of a source: {target}"
             raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail)
         target = requestable(base)
     kind = kind_of_named(record.kind, target)

@@ -2,8 +2,9 @@
 
 For spiders that visit hosts (`spiders/base.py`) a request is a visit: one leased host
 with a batch of its URIs. Requests of such a spider for http and https go to the
-frontier (`pending_requests`). Requests for other schemes, and all requests of other
-spiders, are kept in memory by Scrapy's own scheduler.
+frontier (`pending_requests`). Requests for other schemes are kept in memory by Scrapy's
+own scheduler. All requests of other spiders are kept by the scheduler of scrapy-redis,
+if the settings name a Redis (`shared_requests`), and else in memory.
 """
 
 from __future__ import annotations
@@ -73,6 +74,14 @@ _META: Final = {
 }
 
 
+def _scheduler_of_others(crawler: Crawler) -> BaseScheduler:
+    if isinstance(crawler.spider, VisitingSpider):
+        return Scheduler.from_crawler(crawler)
+    from rdfcrawl.frontier.shared_requests import request_scheduler  # noqa: PLC0415
+
+    return request_scheduler(crawler)
+
+
 class FrontierScheduler(BaseScheduler):
     """Hands out visits, and reports finished ones to the worker."""
 
@@ -82,7 +91,7 @@ class FrontierScheduler(BaseScheduler):
         self._crawler = crawler
         self._engine = EngineView(crawler)
         self._stats = crawler.stats
-        self._memory = Scheduler.from_crawler(crawler)
+        self._others = _scheduler_of_others(crawler)
         self._out: dict[Request, Visit] = {}
         self._places = VisitPlaces(self._out, self._engine, self._put_off)
         self._follower_lag = FollowerLag()
@@ -103,7 +112,7 @@ class FrontierScheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Join the crawl."""
-        self._memory.open(spider)
+        self._others.open(spider)
         if not makes_visits(spider):
             return None
         return deferred_from_coro(self._open(spider))
@@ -111,13 +120,13 @@ class FrontierScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Commit finished visits, put back the others, leave the crawl."""
         if self.session is None:
-            return self._memory.close(reason)
+            return self._others.close(reason)
         return deferred_from_coro(self._close(reason))
 
     def has_pending_requests(self) -> bool:
         """Return whether the crawl, not only this worker, has work."""
         is_over = self.session is None or self.session.worker.is_over
-        has_own = self._arrivals or self._memory.has_pending_requests()
+        has_own = self._arrivals or self._others.has_pending_requests()
         return not is_over or bool(has_own)
 
     def enqueue_request(self, request: Request) -> bool:
@@ -125,13 +134,13 @@ class FrontierScheduler(BaseScheduler):
         arrivals = self._arrivals
         if arrivals is not None and arrivals.is_for_frontier(request):
             return arrivals.take(request)
-        return self._memory.enqueue_request(request)
+        return self._others.enqueue_request(request)
 
     def next_request(self) -> Request | None:
         """Return the next visit, or None if none is ready; never waits."""
         if self.session is not None and (self._pauses() or not self._places.has_room()):
             return None
-        while (request := self._memory.next_request()) is not None:
+        while (request := self._others.next_request()) is not None:
             if not self._leaves(request):
                 break
         if request is not None or self.session is None:
@@ -272,7 +281,7 @@ class FrontierScheduler(BaseScheduler):
             self._engine.has_started
             and not self._arrivals
             and not self._has_ordinary()
-            and not self._memory.has_pending_requests()
+            and not self._others.has_pending_requests()
         )
 
     def _has_ordinary(self) -> bool:

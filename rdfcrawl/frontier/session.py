@@ -222,7 +222,7 @@ class CrawlSession:
             keys=keys,
             run=run,
             request_of=request_of,
-            start_urls=StartUrls(frontier.redis, options.crawl_id),
+            start_urls=StartUrls(frontier.redis, options.pushed),
             pings=WaitingPings(frontier.redis, frontier.scripts, options.crawl_id),
             sitemap_hosts=SitemapHosts(state_store),
         )

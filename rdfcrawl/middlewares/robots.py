@@ -160,7 +160,9 @@ class RobotsMiddleware:
     async def _keeper(self) -> RulesKeeper | None:
         settings = self._crawler.settings
         session = getattr(self._crawler.spider, "session", None)
-        if not (session or settings.get("REDIS_URL") or settings.get("REDIS_HOST")):
+        from rdfcrawl.frontier.redis.client_settings import named_redis
+
+        if not session and named_redis(settings) is None:
             return None
         from rdfcrawl.middlewares.shared_rules import SharedRules
 
@@ -177,7 +179,7 @@ class RobotsMiddleware:
                 if sum(received) > MAX_ROBOTS_BYTES:
                     raise StopDownload(fail=False)
 
-        asked = Request(
+        sent = Request(
             url,
             callback=NO_CALLBACK,
             headers={"Accept-Encoding": "identity"},  # a truncated text stays readable
@@ -187,7 +189,7 @@ class RobotsMiddleware:
         engine: Any = self._crawler.engine
         self._crawler.signals.connect(stop, signals.bytes_received)
         try:
-            response = await engine.download_async(asked)
+            response = await engine.download_async(sent)
         except Exception as error:
             if isinstance(getattr(error, "blocked", None), GuardBlocked):
                 fault = Fault(Reason.GUARD_BLOCKED, str(error))

@@ -169,15 +169,15 @@ class RobotsCache:
         """Return the `Crawl-delay` of an origin; 0 if there is none to obey."""
         return rules.delay_secs if self._options.obeys_delay else 0.0
 
-    def is_exempt(self, record: Record, asked: str, target: str) -> bool:
+    def is_exempt(self, record: Record, requested: str, target: str) -> bool:
         """Return whether a redirect is followed although robots.txt disallows it.
 
-        For the record, `asked` was requested, which redirects to `target`.
+        For the record, `requested` redirects to `target`.
         """
-        if record.kind.is_source and asked == origin_of(asked) + ROBOTS_PATH:
+        if record.kind.is_source and requested == origin_of(requested) + ROBOTS_PATH:
             return True  # RFC 9309 2.3.1.2: its redirects are followed
         # The operator exempts requests to this source, even if it has moved.
-        rest = asked.removeprefix(record.url)
+        rest = requested.removeprefix(record.url)
         return bool(rest) and target.endswith(rest) and self._is_exempt(record)
 
     async def close(self) -> None:

@@ -51,7 +51,7 @@ def faults_of(response: RobotsResponse) -> list[Fault]:
     """Return why nothing of an origin may be requested, after such a response."""
     if response.is_blocked and response.fault:
         return [response.fault]
-    detail = f"status {response.status}" if response.status else "no answer"
+    detail = f"status {response.status}" if response.status else "no response"
     if response.redirected_to:
         detail += f" at {response.redirected_to}, where it redirects to"
     fault = Fault(Reason.ROBOTS_UNREACHABLE, detail[: Fault.MAX_DETAIL])

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -39,7 +40,9 @@ from rdfcrawl.frontier.queue.blocked_hosts import read_file
 from rdfcrawl.frontier.queue.decisions import DecisionOptions
 from rdfcrawl.frontier.queue.epoch_options import EpochOptions
 from rdfcrawl.frontier.queue.score_bands import ScoreChoice
+from rdfcrawl.frontier.queue.start_urls import PushedUrls
 from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
+from rdfcrawl.frontier.redis.client_settings import named_redis
 from rdfcrawl.stores.log.location import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (
@@ -54,6 +57,7 @@ from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.uri.ignored_names import IgnoredNames
@@ -273,6 +277,7 @@ class CrawlOptions(OptionsTable):
     paths: CrawlPaths  # of the crawl on this machine
     # URL from the settings, or None for the embedded server
     redis_url: str | None
+    pushed: PushedUrls  # where URLs are pushed to while it runs
     redis_server: str | None = text("REDIS_SERVER", None)
     """program of the embedded server, a name or a path; unset, the one that wrote the
     crawl's data, else the first of `redis-server`, `valkey-server` and the one in
@@ -352,7 +357,7 @@ class CrawlOptions(OptionsTable):
         crawl_id = location.crawl_id or spider
         _check_crawl_id(crawl_id)
         read = cls.read(settings, worker=worker, **given)
-        redis_url = str(FrontierRedis.from_settings(settings)) or None
+        redis_url = str(FrontierRedis.from_settings(settings)) or named_redis(settings)
         of_ip = read["keys"].grouping is HostGrouping.IP
         if read["address_delay_secs"] and of_ip:
             raise ConfigError(
@@ -369,6 +374,7 @@ class CrawlOptions(OptionsTable):
             "crawl_id": crawl_id,
             "paths": CrawlPaths(location.folder / crawl_id),
             "redis_url": redis_url,
+            "pushed": PushedUrls(key=f"{crawl_id}:start_urls"),
             "frontier": FrontierOptions.from_settings(
                 settings, budget=budget, epochs=epochs if quota else None
             ),
@@ -379,6 +385,18 @@ class CrawlOptions(OptionsTable):
             "ignored_names": ignored_names(read["ignored_extensions"], read["formats"]),
         }
         return cls(**read)
+
+    def of_spider(self, spider: Spider, settings: BaseSettings) -> Self:
+        """Return the options with those of scrapy-redis that a spider has.
+
+        Raises:
+            ConfigError: one of them is wrong.
+        """
+        pushed = PushedUrls.of_spider(spider, settings, self.pushed.key)
+        if pushed.max_idle_secs is None:
+            return replace(self, pushed=pushed)
+        work = replace(self.work, idle_secs=pushed.max_idle_secs or inf)
+        return replace(self, pushed=pushed, work=work)
 
 
 def scheme_policy(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import FollowUp, Record, Urgency
 from rdfcrawl.frontier.queue.pings import follow_up_of
-from rdfcrawl.frontier.queue.start_urls import seed_of
 from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.uri import BadUri
 
@@ -125,12 +124,12 @@ class SeedIntake:
 
     async def _take_start_urls(self) -> int:
         """Queue seeds pushed to the running crawl; return their number."""
-        entries = await self.start_urls.peek(_BATCH_SIZE)
+        entries = await self.start_urls.peek()
         if not entries:
             await self.ingests.learn_scopes()
             await self.datasets.learn()
             return 0
-        urls = self._requestable(map(seed_of, entries))
+        urls = self._requestable(map(self.start_urls.url_of, entries))
         if self.request_of is None:
             await self.add_seeds(urls)
         else:

@@ -55,6 +55,7 @@ class InspectionRequest:
     # child processes are shared with later calls in this event loop
     shares_children: bool = False
     fetchers: Mapping[str, SchemeFetcher] = field(default_factory=dict)
+    wants_uniform: bool = False  # items of a page in the shape of extruct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +254,7 @@ def _job(request: InspectionRequest, document: Document) -> ReadingJob:
         at_secs=time.time(),
         limits=request.extract.limits,
         unpack=request.extract.unpack,
+        wants_uniform=request.wants_uniform,
     )
 
 

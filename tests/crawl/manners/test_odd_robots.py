@@ -68,7 +68,7 @@ def test_robots_behind_a_dead_redirect_cost_one_host(
     RFC 9309, 2.3.1.4: rules that cannot be reached, wherever they are, forbid all.
     """
     targets = {
-        "http://127.81.60.99:9/robots.txt": "no answer",
+        "http://127.81.60.99:9/robots.txt": "no response",
         "http://127.81.60.5:{port}/busy": "status 503",
         "http://127.81.60.5:{port}/none": "",  # as if there were no rules
     }

@@ -13,7 +13,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    ("received", "body", "is_whole"),
+    ("received", "body", "is_complete"),
     [
         (HEAD + b"abc", b"abc", True),
         (HEAD + b"ab", b"ab", False),
