@@ -233,7 +233,7 @@ class RdfSpider(Spider):
         except ValueError:
             value = settings.get("DEPTH_LIMIT")
             raise ConfigError(
-                f"DEPTH_LIMIT={value!r}: must be a whole number"
+                f"DEPTH_LIMIT={value!r}: must be an integer"
             ) from None
         if limit:
             text = given.get("depth", str(limit))

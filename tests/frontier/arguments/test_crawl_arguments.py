@@ -97,7 +97,7 @@ def test_fresh(text: str, value: bool) -> None:
         pytest.param("depth", "1.5", "from 0 to 255", id="depth-float"),
         pytest.param("depth", "", "from 0 to 255", id="depth-empty"),
         pytest.param("depth", "²", "from 0 to 255", id="depth-no-digit"),
-        pytest.param("max_per_host", "9" * 9999, "whole number", id="many-digits"),
+        pytest.param("max_per_host", "9" * 9999, "an integer", id="many-digits"),
         pytest.param("allow", "/no/such/file", "cannot be read", id="allow"),
         pytest.param("deny", "/no/such/file", "cannot be read", id="deny"),
         pytest.param("fresh", "yes", "0, 1, false, true", id="fresh"),
