@@ -197,7 +197,7 @@ def test_primaries_and_histories_are_known_again() -> None:
 
 
 async def message(url: str) -> str:
-    """Return what is said when a URL cannot be used."""
+    """Return the message for an unusable URL."""
     options = CrawlOptions.from_settings(BaseSettings({"REDIS_URL": url}), "c")
     with pytest.raises(ConfigError) as info:
         await FrontierConnection.connect(options, BaseSettings())

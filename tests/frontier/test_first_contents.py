@@ -17,7 +17,7 @@ def fetched(*rows: tuple[int, str]) -> list[FetchedContent]:
 
 
 async def test_the_first_url_of_a_content_stays(make_frontier: MakeFrontier) -> None:
-    """If contents are asked for, in whatever calls, then each has one first URL.
+    """If contents are looked up in several calls, then each has one first URL.
 
     So it is when a call is repeated, and over several partitions.
     """

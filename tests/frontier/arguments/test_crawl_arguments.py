@@ -44,7 +44,7 @@ def test_defaults() -> None:
 
 
 def test_every_argument(tmp_path: Path) -> None:
-    """If all arguments are given, then each is read as what it is."""
+    """If all arguments are given, then each has its type."""
     (tmp_path / "allow").write_text("yes")
     (tmp_path / "deny").write_text("no\nnever")
     arguments = CrawlArguments.parse(
@@ -104,7 +104,7 @@ def test_fresh(text: str, value: bool) -> None:
     ],
 )
 def test_wrong_argument(name: str, text: str, allowed: str) -> None:
-    """If an argument is wrong, then one line says so and what is allowed."""
+    """If an argument is wrong, then one line names it and the allowed values."""
     with pytest.raises(ConfigError, match=allowed) as caught:
         CrawlArguments.parse({name: text})
     message = str(caught.value)
@@ -212,7 +212,7 @@ def test_seed_file_is_streamed(tmp_path: Path) -> None:
 
 
 def typed(path: Path, text: str) -> list[Seed | BadSeed]:
-    """Return what is read of a table of seeds."""
+    """Return the seeds of a table."""
     path.write_text(text)
     return list(iter_typed_seeds(path))
 
@@ -250,7 +250,7 @@ def test_bad_rows_of_a_table_are_named(tmp_path: Path) -> None:
 
 
 def test_csv_without_names_of_columns_is_refused(tmp_path: Path) -> None:
-    """If a file is called .csv and has no column `uri`, then that is told at once."""
+    """If a file is called .csv and has no column `uri`, then an error names it."""
     path = tmp_path / "seeds.csv"
     path.write_text("http://a/,sparql\n")
     with pytest.raises(ConfigError, match="has a column 'uri'"):
