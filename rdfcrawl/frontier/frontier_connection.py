@@ -101,7 +101,9 @@ class FrontierConnection:
             _tries_of_full(_LATER_TRIES) if is_joining else _tries(_FIRST_TRIES)
         )
         try:
-            facts = await _meet(redis, url, is_joining=is_joining, may_load=may_load)
+            facts = await _facts_of_new(
+                redis, url, is_joining=is_joining, may_load=may_load
+            )
         except BaseException:
             await redis.aclose()
             if server:
@@ -182,7 +184,7 @@ def _tries(n: int) -> RetryWhileAway:
     return RetryWhileAway(ExponentialBackoff(cap=0.2, base=0.05), n)
 
 
-async def _meet(
+async def _facts_of_new(
     redis: Redis, url: str, *, is_joining: bool, may_load: bool
 ) -> ServerFacts:
     """Return the facts of a server at its first connection.

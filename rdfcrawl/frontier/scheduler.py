@@ -339,7 +339,7 @@ class FrontierScheduler(BaseScheduler):
         n_before = self._places.count_slow()
         if not must_end and self._services is not None:
             slow_secs = session.options.work.slow_secs
-            self._places.sort_out(now, slow_secs, self._services.active_transfers)
+            self._places.reassign(now, slow_secs, self._services.active_transfers)
         session.worker.n_slow = self._places.n_slow
         if session.worker.n_slow > n_before:
             self._engine.wake()

@@ -147,5 +147,5 @@ def test_follow_ups_of_own_schemes(asked: str, n_taken: int) -> None:
     """If a source names a scheme of the user's, then it has to be of it itself."""
     ingest = new_ingest(schemes=SchemePolicy(frozenset({"s3", "file"})))
     follow_up = FollowUp(Record("s3://b/x", parent="s3://b/"), is_part_of_source=True)
-    found = ingest.follow_ups([follow_up], asked=asked)
+    found = ingest.follow_ups([follow_up], source_url=asked)
     assert len(found.candidates) == n_taken

@@ -237,7 +237,7 @@ def test_where_a_redirect_may_lead(kind: Kind, target: str, *, is_wanted: bool) 
         (Kind.PAGE, PAGE, "https://a.example/secret", True),
         (Kind.PAGE, PAGE, "https://a.example/x", False),
         (Kind.PAGE, "", "https://a.example/secret", False),  # named by the operator
-        (Kind.SPARQL, PAGE, "https://a.example/secret", False),  # part of what was
+        (Kind.SPARQL, PAGE, "https://a.example/secret", False),  # part of a source
         (Kind.SITEMAP, PAGE, "https://b.example/secret", True),
     ],
 )

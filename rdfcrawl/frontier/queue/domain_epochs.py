@@ -218,13 +218,13 @@ def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
         with_quota,
     )
 
-    told = ""
+    entry_end = ""
     if over.number < 0:
         schedule = new_schedule(options.quota, options.phi)
     else:
         kept = decode(over.schedule.decode(), DomainSchedule)
         judged = judge_epoch(kept, _judged(over.of_sitemaps), _judged(over.of_links))
-        told = _log_entry_end(over.domain, kept, judged)
+        entry_end = _log_entry_end(over.domain, kept, judged)
         schedule = with_quota(judged, options.quota)
     schedule = move_balance(schedule)
     return [
@@ -235,7 +235,7 @@ def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
         encode(schedule),
         schedule.quota,
         schedule.n_sitemaps,
-        told,
+        entry_end,
     ]
 
 

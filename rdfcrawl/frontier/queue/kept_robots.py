@@ -116,21 +116,21 @@ class KeptRobots:
     async def _send_all(self) -> None:
         try:
             while self._pending:
-                asked, self._pending = (
+                pending, self._pending = (
                     self._pending[:_BATCH_SIZE],
                     self._pending[_BATCH_SIZE:],
                 )
-                entries = [entry for entry, _ in asked]
+                entries = [entry for entry, _ in pending]
                 try:
                     replies = await self._unless_full("know rules", self._send, entries)
                 except RedisError:  # each worker requests the file itself
                     replies = [_UNKNOWN if x[2] != "bad" else None for x in entries]
                 except Exception as error:  # raised in the callers
-                    for _, future in asked:
+                    for _, future in pending:
                         if not future.done():
                             future.set_exception(error)
                     continue
-                for (_, future), reply in zip(asked, replies, strict=True):
+                for (_, future), reply in zip(pending, replies, strict=True):
                     if not future.done():
                         future.set_result(reply)
         finally:

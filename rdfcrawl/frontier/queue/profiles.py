@@ -201,11 +201,13 @@ class SpiderProfiles:
         """
         filters = []
         for number, row in (await self._rows()).items():
-            told = _arguments_of(row)
+            arguments = _arguments_of(row)
             found = await self._redis.smembers(self.scope_key(number))
             entries = frozenset(each.decode() for each in cast("set[bytes]", found))
-            scope = CrawlScope(told.scope, entries)
-            filters.append(LinkFilter(scope, told.allow, told.deny, told.domains))
+            scope = CrawlScope(arguments.scope, entries)
+            filters.append(
+                LinkFilter(scope, arguments.allow, arguments.deny, arguments.domains)
+            )
         return filters
 
     async def _rows(self) -> dict[int, dict[str, Any]]:

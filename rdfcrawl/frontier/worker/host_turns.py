@@ -100,7 +100,7 @@ class HostTurns(SoloTurns):
         if self._addresses is None:
             return _HostTurn(self, key, delay_secs, visit, sleepers)
         turn = _AddressedTurn(self, key, delay_secs, visit, sleepers)
-        turn.goes_to(self._addresses, url)
+        turn.set_target(self._addresses, url)
         return turn
 
     def _report_rules_request(self, visit: Visit) -> None:
@@ -395,7 +395,7 @@ class _AddressedTurn(_HostTurn):
 
     __slots__ = ("_has_place", "_place", "_place_lock", "_place_token", "_rule", "_url")
 
-    def goes_to(self, rule: AddressDelay, url: str) -> None:
+    def set_target(self, rule: AddressDelay, url: str) -> None:
         """Set the delay of addresses, and the requested URL."""
         self._rule, self._url = rule, url
         self._place = self._place_token = ""

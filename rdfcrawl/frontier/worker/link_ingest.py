@@ -312,18 +312,18 @@ class LinkIngest:
         return self.candidate(record, _BANDS[urgency])
 
     def follow_ups(
-        self, follow_ups: Iterable[FollowUp], *, asked: str = ""
+        self, follow_ups: Iterable[FollowUp], *, source_url: str = ""
     ) -> JudgedLinks:
         """Return the candidates among the follow-ups of one document.
 
-        Parts of a source are always wanted; all others are filtered like links. `asked`
-        is the URL of the document's record, empty for sources of the operator.
+        Parts of a source are always wanted; all others are filtered like links.
+        `source_url` is that of the document's record, empty for the operator's sources.
         """
         candidates = []
         bad: list[Fault] = []
         traps: list[str] = []
         policy = self._link_filter.schemes
-        schemes = policy.of_links(asked) if asked else policy.of_seeds
+        schemes = policy.of_links(source_url) if source_url else policy.of_seeds
         for follow_up in follow_ups:
             record = follow_up.record
             try:

@@ -115,7 +115,7 @@ class SeedIntake:
                 continue
             hosts = await self.sitemap_hosts.of(url)
             pinged = follow_up_of(url, mark, run=self.run, hosts=hosts)
-            candidates += ingest.follow_ups([pinged], asked=url).candidates
+            candidates += ingest.follow_ups([pinged], source_url=url).candidates
         await self._add("pings", candidates)
         await self.pings.forget(pings)
         self.n_pings_taken += len(candidates)

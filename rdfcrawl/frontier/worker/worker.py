@@ -132,7 +132,7 @@ class FrontierWorker(WorkerState):
             "commit": self.committer.run,
             "renew": self.leases.run,
             "seed": self._seed,
-            "tell": self.leases.report,
+            "report": self.leases.report,
             **({"epochs": self.epochs.run} if self.frontier.epochs.options else {}),
         }.items():
             self._tasks.append(asyncio.create_task(self._forever(name, job)))
