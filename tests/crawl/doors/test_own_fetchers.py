@@ -153,12 +153,12 @@ def test_pages_of_the_web_do_not_lead_there(
         ("to-other", ["redirect_bad_target"]),
     ],
 )
-def test_trouble_is_named(crawl: CrawlResult, name: str, reasons: list[str]) -> None:
+def test_failures_are_named(crawl: CrawlResult, name: str, reasons: list[str]) -> None:
     """If a fetcher fails, then the document has a fault, and the crawl goes on."""
     assert crawl.faults(f"s3://bucket/{name}") == reasons
 
 
-def test_trouble_is_bounded(
+def test_failures_are_bounded(
     crawl: CrawlResult, bucket: Bucket, server: RawServer
 ) -> None:
     """If objects fail, then they are tried again, cut off, or led elsewhere."""
@@ -251,7 +251,7 @@ def test_killed_workers_lose_nothing(
         ({"FETCH_SCHEMES_FROM_WEB": ["s3"]}, "FETCH_SCHEMES has no 's3'"),
     ],
 )
-def test_wrong_settings_are_told(settings: dict[str, Any], told: str) -> None:
+def test_wrong_settings_are_reported(settings: dict[str, Any], told: str) -> None:
     """If a scheme or class is wrong, then one line names the setting and says why."""
     with pytest.raises(ConfigError, match="FETCH_SCHEMES") as raised:
         SpiderOptions.from_settings(Settings(settings), "x")
