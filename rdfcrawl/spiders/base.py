@@ -120,6 +120,9 @@ class RdfSpider(Spider):
             options=options,
             **{name: kwargs[name] for name in passed},
         )
+        spider.options = replace(
+            options, crawl=options.crawl.of_spider(spider, crawler.settings)
+        )
         spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
         spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)

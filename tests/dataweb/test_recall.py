@@ -217,7 +217,7 @@ def test_serve_then_recall(project: Path) -> None:
         (("serve", "--nodes", "3"), "nodes is 3"),
         (("serve", "--colour", "red"), "--colour"),
         (("recall", "none.nq", "none.nq"), "none.nq"),
-        (("advance", "nowhere"), "nowhere is no folder of a web"),
+        (("advance", "nowhere"), "nowhere is not the folder of a web"),
         (("advance", "web", "--days", "-1"), "--days -1"),
     ],
 )

@@ -14,13 +14,13 @@ import pytest
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import default_settings
 from scrapy.utils.project import get_project_settings
+from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 
 from rdfcrawl import settings as our_settings
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, of_one
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
-from rdfcrawl.frontier.redis.client import NAMES
 from rdfcrawl.pipelines.provenance import Status
 from rdfcrawl.stores.options import STORE_CLASSES
 from tests.support import arguments_page, settings_page
@@ -68,7 +68,8 @@ def test_settings_page_is_written_from_the_declarations() -> None:
 
 def test_settings_are_declared() -> None:
     """If a setting is ours, then a table declares it, and Scrapy's have our default."""
-    known = {*vars(default_settings), *settings_page.declared(), *NAMES, "REDIS_PARAMS"}
+    redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS", "SCHEDULER_SERIALIZER"}
+    known = {*vars(default_settings), *settings_page.declared(), *redis}
     assert settings_read_elsewhere() <= known
     ours = {name for name in vars(our_settings) if name.isupper()}
     assert ours <= known

@@ -47,7 +47,7 @@ _PROGRAMS = {"python", "rdfcrawl", "scrapy"}
 
 # Their examples read a crawl; other tests run them.
 _WITH_DATA = (
-    *("copy-a-site.md", "describe-the-crawl.md", "first-crawl.md"),
+    *("copy-a-site.md", "describe-the-crawl.md", "first-crawl.md", "items.md"),
     *("judge-sitemaps.md", "parquet.md", "read-the-result.md"),
 )
 

@@ -140,7 +140,7 @@ def test_crawl_keeps_its_store(project: Project) -> None:
     assert done.code == 2
     told = (
         "scrapy: STORE=sqlite:quads.db: crawl linkeddata was begun with"
-        " STORE=mortal:quads.db, and keeps it; -a fresh=1 begins it anew\n"
+        " STORE=mortal:quads.db, and keeps it; -a fresh=1 restarts it\n"
     )
     assert told in done.stderr
     assert "Traceback" not in done.stderr

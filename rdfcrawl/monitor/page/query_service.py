@@ -51,9 +51,9 @@ class QueryOptions(OptionsTable):
     """Settings of queries on the page."""
 
     secs: float = number("PAGE_QUERY_SECS", 10.0, 0.1, 3600)
-    """time for a query on the [page](page.md#query) of a crawl; it is ended then"""
+    """time limit of a query on the [page](page.md#query) of a crawl"""
     max_rows: int = integer("PAGE_QUERY_ROWS", 1000, 1, 100_000)
-    """most rows, or statements, of an answer there"""
+    """limit of rows, or statements, of its result"""
     is_once: bool = False  # the store has equal documents once
 
 

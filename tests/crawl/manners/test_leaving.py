@@ -70,7 +70,7 @@ def test_host_is_left_while_the_crawl_runs(
     stored = {url for url in result.graphs if url.startswith(left.url(""))}
     assert stored | set(refused) == {left.url(f"/{n}") for n in range(N_URIS)}
     assert not stored & set(refused)
-    assert "hosts left alone from now on: " + left.host in result.stderr
+    assert "blocked hosts: " + left.host in result.stderr
     counts = count_frontier(result.folder)
     assert counts.is_over
     assert counts.dead == 0

@@ -28,7 +28,7 @@ Sitemap: http://a.example/s
 async def test_rules_are_read_without_asking(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
-    """If workers keep rules of origins, then all of them are told, and none changed."""
+    """If workers keep rules of origins, then all are listed, and none changed."""
     frontier = await make_frontier(partitions=4)
     keeper = KeptRobots(frontier, RedisRetry(), KeepingOptions())
     long = b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(999))

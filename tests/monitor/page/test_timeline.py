@@ -41,7 +41,7 @@ def test_delays_that_were_kept(delay_ms: int | None) -> None:
 
 
 def test_few_requests_are_drawn() -> None:
-    """If there is one request, or several at once, then the picture has its bounds."""
+    """If there is one request, or several together, then the picture has its bounds."""
     assert draw_timeline([], 1000) is None
     for requests in ([(5, 0, False)], [(5, 0, False)] * 3, [(5, 10**9, True)]):
         line = draw_timeline(requests, 1000)

@@ -17,7 +17,7 @@ from rdfcrawl.monitor.page.dataset_table import (
     DatasetRow,
     DatasetTable,
 )
-from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.sources.harvest.known_datasets import DATASET, KnownDatasets
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ async def read_datasets(table: DatasetTable, query: Mapping[str, str]) -> Datase
         text=query.get("text", "")[:_MAX_TEXT],
         kind=_chosen(query, "kind", ("", *KINDS), ""),
         had=_chosen(query, "had", tuple(HAD), "all"),
-        page=whole_number(query, "page", 1, least=1, most=_MOST_PAGES),
+        page=int_parameter(query, "page", 1, least=1, most=_MOST_PAGES),
     )
     choice, n_rows, rows = await table.choose(asked)
     return DatasetsView(

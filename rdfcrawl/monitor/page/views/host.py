@@ -14,7 +14,7 @@ from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
 from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
 from rdfcrawl.monitor.page.host_datasets import read_host_datasets
-from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
 from rdfcrawl.uri.origin import origin_of
 
@@ -191,7 +191,7 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
     key = query.get("key", "")
     if not key or len(key) > _MAX_KEY:
         raise web.HTTPBadRequest(reason="key: name a host, as on /hosts")
-    n_shown = whole_number(query, "most", _SHOWN, least=1, most=MAX_FETCHES)
+    n_shown = int_parameter(query, "most", _SHOWN, least=1, most=MAX_FETCHES)
     access = context.access
     names = await asyncio.to_thread(context.sweep.table.names_of, key, _MAX_NAMES)
     names = names or [key]
