@@ -63,7 +63,7 @@ def crawl(commands: Commands, bucket: Bucket, server: RawServer) -> CrawlResult:
     bucket.put("s3://bucket/secret", SAYS.format('"secret"'))
     bucket.put("s3://bucket/a.ttl", SAYS.format('"a"'), etag='"1"')
     bucket.put("s3://bucket/dump.nt", "<urn:x:s> <urn:x:p> <urn:x:o> .\n", times=9999)
-    trouble: dict[str, dict[str, Any]] = {
+    failures: dict[str, dict[str, Any]] = {
         "big": {"text": "<urn:x:s> <urn:x:p> <urn:x:o> .\n", "times": 999},
         "short": {"text": SAYS.format(1), "length": 500},
         "flaky": {"text": SAYS.format(1), "raises": "bad_http", "failures": 1},
@@ -76,9 +76,9 @@ def crawl(commands: Commands, bucket: Bucket, server: RawServer) -> CrawlResult:
         "to-own": {"status": 301, "location": "/a.ttl"},
         "to-other": {"status": 301, "location": "file:///etc/passwd"},
     }
-    names = [*trouble, "missing", "a.ttl", "dump.nt", "a.ttl?b=2&a=1"]
+    names = [*failures, "missing", "a.ttl", "dump.nt", "a.ttl?b=2&a=1"]
     names += ["x/b.ttl", "x/%62.ttl"]  # one, which is requested unchanged
-    for name, reply in trouble.items():
+    for name, reply in failures.items():
         bucket.put(f"s3://bucket/{name}", media_type="text/turtle", **reply)
     bucket.put("s3://dead/x", raises="OSError")
     bucket.put("s3://silent/x", secs=60)
@@ -173,7 +173,7 @@ def test_failures_are_bounded(
     assert crawl.stderr.count("the fetcher failed") == 1
     assert "'fault/internal': 2" in crawl.stderr
     assert "own faults    2 documents: BucketFetcher 2 (" in crawl.stderr
-    assert crawl.details("s3://bucket/fails") == ["BucketFetcher: KeyError('trouble')"]
+    assert crawl.details("s3://bucket/fails") == ["BucketFetcher: KeyError('failure')"]
 
 
 def test_web_may_lead_there_if_it_is_said_so(
