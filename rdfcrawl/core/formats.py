@@ -24,6 +24,9 @@ class Format:
     extensions: tuple[str, ...]  # of file names, without the dot, the usual one first
     family: Family = "text"  # which sniffing always detects
     parser: RdfFormat | None = None  # of pyoxigraph; None for other readers
+    # Dotted name of our reader, imported on first use. It takes a file in UTF-8,
+    # `limits` and `log`, and yields statements.
+    reader: str = ""
     is_line_based: bool = False  # one statement per line: any line can be dropped
     # Reading can continue after an invalid statement without inventing statements.
     is_resumable: bool = False
@@ -90,6 +93,7 @@ TRIX = Format(
     name="TriX",
     media_types=("application/trix", "application/trix+xml", "text/trix"),
     extensions=("trix",),
+    reader="rdfcrawl.rdf.trix.read_trix",
     family="xml",
     has_graphs=True,
 )
@@ -97,12 +101,14 @@ RDF_JSON = Format(
     name="RDF/JSON",
     media_types=("application/rdf+json", "text/rdf+json"),
     extensions=("rj",),
+    reader="rdfcrawl.rdf.json_formats.read_rdf_json",
     family="json",
 )
 HEXTUPLES = Format(
     name="HexTuples",
     media_types=("application/hex+x-ndjson", "application/x-ndjson+hextuples"),
     extensions=("hext",),
+    reader="rdfcrawl.rdf.json_formats.read_hextuples",
     family="json",
     has_graphs=True,
 )

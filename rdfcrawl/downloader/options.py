@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.table import (
     OptionsTable,
@@ -38,9 +39,8 @@ _RDF: Final = (
     "text/turtle;q=0.9, application/ld+json;q=0.85, application/rdf+xml;q=0.8"
 )
 # Parsed by our own, slower parsers; rarely served without one of the above.
-_RARE: Final = (
-    "text/n3;q=0.7, application/trix;q=0.6, application/rdf+json;q=0.6, "
-    "application/hex+x-ndjson;q=0.6"
+_RARE: Final = ", ".join(
+    ["text/n3;q=0.7", *(f"{x.media_types[0]};q=0.6" for x in FORMATS if x.reader)]
 )
 
 ACCEPT: Final = {

@@ -40,12 +40,6 @@ MAX_JSON_LD_BYTES: Final = 16 * 2**20
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
 _UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-# Imported on first use.
-_READERS: Final = {
-    formats.TRIX: ("rdfcrawl.rdf.trix", "read_trix"),
-    formats.RDF_JSON: ("rdfcrawl.rdf.json_formats", "read_rdf_json"),
-    formats.HEXTUPLES: ("rdfcrawl.rdf.json_formats", "read_hextuples"),
-}
 
 
 def parse(  # noqa: PLR0913  # keywords, all but one with a default
@@ -168,7 +162,7 @@ class DocumentParser:
     def _read(self, document_format: formats.Format) -> Iterator[QuadLines]:
         if document_format is formats.HDT:
             yield from self._read_hdt()
-        elif document_format in _READERS:
+        elif document_format.reader:
             yield from self._read_by_other(document_format)
         elif found := canonical_lines(
             self._source.data,
@@ -201,8 +195,8 @@ class DocumentParser:
             yield from self._output.chunks(blocks)
 
     def _read_by_other(self, document_format: formats.Format) -> Iterator[QuadLines]:
-        room, name = _READERS[document_format]
-        read = getattr(import_module(room), name)
+        module, _, name = document_format.reader.rpartition(".")
+        read = getattr(import_module(module), name)
         with self._text.open_stream(self._log) as text:
             statements = read(text, limits=self._limits, log=self._log)
             yield from self._output.chunks(

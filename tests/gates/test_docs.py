@@ -18,13 +18,12 @@ from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 
 from rdfcrawl import settings as our_settings
 from rdfcrawl.core.errors import Decision, Reason
-from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, of_one
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
 from rdfcrawl.pipelines.provenance import Status
 from rdfcrawl.stores.options import STORE_CLASSES
 from tests.support import arguments_page, settings_page
-from tests.support.page_tables import code_in, names, project_commands, rows, section
+from tests.support.page_tables import code_in, names, project_commands, section
 from tests.support.pages import FENCES, PAGES, ROOT, read_page
 
 if TYPE_CHECKING:
@@ -149,8 +148,6 @@ def test_statistics_page_lists_the_variants() -> None:
     page = read_page("statistics.md")
     statuses: tuple[str, ...] = get_args(Status)
     assert names(page, "status") == {status.lower() for status in statuses}
-    line = next(row for row in rows(page, "key") if "<format>" in row["key"])
-    assert set(code_in(line["count"])) == {each.name for each in FORMATS}
 
 
 # -- commands ------------------------------------------------------------------------
