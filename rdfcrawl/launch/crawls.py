@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Final, TypeGuard, cast
 from scrapy import Spider, signals
 from scrapy.addons import AddonManager
 from scrapy.crawler import Crawler, CrawlerProcess, CrawlerProcessBase
-from scrapy.spiderloader import SpiderLoaderProtocol, get_spider_loader
+from scrapy.settings import Settings
+from scrapy.spiderloader import (
+    SpiderLoader,
+    SpiderLoaderProtocol,
+    get_spider_loader,
+)
 from scrapy.utils.project import inside_project
 
 from rdfcrawl.core.console import fail, program
@@ -27,7 +32,7 @@ from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy.settings import BaseSettings, Settings
+    from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.launch.progress.options import CheckedCrawl, ExitCodes
@@ -50,7 +55,6 @@ _VERBOSE_LOGGERS = (
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
 _is_secret: Final = re.compile(r"PASS|SECRET|TOKEN|ACCESS_KEY").search
 _NEXT_SETTING: Final = ",\n '"  # between settings in a list of Scrapy
-_SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc")
 _FAILURE_LOGGERS = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
 
 
@@ -205,13 +209,18 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
     else:
         there = "there is none" if inside_project() else "there is no project here"
     hint = ""
-    if spider in _SPIDERS:
+    if spider in _our_spiders():
         hint = (
             '; ADDONS = {"rdfcrawl.Addon": 500} in the settings brings it'
             if inside_project()
             else f"; `rdfcrawl crawl {spider}` needs none"
         )
     fail(f"spider {spider}: unknown; {there}{hint}")
+
+
+def _our_spiders() -> list[str]:
+    """Return the names of the spiders of this package."""
+    return SpiderLoader(Settings({"SPIDER_MODULES": ["rdfcrawl.spiders"]})).list()
 
 
 def check_operator(
