@@ -317,7 +317,7 @@ class RdfSpider(Spider):
             name: of its harvester in `HARVESTERS`.
             url: of the first request.
         """
-        root = self.harvesters.custom_root(name, url)
+        root = self.harvesters.root(name, url)
         await self.joined().seeds.add_sources([FollowUp(root, is_part_of_source=True)])
 
     @property

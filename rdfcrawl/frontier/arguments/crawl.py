@@ -57,15 +57,15 @@ class Argument:
 
     Attributes:
         parse: returns the value for its name and its text; raises `ConfigError`.
-        source: kind of the sources that it names; new ones are added to the stored
-            ones.
+        source: kind of the sources that it names, or name of their harvester; new ones
+            are added to the stored ones.
         is_of_all: all spiders take it; for others, `RdfSpider.takes` names it.
         lasts: its extent; a new value needs `reset` while the crawl lasts.
         may_rise: a higher value needs no `reset`.
     """
 
     parse: Callable[[str, str], Any]
-    source: Kind | None = None
+    source: Kind | str | None = None
     is_of_all: bool = True
     lasts: Literal["crawl", "run", "command"] = "crawl"
     may_rise: bool = False
@@ -77,7 +77,7 @@ def argument(parse: Callable[[str, str], Any], default: Any, **more: Any) -> Any
     return field(default_factory=lambda: default, metadata={_ARGUMENT: found})
 
 
-def _source(kind: Kind, parse: Callable[[str, str], Any] = parse_seeds) -> Any:
+def _source(kind: Kind | str, parse: Callable[[str, str], Any] = parse_seeds) -> Any:
     return argument(parse, (), source=kind, is_of_all=False)
 
 

@@ -49,10 +49,10 @@ class BadSeed:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """One seed: its requestable URL, and its kind if a table names one."""
+    """One seed: its requestable URL, and its kind or harvester if it has one."""
 
     url: str
-    kind: Kind | None = None
+    kind: Kind | str | None = None
 
 
 def iter_start_urls(

@@ -26,7 +26,7 @@ HARVESTERS: Final[Mapping[str, str]] = {
     "sparql": "rdfcrawl.sources.harvest.sparql.SparqlHarvester",
     "warc": "rdfcrawl.sources.harvest.warc.WarcHarvester",
 }
-"""Classes by kind of source; the setting `HARVESTERS` adds or replaces some."""
+"""Classes by kind of source, name or media type; the setting of this name adds more."""
 
 
 class HarvesterRegistry:
@@ -47,20 +47,23 @@ class HarvesterRegistry:
         make_context: Callable[[], HarvestContext],
         classes: Mapping[str, type] = MappingProxyType({}),
     ) -> None:
-        self.media_types = frozenset(name for name in classes if "/" in name)
         self._make_context = make_context
         self._classes: dict[str, str | type] = {**HARVESTERS, **classes}
+        self.media_types = frozenset(name for name in self._classes if "/" in name)
         self._harvesters: dict[str, Harvester] = {}
 
-    def root(self, kind: Kind, url: str) -> Record:
-        """Return the first record for a source or file named by the operator."""
+    def root(self, kind: Kind | str, url: str) -> Record:
+        """Return the first record for a source or file named by the operator.
+
+        Args:
+            kind: of the record, or a name in `HARVESTERS`.
+            url: of the source or file.
+        """
+        if isinstance(kind, str):
+            return self._of(kind).root(url)
         if not kind.is_source:
             return Record(url, kind)
         return self._of(kind.name.lower()).root(url)
-
-    def custom_root(self, name: str, url: str) -> Record:
-        """Return the first record of a harvest by a user's harvester."""
-        return self._of(name).root(url)
 
     async def expect_named(self, records: Iterable[Record]) -> None:
         """Note records of sources before the first of them is queued."""
