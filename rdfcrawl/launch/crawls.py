@@ -209,7 +209,7 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
     else:
         there = "there is none" if inside_project() else "there is no project here"
     hint = ""
-    if spider in _our_spiders():
+    if spider in our_spiders():
         hint = (
             '; ADDONS = {"rdfcrawl.Addon": 500} in the settings brings it'
             if inside_project()
@@ -218,9 +218,10 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
     fail(f"spider {spider}: unknown; {there}{hint}")
 
 
-def _our_spiders() -> list[str]:
-    """Return the names of the spiders of this package."""
-    return SpiderLoader(Settings({"SPIDER_MODULES": ["rdfcrawl.spiders"]})).list()
+def our_spiders() -> dict[str, type[Spider]]:
+    """Return the spiders of this package by name."""
+    loader = SpiderLoader(Settings({"SPIDER_MODULES": ["rdfcrawl.spiders"]}))
+    return {name: loader.load(name) for name in loader.list()}
 
 
 def check_operator(

@@ -20,6 +20,7 @@ from rdfcrawl import settings as our_settings
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, of_one
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
+from rdfcrawl.launch.crawls import our_spiders
 from rdfcrawl.pipelines.provenance import Status
 from rdfcrawl.stores.options import STORE_CLASSES
 from tests.support import arguments_page, settings_page
@@ -81,7 +82,7 @@ def test_stores_page_names_every_kind_of_store() -> None:
     kinds = {scheme.partition("+http")[0] for scheme in STORE_CLASSES}
     kinds.remove("segments")  # the log itself
     named = {each for each in kinds if re.search(rf"`{each}(:PATH|:FILE|\+http)", page)}
-    assert named == kinds
+    assert named == kinds, "add rows to stores.md"
 
 
 # -- arguments, faults, statistics -----------------------------------------------------
@@ -98,15 +99,25 @@ def test_spiders_page_is_written_from_the_declarations() -> None:
 
 
 def test_spiders_page_lists_all_spiders() -> None:
-    """If there is a spider, then the page has it."""
-    paths = (ROOT / "rdfcrawl" / "spiders").glob("*.py")
-    expected = {path.stem for path in paths} - {"__init__", "base", "frontier"}
-    assert names(read_page("spiders.md"), "spider") == expected
+    """If there is a spider, then the page has it, and a table of its arguments."""
+    page = read_page("spiders.md")
+    ours = our_spiders()
+    assert names(page, "spider") == ours.keys(), "add a row to spiders.md"
+    _, *parts = re.split(r"^Of `(\w+)`:$", page, flags=re.MULTILINE)
+    shown = {
+        spider: names(text, "argument")
+        for spider, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+    taken = {name: set(vars(each).get("takes", ())) for name, each in ours.items()}
+    assert shown == {name: takes for name, takes in taken.items() if takes}, (
+        "move the rows of arguments in spiders.md to the table of their spider"
+    )
 
 
 def test_faults_page_lists_all_reasons() -> None:
     """If a fault can have a reason, then its page has it."""
-    assert names(read_page("faults.md"), "reason") == {str(reason) for reason in Reason}
+    expected = {str(reason) for reason in Reason}
+    assert names(read_page("faults.md"), "reason") == expected, "add rows to faults.md"
 
 
 def test_stores_page_lists_all_decisions() -> None:

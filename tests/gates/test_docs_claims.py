@@ -202,7 +202,8 @@ def test_statuses_that_are_tried_again() -> None:
 def test_faults_that_make_a_document_partial() -> None:
     """If a fault makes a document partial, then the page has it among these."""
     text = read_page("faults.md").partition("that is so for ")[2]
-    assert set(in_code(text.partition(", and for ")[0])) == {str(x) for x in LOSSES}
+    shown = set(in_code(text.partition(", and for ")[0]))
+    assert shown == {str(x) for x in LOSSES}, "edit the first paragraph of faults.md"
     assert text.partition(", and for ")[2].startswith(f"`{Reason.BAD_CHARSET}`")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.launch.crawls import our_spiders
 from tests.support.project import COMMANDS
 
 if TYPE_CHECKING:
@@ -195,8 +196,7 @@ def crawl(project: Project, site: RawServer) -> CrawlResult:
 def test_spiders_of_both_are_listed(project: Project) -> None:
     """If a project has the add-on, then `scrapy list` shows our spiders and its own."""
     listed = project.run("list")
-    spiders = {"ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc"}
-    assert set(listed.stderr.split()) == spiders | {"people", "plain", *OWN}
+    assert set(listed.stderr.split()) == {*our_spiders(), "people", "plain", *OWN}
 
 
 def test_documents_are_crawled_and_stored(crawl: CrawlResult, site: RawServer) -> None:
