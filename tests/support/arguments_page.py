@@ -1,7 +1,8 @@
 """Writes the tables of docs/reference/spiders.md from the declarations of arguments.
 
 `python -m tests.support.arguments_page` does it. The page has the order of the rows and
-the defaults; a new argument comes behind the one that is declared before it.
+the defaults; a new argument comes behind the one that is declared before it. Move its
+row to the table of its spider, if it has one of its own.
 """
 
 from __future__ import annotations
@@ -44,8 +45,16 @@ def drawn(page: str) -> str:
             for new in names[names.index(name) + 1 :]:
                 if new in known:
                     break
-                rows.append(_row(new, "none", texts[new]))
+                rows.append(_row(new, _default(new), texts[new]))
     return "\n".join(rows) + "\n"
+
+
+def _default(name: str) -> str:
+    """Return the text of a simple default; `none` for no value and for objects."""
+    value = getattr(crawl.CrawlArguments(), name)
+    if isinstance(value, int):  # also of switches
+        return f"`{int(value)}`"
+    return f"`{value}`" if isinstance(value, str) and value else "none"
 
 
 def _row(name: str, default: str, text: str) -> str:
