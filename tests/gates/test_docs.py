@@ -242,6 +242,20 @@ def test_internal_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(linked), target
 
 
+def test_named_files_exist() -> None:
+    """If a page for contributors names a file or folder, then it exists."""
+    pages = ROOT / "CONTRIBUTING.md", ROOT / "docs/explanation/architecture.md"
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    named = set(re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text))
+    assert len(named) > 70
+    missing = [
+        path
+        for path in named
+        if not ((ROOT / path).exists() or (ROOT / "rdfcrawl" / path).exists())
+    ]
+    assert not missing
+
+
 def test_index_links_all_pages() -> None:
     """If there is a page, then the index of the documentation leads to it."""
     index = ROOT / "docs" / "README.md"
