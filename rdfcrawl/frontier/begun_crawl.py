@@ -1,4 +1,4 @@
-"""Find the crawl that a command is about, where only its frontier matters."""
+"""Find the crawl of a command that only needs its frontier."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def begun_crawl(settings: BaseSettings) -> str:
     """Return the name of the crawl `CRAWL_ID`, or of the only one in `CRAWL_DIR`.
 
     Raises:
-        ConfigError: there is none on this machine, or there are several.
+        ConfigError: there is no crawl on this machine, or there are several.
     """
     location = CrawlLocation.from_settings(settings)
     folder, name = location.folder, location.crawl_id

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 _STATUS_NAMES: Final[dict[Status, str]] = {
     status: f"document/status/{status.lower()}" for status in get_args(Status)
 }
-_MAX_TOLD: Final = 5  # seeds; the statistics have the number of all
+_MAX_TOLD: Final = 5  # seeds; the statistics count all
 
 
 class AccountPipeline:
@@ -96,7 +96,7 @@ class AccountPipeline:
         self._tell_statistics()
         fault = await self._segments.flush()
         if fault is None and self._time is not None:
-            with suppress(OSError):  # as a full disk, which others tell
+            with suppress(OSError):  # e.g. a full disk, which other stores report
                 self._time.keep()
         return fault
 
@@ -114,7 +114,7 @@ class AccountPipeline:
         return item
 
     def note(self, document: Document) -> None:
-        """Account for a document, which may be no item."""
+        """Account for a document, which may not be an item."""
         withhold(document)
         quads = describe(document, self._worker)
         self._segments.write_document(quads)
@@ -148,7 +148,7 @@ class AccountPipeline:
             counts["document/changed"] += document.is_changed
             counts["document/stored"] += 1
             counts["document/quads"] += document.n_quads
-        if response.status and response.requested:  # not parts of a response
+        if response.status and response.requested:  # not for parts of a response
             counts[f"http/status/{response.status}"] += 1
             counts["http/bytes"] += response.n_bytes
             if document.n_quads or document.record.kind.is_source:
@@ -184,7 +184,7 @@ class AccountPipeline:
             counts[f"fault/{fault.reason}"] += fault.count
         if any(fault.is_own for fault in document.faults):
             self._count_own_faults(document)
-        fault = document.faults[0]  # behind another one, it is not the seed itself
+        fault = document.faults[0]  # otherwise, not a fault of the seed itself
         if fault.reason in GUARDED and _is_of_operator(document):
             self._tell_refusal(document.url, fault)
 
@@ -224,7 +224,7 @@ class AccountPipeline:
 
 
 def withhold(document: Document) -> None:
-    """Account for statements that are not stored on request of their publisher."""
+    """Account for statements withheld at the request of their publisher."""
     if document.withheld is not None:
         detail = counted(document.n_quads, "statement") if document.n_quads else ""
         document.faults.append(Fault(document.withheld, detail))
@@ -232,7 +232,7 @@ def withhold(document: Document) -> None:
 
 
 def _is_of_operator(document: Document) -> bool:
-    """Return whether a document is a seed itself, not the target of a redirect."""
+    """Return whether a document is a seed, not a redirect target."""
     record = document.record
     is_seed = record.depth == 0 and not record.parent and not record.chain
     return is_seed and not document.status and len(document.response.requested) <= 1

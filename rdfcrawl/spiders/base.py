@@ -295,7 +295,7 @@ class RdfSpider(Spider):
                 for each in group
                 if each.kind is Kind.SITEMAP
             ]
-            await self.harvesters.will_begin(roots)
+            await self.harvesters.expect_named(roots)
 
     async def _add_sources(
         self, seeds: list[Seed], urgency: Urgency = Urgency.ORDINARY

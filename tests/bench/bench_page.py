@@ -73,7 +73,7 @@ PATHS: Final = (
     "/faults?reason=empty",
     "/metrics",
 )
-"""What is asked; pictures are drawn anew meanwhile."""
+"""The requests; charts are redrawn meanwhile."""
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def _peak_mb(pid: int) -> float:
 
 
 class PageBench:
-    """One crawl, whose page is asked.
+    """One crawl whose page gets requests.
 
     Args:
         folder: of crawls.

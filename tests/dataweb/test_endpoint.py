@@ -1,4 +1,4 @@
-"""A SPARQL endpoint with limits: what it refuses, cuts, and how it says so."""
+"""A SPARQL endpoint with limits: refusals, cuts, and their announcements."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ pytest.importorskip("pyftpdlib", reason="the FTP server of the data web")
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what starts nodes."""
+    """Yield a function that starts nodes."""
     with LocalWeb(first_address="127.93.0.1", n_hosts=1) as served:
         yield served
 

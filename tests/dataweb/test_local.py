@@ -88,7 +88,7 @@ def test_whoever_has_a_document_gets_304_until_it_changes() -> None:
 
 
 def test_a_range_gives_the_rest_if_the_document_is_still_the_same() -> None:
-    """If a range is asked for with the right tag, 206 has the rest; else 200 all."""
+    """If a range is requested with the right tag, 206 has the rest; else 200 all."""
     with LocalWeb(first_address="127.92.1.1") as web:
         site = web.start(SitemapOptions(n_pages=1))
         _, fields, body = fetch(site.page_url(0))
@@ -173,7 +173,7 @@ def test_options_that_a_kind_has_not_are_refused(
 
 
 def test_options_of_sources_are_read_from_texts() -> None:
-    """If options come from the command line, numbers, lists and names are told."""
+    """If the command line has options, numbers, lists and names are distinguished."""
     sources = parse_sources(
         ["sitemap.formats=text,atom", "sitemap.n_pages=4", "sitemap.has_lastmod=false"]
     )

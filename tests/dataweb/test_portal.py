@@ -103,7 +103,7 @@ def test_equal_seeds_make_equal_revisions() -> None:
 
 
 def test_rows_are_capped_silently() -> None:
-    """If more rows are asked for than the portal gives, it gives its most."""
+    """If more rows are requested than the portal gives, it gives its most."""
     node = portal(n_datasets=50, rows_cap=20)
     result = search(node, rows=1000)
     assert (result["count"], len(result["results"])) == (50, 20)
@@ -166,7 +166,7 @@ def test_the_truth_is_what_the_datasets_say() -> None:
 
 
 def test_a_dataset_may_have_very_many_resources() -> None:
-    """If one dataset is to have 10,000 resources, it has, and the others few."""
+    """If one dataset should have 10,000 resources, it has, and the others few."""
     node = portal(n_datasets=3, n_wide=10_000)
     sizes = [one["num_resources"] for one in search(node, sort="id asc")["results"]]
     assert sorted(sizes) == [2, 3, 10_000]
@@ -206,7 +206,7 @@ def test_native_dcat_has_all_datasets_in_pages(dcat: Any, extension: str) -> Non
 
 
 def test_sections_count_their_datasets() -> None:
-    """If datasets of an organization or group are asked for, the counts agree."""
+    """If datasets of an organization or group are requested, the counts agree."""
     node = portal(n_datasets=100)
     for section, field in (("organization", "organization"), ("group", "groups")):
         _, value = call(node, f"{section}_list")
@@ -220,7 +220,7 @@ def test_sections_count_their_datasets() -> None:
 
 
 def test_requests_of_our_own_client_are_understood() -> None:
-    """If the CKAN client asks, by scope and by ids, the portal finds the same."""
+    """If the CKAN client searches by scope and by ids, the portal finds the same."""
     node = portal(n_datasets=200)
     ids = node.ids()[:3]
     asked = PortalAddress(url=node.origin).search_ids(ids, rows=10)
@@ -270,7 +270,7 @@ def test_bad_queries_are_refused(query: str) -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet='ab:()[]{}*"\\+-! TOANDR01', max_size=30))
 def test_any_query_is_parsed_or_refused(text: str) -> None:
-    """If a query is anything at all, it is understood or refused, and no more."""
+    """If a query is any text, it is either understood or refused."""
     try:
         assert parse_query(text).holds(lambda _: ["1"]) in (True, False)
         parse_order(text)
@@ -279,7 +279,7 @@ def test_any_query_is_parsed_or_refused(text: str) -> None:
 
 
 def test_pages_lists_and_paths_that_are_not_there() -> None:
-    """If pages are asked for, they are CKAN's; what there is not is 404."""
+    """If pages are requested, they are CKAN's; all others are 404."""
     node = portal(n_datasets=30, dcat="hydra")
     assert b"ckan 2.10" in node.answer(NodeRequest("GET", "/")).body
     assert (

@@ -173,7 +173,7 @@ def environment(project: Path) -> dict[str, str]:
 
 
 def dataweb(project: Path, *words: str) -> tuple[int, str]:
-    """Run `scrapy dataweb`; return its exit code and what it said."""
+    """Run `scrapy dataweb`; return its exit code and output."""
     env = environment(project)
     done = scrapy("dataweb", *words, folder=project, env=env)
     return done.returncode, done.stdout + done.stderr

@@ -19,7 +19,7 @@ ORIGIN = "http://127.0.0.9:80"
 
 
 def plan(kind: NodeKind, *links: str) -> NodePlan:
-    """A plan at an address of its own."""
+    """A plan at a separate address."""
     return NodePlan(
         index=0,
         kind=kind,
@@ -71,7 +71,7 @@ def test_each_page_is_in_one_sitemap() -> None:
 
 @pytest.mark.parametrize("form", SitemapSyntax)
 def test_a_format_has_the_pages_that_are_told_of_it(form: SitemapSyntax) -> None:
-    """If a crawler cannot read a format, `urls_of` tells which pages it misses."""
+    """If a crawler cannot read a format, `urls_of` lists the pages it misses."""
     node = site(SitemapOptions(n_pages=60))
     urls = [u for u in node.sitemap_urls if f"/{form}." in u]
     assert len(urls) == 2

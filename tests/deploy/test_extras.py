@@ -1,4 +1,4 @@
-"""What is read and said where the libraries of the extras are not installed."""
+"""Reading and messages without the libraries of the extras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package as it is installed: a wheel, and an archive that Python runs."""
+"""The package in installed form: a wheel, and an archive that Python runs."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ async def _run(**environment: str) -> tuple[int, str]:
 
 
 def _queries() -> str:
-    """Return the releases that are asked for."""
+    """Return the requested releases."""
     from tests.support.audit import installed
 
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ def themes() -> list[str]:
 
 
 def faults(name: str, text: str) -> list[str]:
-    """Return what is wrong with a fragment."""
+    """Return the errors of a fragment."""
     form = rf"\+[a-z0-9]+(-[a-z0-9]+)*\.({'|'.join(themes())})\.md"
     rules = {
         "the name is not +short-name.theme.md": re.fullmatch(form, name),

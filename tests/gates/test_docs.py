@@ -1,4 +1,4 @@
-"""The README and `docs/` say what the code does; see `test_docs_examples`, too."""
+"""The README and `docs/` match the code; see `test_docs_examples`, too."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_stores_page_names_every_kind_of_store() -> None:
 
 
 def test_spiders_page_is_written_from_the_declarations() -> None:
-    """If a spider takes an argument, then its page says what it is, and if it lasts."""
+    """If a spider takes an argument, then its page describes it, and if it lasts."""
     page = read_page("spiders.md")
     drawn = arguments_page.drawn(page)
     assert page == drawn, "run python -m tests.support.arguments_page"
@@ -128,7 +128,7 @@ def test_statistics_page_lists_all_keys() -> None:
         match node:
             case ast.Constant(str(text)) if key.fullmatch(text):
                 counted.add(text)
-            case ast.Constant("context/" as group):  # what `count` is called with
+            case ast.Constant("context/" as group):  # arguments of `count`
                 counted.add(f"{group}*")
             case ast.JoinedStr(parts):
                 text = "".join(

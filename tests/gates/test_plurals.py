@@ -33,7 +33,7 @@ _is_constant = re.compile(r"(?:\w+\.)*[A-Z_]+$").match
 
 
 def faulty(text: str) -> Iterator[str]:
-    """Yield what a module says of numbers without `counted`."""
+    """Yield the messages of a module with numbers but without `counted`."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.JoinedStr):
             for value, after in zip(node.values, node.values[1:], strict=False):

@@ -1,4 +1,4 @@
-"""What may not be imported before it is needed: a command's start is paid each time."""
+"""Imports forbidden before their first use: a command's start is paid each time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HEAVY = {
         "rdfcrawl.sources.harvest.sparql",
     ),
 }
-# Scrapy imports them for what it is told to leave out, or we for what comes later.
+# Scrapy imports them for components that are switched off, or we for later steps.
 _NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
     *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
     *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
@@ -68,7 +68,7 @@ atexit.register(lambda: sys.stderr.write("MODULES " + " ".join(sys.modules)))
 
 
 def _modules(line: str) -> set[str]:
-    """Return what a process has imported in the end; its exit code must be 0."""
+    """Return the imports of a process at its end; its exit code must be 0."""
     done = subprocess.run(
         [sys.executable, "-c", _TOLD + line],
         capture_output=True,
@@ -89,7 +89,7 @@ def _scrapy(*arguments: str) -> set[str]:
 
 
 def _imported_before_the_first_request(folder: Path) -> set[str]:
-    """Return what a crawl of one page has imported when it asks for something."""
+    """Return the imports of a crawl of one page at the time of a request."""
     told = folder / "stderr"
     with socket.create_server(("127.0.0.1", 0)) as server, told.open("wb") as stderr:
         server.settimeout(60)

@@ -73,7 +73,7 @@ class _Change(NamedTuple):
     Attributes:
         old: the code.
         new: the text instead of it.
-        what: how that is named.
+        what: its name.
         at: where the part is that is taken out; None: `old`.
     """
 
@@ -119,7 +119,7 @@ class _Module:
         return self._octets[begin:end].decode()
 
     def _changes(self, node: ast.AST, *, is_inside: bool) -> _Changes:
-        """Yield what is replaced, by what, and how that is named."""
+        """Yield the replaced text, the replacement, and the name of the mutant."""
         match node:
             case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                 if not is_inside:

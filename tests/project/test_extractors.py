@@ -1,4 +1,4 @@
-"""Extractors of users: the page on own extractors, in a project of somebody else."""
+"""Extractors of users: the page on own extractors, in a third-party project."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def project(start_project: StartProject) -> Project:
 
 @pytest.fixture(scope="module")
 def crawl(project: Project, site: RawServer) -> CrawlResult:
-    """Return what came of a crawl of the site."""
+    """Return the result of a crawl of the site."""
     seeds = f"-aseeds={site.url('/')}"
     done = project.run("crawl", "linkeddata", seeds, crawl_id="linkeddata")
     assert done.code == 4, done.stderr  # some of them fail
@@ -199,7 +199,7 @@ def test_pages_are_read_beside_ours(crawl: CrawlResult, site: RawServer) -> None
 
 
 def test_failing_extractors_are_faults(crawl: CrawlResult, site: RawServer) -> None:
-    """If an extractor fails, then what it gave is kept, and a fault names it."""
+    """If an extractor fails, then its statements are kept, and a fault names it."""
     found = {o for _, _, o in said(crawl, site.url("/fail"))}
     assert found == {'"good"', '"1"'}
     assert {o for _, _, o in said(crawl, site.url("/hangs"))} <= {
@@ -224,7 +224,7 @@ def test_the_command_shows_what_they_yield(project: Project) -> None:
 
 
 def test_examples_of_the_page_are_short() -> None:
-    """If somebody reads the page, then both are no more than 30 lines of code."""
+    """If a user copies the page, then both are no more than 30 lines of code."""
     assert len([line for line in MODULE.splitlines() if line.strip()]) <= 30
 
 
@@ -243,7 +243,7 @@ def test_examples_of_the_page_are_short() -> None:
     ],
 )
 def test_wrong_extractors_are_told(name: str, path: str, told: str) -> None:
-    """If `EXTRACTORS` is wrong, then one line names the setting and what is wrong."""
+    """If `EXTRACTORS` is wrong, then one line names the setting and the mistake."""
     with pytest.raises(ConfigError, match="EXTRACTORS") as raised:
         ExtractOptions.from_settings(Settings({"EXTRACTORS": {name: path}}))
     assert told in str(raised.value)

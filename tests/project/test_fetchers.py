@@ -1,4 +1,4 @@
-"""Fetchers of users: the page on own fetchers, in a project of somebody else."""
+"""Fetchers of users: the page on own fetchers, in a third-party project."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def project(start_project: StartProject) -> Project:
 
 @pytest.fixture(scope="module")
 def crawl(project: Project) -> CrawlResult:
-    """Return what came of a crawl of the folder."""
+    """Return the result of a crawl of the folder."""
     done = project.run("crawl", "linkeddata", f"-aseeds={SEED}", crawl_id="linkeddata")
     assert done.code == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -62,7 +62,7 @@ def test_what_is_beside_the_folder_stays_there(crawl: CrawlResult) -> None:
 
 
 def test_command_shows_one_document(project: Project) -> None:
-    """If `scrapy rdf` is given a URL of the scheme, then the fetcher is asked."""
+    """If `scrapy rdf` is given a URL of the scheme, then the fetcher is called."""
     done = project.run("rdf", SEED)
     assert done.code == 0, done.stderr
     assert "file://lab/none" in done.stderr
@@ -70,5 +70,5 @@ def test_command_shows_one_document(project: Project) -> None:
 
 
 def test_example_of_the_page_is_short() -> None:
-    """If somebody reads the page, then the class is about 30 lines of code."""
+    """If a user copies the page, then the class is about 30 lines of code."""
     assert len([line for line in MODULE.splitlines() if line.strip()]) <= 36

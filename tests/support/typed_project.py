@@ -251,5 +251,5 @@ class FewLinks:
 
 
 def accepted(settings: dict[str, Any]) -> tuple[Store, SchemeFetcher]:
-    """Return what fits the protocols."""
+    """Return objects that fit the protocols."""
     return MemoryStore(settings["STORE"]), NothingFetcher()

@@ -1,4 +1,4 @@
-"""Requests for turns on the clocks of hosts, and reports of what was sent, to Redis."""
+"""Requests for turns on the clocks of hosts, and reports of sent requests."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.turn_taker import TurnEntry
     from rdfcrawl.frontier.redis.retry import RedisRetry
 
-_TOLD_SECS: Final = 0.02  # what was sent is told so late, unless something is asked
+_TOLD_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested
 
 
 class HostClocks:
-    """Asks Redis for turns; what many ask at the same time goes in one round trip."""
+    """Requests turns from Redis; simultaneous requests share a round trip."""
 
     def __init__(self, frontier: Frontier, retry: RedisRetry) -> None:
         self._frontier = frontier
@@ -37,7 +37,7 @@ class HostClocks:
         return f"{self._name}:{next(self._numbers)}"
 
     def lock(self, key: str) -> asyncio.Lock:
-        """Return the lock of a host, for which its requests in this process wait."""
+        """Return the lock of a host, which orders its requests in this process."""
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
@@ -51,14 +51,14 @@ class HostClocks:
         return await future
 
     def tell(self, entry: TurnEntry) -> None:
-        """Say what became of a turn, soon."""
+        """Report the end of a turn, within a short time."""
         self._told.append(entry)
         if self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(_TOLD_SECS, self._send)
 
     async def close(self) -> None:
-        """Say what is left to be said."""
+        """Send the remaining reports."""
         self._send()
         while self._sending is not None:
             await asyncio.wait([self._sending])
@@ -81,7 +81,7 @@ class HostClocks:
                     answers = await self._persistent(
                         "take turns", self._frontier.turns, entries
                     )
-                except Exception as error:  # raised by whoever asked
+                except Exception as error:  # raised in the callers
                     for _, future in asked:
                         if not future.done():
                             future.set_exception(error)

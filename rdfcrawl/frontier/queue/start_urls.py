@@ -1,4 +1,4 @@
-"""Seeds that are pushed to a running crawl, as in scrapy-redis.
+"""Seeds pushed to a running crawl, as in scrapy-redis.
 
 The key is a list, a set or a sorted set of URLs, or of JSON objects with a `url`.
 """
@@ -88,7 +88,7 @@ def _codec(encoding: str) -> str:
 
 
 class StartUrls:
-    """The key of one crawl. Entries are looked at, added, and only then taken away."""
+    """The key of one crawl. Entries are read, queued, and only then removed."""
 
     def __init__(self, redis: Redis, pushed: PushedUrls) -> None:
         self._redis = redis
@@ -96,7 +96,7 @@ class StartUrls:
         self._name = pushed.key
 
     async def peek(self) -> list[bytes]:
-        """Return the next entries, which stay there; the highest scores first."""
+        """Return the next entries, which stay stored; the highest scores first."""
         found: object = None
         most = self._pushed.batch_size
         match await self._kind():
@@ -113,7 +113,7 @@ class StartUrls:
         return seed_of(entry.decode(self._pushed.encoding, "replace"))
 
     async def remove(self, entries: Sequence[bytes]) -> None:
-        """Take entries away; two workers that take the same one do no harm."""
+        """Remove entries; two workers may remove the same one."""
         kind = await self._kind()
         pipe = self._redis.pipeline(transaction=True)
         for entry in entries:
@@ -140,5 +140,5 @@ def seed_of(entry: str) -> str:
         try:
             return str(json.loads(text)["url"])
         except (ValueError, KeyError, TypeError):
-            return text  # is refused as a URL, with a warning
+            return text  # refused as a URL, with a warning
     return text

@@ -1,4 +1,4 @@
-"""Seeds of a spider, and those that are pushed to the running crawl."""
+"""Seeds of a spider, and seeds pushed to the running crawl."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _BATCH_SIZE: Final = 500
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SeedIntake:
-    """Takes seeds, and queues them with a round trip of their own.
+    """Queues seeds, in separate round trips.
 
     Attributes:
         worker: claims the seeds next.
-        ingests: judge seeds, and have the scope that seeds widen.
-        datasets: taken as a whole.
+        ingests: filter seeds, and widen the scope by them.
+        datasets: datasets whose pages are deferred.
         links: logs refusals.
         keys: politeness keys of hosts.
         run: number of the run.
-        request_of: makes a record of a pushed seed, for spiders without documents.
-        start_urls: seeds that are pushed to the running crawl.
+        request_of: returns the record of a pushed seed, for spiders without documents.
+        start_urls: seeds pushed to the running crawl.
         pings: pinged sitemaps.
         sitemap_hosts: hosts of each sitemap.
-        n_pings_taken: pinged sitemaps that were queued here.
-        n_pings_refused: pinged sitemaps that no spider wants.
+        n_pings_taken: number of pinged sitemaps queued here.
+        n_pings_refused: number of pinged sitemaps that no spider wants.
     """
 
     worker: FrontierWorker
@@ -96,7 +96,7 @@ class SeedIntake:
         return added.new
 
     async def take_pushed(self) -> int:
-        """Queue what was pushed to the running crawl; return how much."""
+        """Queue URLs pushed to the running crawl; return their number."""
         return await self._take_start_urls() + await self._take_pings()
 
     async def _take_pings(self) -> int:

@@ -1,8 +1,8 @@
-"""The places of visits, those of slow ones apart, and which hosts are known as slow.
+"""Places of visits, separately for slow ones, and hosts known as slow.
 
-Two kinds of visits are slow: those whose host keeps them waiting, and those of a long
-transfer that comes forward. Half of the places is kept for each kind, and lent to the
-other while it is free: hosts that are silent stop no dump, and dumps no silent host.
+Two kinds of visits are slow: waiting for a silent host, and long transfers with
+progress. Each kind has half of the places, and lends free ones to the other: silent
+hosts stop no dumps, and dumps no silent hosts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ V = TypeVar("V")
 
 _REMEMBERED_SECS: Final = 600.0
 _MOST_HOSTS: Final = 10_000
-_NO_ANSWER_SECS: Final = 0.5  # and others wait: a visit gives up its place for now
+# when others wait, a visit without a response gives up its place after this
+_NO_ANSWER_SECS: Final = 0.5
 
 
 class SlowPlaces(Generic[V]):
@@ -38,7 +39,7 @@ class SlowPlaces(Generic[V]):
 
     def __init__(self, n_places: int) -> None:
         self._n_places = n_places
-        self._flows: dict[V, bool] = {}  # in the order in which they came
+        self._flows: dict[V, bool] = {}  # in the order of arrival
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -50,12 +51,12 @@ class SlowPlaces(Generic[V]):
         return iter(self._flows)
 
     def keep(self, visits: AbstractSet[V]) -> None:
-        """Take the places of all other visits, which have ended."""
+        """Free the places of all other visits, which have ended."""
         for visit in [each for each in self._flows if each not in visits]:
             del self._flows[visit]
 
     def drop(self, visit: V) -> None:
-        """Take back a place, if the visit has one."""
+        """Free the place of a visit, if it has one."""
         self._flows.pop(visit, None)
 
     @property
@@ -65,14 +66,14 @@ class SlowPlaces(Generic[V]):
 
     @property
     def has_room(self) -> bool:
-        """Whether another one that waits would get a place of its kind."""
+        """Whether a waiting visit would get a place of its kind."""
         n_waiting = sum(not flows for flows in self._flows.values())
         return len(self) < self._n_places or n_waiting < self._n_places // 2
 
     def give(self, visit: V, *, flows: bool) -> V | None:
-        """Give a slow visit a place; return who has none now, if anybody.
+        """Give a slow visit a place; return the visit without one now, if any.
 
-        `flows` says that the visit is a transfer that makes progress.
+        `flows`: the visit is a transfer with progress.
         """
         if visit in self._flows or len(self) < self._n_places:
             self._flows[visit] = flows
@@ -88,7 +89,7 @@ class SlowPlaces(Generic[V]):
 
 
 class SlowHosts:
-    """The hosts that were slow lately: their next visit is taken for slow at once."""
+    """Hosts that were slow lately; their next visit counts as slow from its start."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, float] = OrderedDict()
@@ -99,7 +100,7 @@ class SlowHosts:
         return now - self._seen.get(key, -_REMEMBERED_SECS) < _REMEMBERED_SECS
 
     def saw(self, key: str) -> None:
-        """Take note that the visit of a host is slow."""
+        """Record that the visit of a host is slow."""
         self._now.add(key)
         self._seen[key] = monotonic()
         self._seen.move_to_end(key)
@@ -107,7 +108,7 @@ class SlowHosts:
             self._seen.popitem(last=False)
 
     def end(self, key: str) -> None:
-        """Take note that a visit is over; one that was quick clears its host."""
+        """Record the end of a visit; a quick one clears its host."""
         if key in self._now:
             self._now.remove(key)
         elif self._seen:
@@ -118,9 +119,9 @@ class VisitPlaces:
     """The places of a worker's visits in Scrapy's downloader.
 
     Args:
-        out: requests of the visits under way.
+        out: requests of the visits in progress.
         engine: of Scrapy.
-        put_off: has a visit made later that gets no place.
+        put_off: puts off a visit without a place.
     """
 
     def __init__(
@@ -139,22 +140,22 @@ class VisitPlaces:
         self._weight = 1
 
     def open(self, n_quick: int, n_slow: int, weight: int) -> None:
-        """Set the numbers of places, and the requests of Scrapy that a visit takes."""
+        """Set the numbers of places, and of Scrapy's requests per visit."""
         self._n_quick, self._n_slow_places, self._weight = n_quick, n_slow, weight
         self._slow = SlowPlaces(n_slow)
 
     @property
     def n_slow(self) -> int:
-        """Number of visits that have places for slow ones."""
+        """Number of visits in places for slow ones."""
         return len(self._slow)
 
     def count_slow(self) -> int:
-        """Return the number of slow visits, without those that have ended."""
+        """Return the number of slow visits, without ended ones."""
         self._slow.keep(self._engine.downloading)
         return self.n_slow
 
     def has_room(self) -> bool:
-        """Return whether a quick visit more may be made; slow ones do not count."""
+        """Return whether another quick visit may begin; slow ones do not count."""
         downloading = self._engine.downloading
         n_slow = sum(request in downloading for request in self._slow)
         return len(downloading) - n_slow * self._weight < self._n_quick
@@ -169,16 +170,16 @@ class VisitPlaces:
             self._place(request, flows=False)
 
     def end(self, key: str) -> None:
-        """Take note that the visit of a host is over."""
+        """Record the end of a visit."""
         self._slow_hosts.end(key)
 
     def sort_out(
         self, now: float, slow_secs: float, flowing: Callable[[], AbstractSet[object]]
     ) -> None:
-        """Move visits that are slow for so long to places of their own.
+        """Move slow visits to places for slow ones.
 
-        Those without a place go back to the frontier. `flowing` returns the tasks whose
-        transfers make progress.
+        Those without a place go back to the frontier. `flowing` returns the tasks of
+        transfers with progress.
         """
         downloading = self._engine.downloading
         slow = [
@@ -195,10 +196,9 @@ class VisitPlaces:
         self._make_way(now)
 
     def _make_way(self, now: float) -> None:
-        """Have visits without any answer lend their places to others that wait.
+        """Lend the places of visits without a response to waiting ones.
 
-        They are not called slow yet, and return to the quick ones once they are
-        answered.
+        They do not count as slow, and return to the quick ones after a response.
         """
         for request, step_at in list(self._made_way.items()):
             visit = self._out.get(request)

@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 
 class ExtractedRdf(ReadStatements):
-    """The RDF of one response, to be closed by `with` or by `close`.
+    """The RDF of one response; close it by `with` or `close`.
 
     Attributes:
         url: of the response, without fragment.
         format: name of its format; empty if not read.
         decided_by: how the format was detected (see `sniffing.decide`).
         n_quads: number of its statements.
-        is_partial: it has statements that were not read.
-        links: URLs that a crawl would follow from here, sorted.
+        is_partial: some statements were not read.
+        links: URLs that a crawl would follow, sorted.
         faults: all of them, in order.
-        reservations: what the publisher asks for in headers and page.
+        reservations: reservations of the publisher in headers and page.
         uniform: items of a page by syntax, in the uniform shape of extruct; empty
-            unless they were wanted.
-        withheld: `NOINDEX` or `TDM_RESERVED` if a crawl would therefore not store the
-            statements, by the settings `XROBOTS_POLICY` and `TDM_POLICY`; else None.
+            unless requested.
+        withheld: `NOINDEX` or `TDM_RESERVED` if the settings `XROBOTS_POLICY` and
+            `TDM_POLICY` keep a crawl from storing the statements; else None.
     """
 
     def __init__(
@@ -101,10 +101,10 @@ async def extract(
 ) -> ExtractedRdf:
     """Return the RDF of an ordinary response of Scrapy, read as in a crawl.
 
-    Awaited in an asynchronous callback, or by `asyncio.run` in a script; it needs no
-    frontier and no Redis. All but small documents in simple formats are read in a
+    Await it in an asynchronous callback, or use `asyncio.run` in a script; it needs
+    neither frontier nor Redis. All but small documents in simple formats are read in a
     child process whose time and memory are bounded, and which ends with the event loop.
-    What the publisher reserves is told, and left to the caller.
+    Reservations of the publisher are reported, not obeyed.
 
     Args:
         response: fetched by Scrapy, or made by hand.
@@ -116,7 +116,7 @@ async def extract(
         ConfigError: a setting or `follow` is wrong. Faults of the document are in
             `faults`.
     """
-    ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
+    ours = BaseSettings()  # settings of a running crawl are frozen, and so are copies
     ours.update(Settings() if settings is None else settings)
     apply_values(ours)
     robots = RobotsSettings.from_settings(ours)

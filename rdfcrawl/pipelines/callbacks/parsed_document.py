@@ -89,10 +89,10 @@ class ParsedDocument(ReadStatements):
 
     Args:
         item: the document, after the item pipelines.
-        max_bytes: longest body that is given as a whole.
+        max_bytes: longest body that `body` returns.
 
     Attributes:
-        item: the document of item pipelines.
+        item: the item of the pipelines.
         url: final URL after redirects on the same host, without fragment.
         status: HTTP status.
         media_type: declared by the server, lower case, without parameters.

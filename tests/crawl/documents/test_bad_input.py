@@ -284,7 +284,7 @@ def test_bad_seed_is_named_by_file_and_line(
 def test_duplicate_seeds_are_fetched_once(
     result: CrawlResult, server: RawServer
 ) -> None:
-    """If a URL is given three times, then it is asked for once."""
+    """If a URL is given three times, then it is requested once."""
     assert result.statuses(server.url("/coding/gzip")) == ["SUCCESSFUL"]
     assert server.targets.count("/coding/gzip") == 1
 
@@ -297,7 +297,7 @@ def test_dead_names_and_hosts_are_named(result: CrawlResult, silent_url: str) ->
 
 @pytest.mark.usefixtures("result")
 def test_failure_that_may_pass_is_tried_again(server: RawServer) -> None:
-    """If an answer may be better the next time, then it is asked for three times."""
+    """If a retry may give a better response, then the URL is requested three times."""
     counts = {t: server.targets.count(t) for t in ("/500", "/closes", "/404", "/501")}
     assert counts == {"/500": 3, "/closes": 3, "/404": 1, "/501": 1}
 

@@ -152,7 +152,7 @@ def test_fresh_moves_old_data_aside(crawled: RepeatedCrawl) -> None:
 
 
 def test_requests_say_who_asks_and_what_for(crawled: RepeatedCrawl) -> None:
-    """If anything is asked for, then the request names us and what we can read."""
+    """If anything is requested, then the request names us and our formats."""
     requests = [*crawled.here.requests, *crawled.there.requests]
     assert all("rdfcrawl/" in r.headers["user-agent"] for r in requests)
     accepts = {r.headers["accept"] for r in requests if r.target != "/robots.txt"}

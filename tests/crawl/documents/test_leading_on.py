@@ -61,7 +61,7 @@ def with_cookies(loopback: Loopback, away: RawServer) -> dict[str, Reply]:
     response, redirect = loopback.response, loopback.redirect
 
     def asking(request: RawRequest) -> bytes:
-        """Redirect to the same URL until it is asked with the cookie."""
+        """Redirect to the same URL until a request has the cookie."""
         if "seen=1" in request.headers.get("cookie", ""):
             return response(TURTLE)
         lines = b"Set-Cookie: seen=1; Path=/; HttpOnly\r\nSet-Cookie: old=1; Max-Age=0"
@@ -126,7 +126,7 @@ def crawled(
 
 
 def page(loopback: Loopback, head: str) -> bytes:
-    """Return a page that has a statement of its own."""
+    """Return a page with one statement."""
     return loopback.response(f"{PAGE.format(head)}v</b></div>".encode(), "text/html")
 
 

@@ -257,7 +257,7 @@ def test_archive_has_the_heads_of_what_was_not_received(
 def test_everything_is_fetched_on_request(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If nothing is to be ignored, then names and types make no difference."""
+    """If no file is ignored, then names and types make no difference."""
     server = loopback(host="127.75.1.5")
     body = b"\x89PNG" + bytes(300_000)
     server.pages["*"] = loopback.response(body, "image/png")

@@ -49,7 +49,7 @@ def hosts(loopback: Loopback) -> dict[str, RawServer]:
 
 @pytest.fixture(scope="module")
 def crawl(commands: Commands, hosts: dict[str, RawServer]) -> CrawlResult:
-    """Crawl all of them at once."""
+    """Crawl all of them in one crawl."""
     urls = [server.url(target) for server in hosts.values() for target in SEEDS]
     result = commands.crawl(urls, RETRY_TIMES=0)
     assert result.code == 0, result.stderr

@@ -255,7 +255,7 @@ DAMAGED = {
 
 
 class OwnAnalyser:
-    """A pipeline of the user's that reads a format of its own, and adds statements."""
+    """A pipeline of the user's that reads a custom format, and adds statements."""
 
     def process_item(self, document: Document) -> Document:
         """Give a table its statements."""

@@ -81,8 +81,8 @@ def test_later_runs_know_the_first_url_of_a_content(
 ) -> None:
     """If a later run finds a content of an earlier one, then it names its first URL.
 
-    It does so although that URL has another content by now; and again of a page that
-    was fetched again with the same content.
+    It does so although that URL has another content since then; and again of a page
+    that was fetched again with the same content.
     """
     site = DatedSite(loopback, "127.20.11.41")
     folder = commands.folder()

@@ -1,4 +1,4 @@
-"""Crawls whose stores have what several documents say once."""
+"""Crawls whose stores have the statements of equal documents once."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def check_same_content(folder: str, urls: list[str], *, n_stored: int) -> None:
 def test_mirrors_are_stored_once_whoever_is_killed(
     commands: Commands, loopback: Loopback, tmp_path: Path, *, is_once: bool
 ) -> None:
-    """If two workers crawl two mirrors at once, then what both say is stored once.
+    """If two workers crawl two mirrors in parallel, equal documents are stored once.
 
     The follower is killed meanwhile. Queries and exports are as the store is. Without
     the setting all is stored, also where statements were stored once before.

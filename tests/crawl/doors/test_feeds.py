@@ -159,7 +159,7 @@ def test_each_worker_has_a_feed(
 def test_one_file_for_several_workers_is_refused(
     commands: Commands, site: RawServer, tmp_path: Path
 ) -> None:
-    """If several workers would write one file, then one line says what to do."""
+    """If several workers would write one file, then one line names the solution."""
     given: tuple[Any, ...] = (
         "workers",
         "-n2",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class EvenLinks:
-    """Follows what ends in an even digit."""
+    """Follows URLs that end in an even digit."""
 
     def choose(self, _document: Document, urls: list[str]) -> list[str]:
         """Return those URLs."""

@@ -77,7 +77,7 @@ def crawl(commands: Commands, bucket: Bucket, server: RawServer) -> CrawlResult:
         "to-other": {"status": 301, "location": "file:///etc/passwd"},
     }
     names = [*trouble, "missing", "a.ttl", "dump.nt", "a.ttl?b=2&a=1"]
-    names += ["x/b.ttl", "x/%62.ttl"]  # one, which is asked for as it stands there
+    names += ["x/b.ttl", "x/%62.ttl"]  # one, which is requested unchanged
     for name, reply in trouble.items():
         bucket.put(f"s3://bucket/{name}", media_type="text/turtle", **reply)
     bucket.put("s3://dead/x", raises="OSError")
@@ -268,7 +268,7 @@ def test_wrong_settings_are_told(settings: dict[str, Any], told: str) -> None:
 def test_crawl_does_not_begin(
     commands: Commands, settings: dict[str, Any], seed: str, told: str
 ) -> None:
-    """If a scheme is not known, or its class fails, then one line says so at once."""
+    """If a scheme is unknown, or its class fails, one line says so at the start."""
     result = commands.crawl(arguments={"seeds": seed}, **settings)
     assert result.code != 0
     assert told in result.stderr

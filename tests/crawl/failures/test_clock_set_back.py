@@ -35,7 +35,7 @@ def dated(site: AgingSite, what: str, lastmod: str) -> str:
 
 
 def crawl_later(site: AgingSite, folder: Path, secs: int) -> None:
-    """Crawl a site as if it were so many seconds later."""
+    """Crawl a site with a clock that is ahead by some seconds."""
     settings = {
         "CRAWL_DIR": folder,
         "DOWNLOAD_DELAY": 0,

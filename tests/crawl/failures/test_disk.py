@@ -35,7 +35,7 @@ N_PAGES = 120
 QUAD = b"<> <urn:x:p> <urn:x:o> ."
 
 
-# CI must not pass by what needs a disk of its own.
+# CI must not pass because a separate disk is missing.
 pytestmark = pytest.mark.service
 
 
@@ -49,7 +49,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def _dump(n_bytes: int) -> bytes:
-    """Return a dump of about so many bytes, all of them different."""
+    """Return a dump of about this many bytes, all of them different."""
     line = "<urn:x:s%d> <urn:x:p> <urn:x:o> .\n"
     return "".join(line % n for n in range(n_bytes // 35)).encode()
 
@@ -63,7 +63,8 @@ def test_full_disk_costs_nothing(
     Nor is anything of the archive.
     """
     body = _dump(MIB)
-    # Slow by itself: with a delay, Redis is asked first, which is on the disk, too.
+    # Slow by itself: with a delay, Redis gets a request first, and it is on the disk,
+    # too.
     page = [0.02, loopback.response(QUAD)]
     pages: dict[str, Any] = {f"/{n}": page for n in range(N_PAGES)}
     dump = loopback.response(body, "application/n-triples")

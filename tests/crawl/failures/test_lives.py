@@ -51,7 +51,7 @@ def seeds_of(crew_folder: Any, urls: list[str]) -> str:
 def kill_early(
     commands: Commands, servers: list[RawServer], n_kills: int, **settings: object
 ) -> CrawlResult:
-    """Crawl with a worker that is killed soon after each start; check that all is had.
+    """Crawl with a worker killed soon after each start; check that nothing is lost.
 
     A visit takes a second: a killed worker has always requested some of its batch, and
     has never come to its end.
@@ -159,7 +159,7 @@ def test_what_kills_its_workers_is_given_up_alone(
     assert result.graphs == others
     assert result.counts() == StateCounts(done=10, dead=1, seen=11, hosts=1)
     assert result.faults(deadly) == ["leases_lost"]
-    # What killed them is mended: it can be had again, and nothing else is asked for.
+    # The cause of the kills is repaired: it is fetched, and nothing else is requested.
     n_asked = len(server.requests)
     again = commands.crawl(folder=folder, arguments={"retry": "dead"}, **QUICK)
     assert again.code == 0, again.stderr

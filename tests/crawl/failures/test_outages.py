@@ -150,7 +150,7 @@ def test_host_that_never_answered_is_not_waited_for(
 
 
 def test_ftp_servers_that_are_away_lose_nothing(commands: Commands, away: Away) -> None:
-    """If FTP servers are down, say that they are busy, or give no data, all is had."""
+    """If FTP servers are down, busy, or give no data, then nothing is lost."""
     files = {f"/{n}.nt": b"<urn:x:s> <urn:x:p> <urn:x:o> .\n" for n in range(10)}
     names = [path[1:] for path in files]
     with socket.create_server(("127.0.92.1", 0)) as listener:
@@ -281,7 +281,7 @@ def test_what_is_owed_is_paid_by_the_next_run(
 def test_url_that_fails_alone_is_asked_for_by_the_next_run(
     commands: Commands, loopback: Loopback, how: str
 ) -> None:
-    """If a URL fails where others are answered, then the next run asks for it again.
+    """If a URL fails where others succeed, then the next run requests it again.
 
     So does retry=failed, within the same run.
     """
@@ -311,7 +311,7 @@ def test_url_that_fails_alone_is_asked_for_by_the_next_run(
 def test_host_that_never_answered_is_asked_for_again_when_wanted(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a host was given up for good, then only retry=failed asks for it again."""
+    """If a host was given up for good, then only retry=failed requests it again."""
     with socket.create_server(("127.0.94.1", 0)) as listener:
         port = listener.getsockname()[1]
     seeds = [f"http://127.0.94.1:{port}{path}" for path in PAGES]

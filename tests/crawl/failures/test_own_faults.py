@@ -20,7 +20,7 @@ SETTINGS: dict[str, Any] = {
     "ITEM_PIPELINES": json.dumps(PIPELINES),
     "HARVESTERS": json.dumps(HARVESTERS),
 }
-# Path -> the reason of its fault; none of what no document can say.
+# Path -> the reason of its fault; none for those that no document can cause.
 OWN = {
     "/raise": Reason.PARSE_CRASH,
     "/missing": Reason.NOT_INSTALLED,
@@ -51,7 +51,7 @@ def crawl(commands: Commands, site: RawServer) -> CrawlResult:
 
 
 def test_own_faults_change_the_exit_code(crawl: CrawlResult, site: RawServer) -> None:
-    """If parts of the crawler fail, then the crawl ends with a code of its own."""
+    """If parts of the crawler fail, then the crawl ends with a specific code."""
     assert crawl.code == 4, crawl.stderr
     for path, reason in {**OWN, **OF_PAGE}.items():
         if reason is not None:

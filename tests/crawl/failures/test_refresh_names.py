@@ -31,7 +31,7 @@ def serve(loopback: Loopback, server: RawServer, what: str) -> None:
 def test_host_without_an_address_keeps_what_it_had(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If a name has no address any more, then its pages wait longer, and stay.
+    """If a name no longer has an address, then its pages wait longer, and stay.
 
     However often that is so: no failure of a name says that a page is gone. Once the
     name is there again, its pages are refreshed.

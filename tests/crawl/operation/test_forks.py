@@ -42,7 +42,7 @@ def start(commands: Commands, server: RawServer, **settings: Any) -> RunningCraw
 
 
 def forked(commands: Commands, server: RawServer) -> tuple[RunningCrawl, int, int]:
-    """Crawl until the host was asked: crew, the process that forks, and its worker."""
+    """Crawl until the host gets a request: crew, forking process, and its worker."""
     crew = start(commands, server)
     commands.wait_until(lambda: len(server.targets) > 3)
     (forking,) = children(crew.process.pid)
@@ -175,7 +175,7 @@ def test_a_worker_that_is_being_started_is_ended_too(
     os.kill(first, signal.SIGKILL)
     commands.wait_until(lambda: "restarting it" in crew.stderr)
     os.kill(forking, signal.SIGSTOP)
-    time.sleep(1)  # it is asked for another one meanwhile
+    time.sleep(1)  # another one is requested meanwhile
     crew.send(signal.SIGTERM)
     os.kill(forking, signal.SIGCONT)
     assert crew.wait().code == 1

@@ -112,7 +112,7 @@ def test_server_sees_no_more_than_the_quota(
         *("workers", "-n2", "sitemap"),
         *(f"-a{name}={value}" for name, value in arguments.items()),
         CRAWL_ID="sitemap",
-        SCHEDULE_EPOCH_SECS=0,  # an epoch waits for what died in it
+        SCHEDULE_EPOCH_SECS=0,  # an epoch waits for URLs that died in it
         # Longer than a busy machine holds a worker up between the look at its lease
         # and the request: that would be of the next epoch.
         FRONTIER_LEASE_SECS=3,

@@ -1,4 +1,4 @@
-"""Stores of all kinds follow crawls of a web that changes, and bear what befalls."""
+"""Stores of all kinds follow crawls of a web that changes, and survive failures."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def chunked(*chunks: bytes) -> bytes:
 
 
 def answer(body: bytes, *lines: str, status: str = "200 OK") -> bytes:
-    """Return an answer with these header lines as they are."""
+    """Return a response with exactly these header lines."""
     return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode() + body
 
 
@@ -201,7 +201,7 @@ def test_records_have_what_tools_expect(kept: CrawlResult, web: RawServer) -> No
 def test_what_is_unchanged_in_a_later_run_is_a_revisit(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a later run brings nothing new, then records refer to those of the first."""
+    """If a later run finds nothing new, then records refer to those of the first."""
     server = loopback(host="127.0.83.1")
     urls = f"<url><loc>{server.url('/page')}</loc></url>"
     body = (

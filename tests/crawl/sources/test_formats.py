@@ -83,7 +83,7 @@ def test_rdfa_pages_are_read_though_they_are_served_as_html(
 def test_documents_are_stored_whole_however_their_statements_come(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If they come at once, in pieces, or from two readers, then none is lost."""
+    """If they come together, in pieces, or from two readers, then none is lost."""
     server = loopback(host="127.73.1.1")
     lines = [b'<urn:x:s> <urn:x:p> "%d" .\n' % n for n in range(6000)]
     page = (

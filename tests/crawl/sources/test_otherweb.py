@@ -56,7 +56,7 @@ def crawl(web: OtherWeb, commands: Commands) -> CrawlResult:
 
 @pytest.fixture
 def fresh_web() -> Iterator[OtherWeb]:
-    """Yield a web of its own, so that no other crawl is seen in its requests."""
+    """Yield a separate web, so that no other crawl is seen in its requests."""
     with OtherWeb() as web:
         yield web
 
@@ -105,7 +105,7 @@ def test_nothing_is_invented(web: OtherWeb, crawl: CrawlResult) -> None:
 
 @pytest.mark.usefixtures("crawl")
 def test_nothing_is_asked_for_against_robots(web: OtherWeb) -> None:
-    """If robots.txt forbids a path, then it is not asked for, also by a redirect."""
+    """If robots.txt forbids a path, then it is not requested, also by a redirect."""
     assert web.trespasses() == []
 
 
@@ -119,7 +119,7 @@ def test_a_closed_api_is_called_closed(web: OtherWeb, crawl: CrawlResult) -> Non
 def test_hardly_anything_is_asked_for_twice(web: OtherWeb) -> None:
     """If a URL was fetched, then it is not fetched again.
 
-    But for robots.txt, which is read for its rules and as a list of sitemaps, and a
+    Except for robots.txt, which is read for its rules and as a list of sitemaps, and a
     service, which is read as a document and then for its description.
     """
     allowed = {f"GET {site.url('/robots.txt')}" for site in web.sites}

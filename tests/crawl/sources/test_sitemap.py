@@ -53,7 +53,7 @@ def test_site_without_robots_has_its_sitemap_at_the_usual_place(
 ) -> None:
     """If there is no robots.txt, then `/sitemap.xml` is read, and that is no fault.
 
-    It is known to be a guess; the missing robots.txt is asked for once.
+    It is known to be a guess; the missing robots.txt is requested once.
     """
     site = Site(loopback, "127.20.1.2")
     site.put("/sitemap.xml", urlset([site.page("/page/1")]))
@@ -87,7 +87,7 @@ def test_entries_of_other_sites_need_their_consent(
 def test_large_sitemap_is_asked_for_once(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a sitemap has more entries than are queued at once, then none is lost."""
+    """If a sitemap has more entries than one batch of the queue, then none is lost."""
     site = Site(loopback, "127.20.3.1")
     pages = [site.page(f"/page/{n}") for n in range(25)]
     site.robots(site.at("/sitemap.xml"))
@@ -147,7 +147,7 @@ def test_budget_goes_to_the_best_pages_of_all_sitemaps(
 ) -> None:
     """If a site has several sitemaps, `max_per_host` goes by priority among all.
 
-    Pages wait for those that are read, not for those that cannot be had.
+    Pages wait for readable sitemaps, not for unavailable ones.
     """
     site = Site(loopback, "127.20.3.7")
 
@@ -361,7 +361,7 @@ def test_failed_sitemap_is_asked_again_in_the_next_run(
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sites."""
+    """Yield a server of sites."""
     with LocalWeb(first_address="127.83.0.1", n_hosts=3) as web:
         yield web
 

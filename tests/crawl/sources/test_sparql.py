@@ -27,7 +27,7 @@ __all__ = ["sparql_servers"]
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves endpoints."""
+    """Yield a server of endpoints."""
     with LocalWeb(first_address="127.82.0.1", n_hosts=3) as web:
         yield web
 
@@ -167,7 +167,7 @@ def test_next_run_replaces_what_the_endpoint_had(
 def test_endpoint_that_a_document_shows_is_harvested(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If a crawl comes upon an endpoint, then it is harvested, and asked for once."""
+    """If a crawl finds an endpoint, then it is harvested, and requested once."""
     node = web.start(EndpointOptions(n_triples=300))
     result = commands.crawl([node.endpoint_url])
     assert stored(result, node.endpoint_url) == canonical(node.quads())

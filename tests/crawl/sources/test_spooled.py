@@ -29,7 +29,7 @@ SPOOL_BYTES = 256 * 1024  # the default of VISIT_SPOOL_BYTES
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sources."""
+    """Yield a server of sources."""
     with LocalWeb(first_address="127.84.0.1", n_hosts=8) as web:
         yield web
 

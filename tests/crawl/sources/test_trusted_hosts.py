@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def test_trusted_hosts_are_not_asked(commands: Commands, loopback: Loopback) -> None:
     """If the operator trusts a host, then any sitemap may list it, without a question.
 
-    A port is another host; the crawl remembers whom it trusts.
+    A port is another host; the crawl remembers the trusted ones.
     """
     site, friend, stranger = sites(loopback, 12, 3)
     pages = [each.page("/page/1") for each in (site, friend, stranger)]

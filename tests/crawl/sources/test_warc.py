@@ -115,7 +115,7 @@ def test_captures_are_read_as_if_they_were_fetched(
 def test_the_archive_is_all_that_is_asked_for(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If pages in an archive link to servers, then none of those are asked."""
+    """If pages in an archive link to servers, then none of those get requests."""
     live = loopback({"/data": loopback.response(statement("live"))})
     archive = Archive()
     archive.add(
@@ -160,7 +160,7 @@ def ranged(content: bytes, asked: list[str], *, ignores: bool = False) -> Any:
 def test_files_of_servers_are_read_in_parts(
     commands: Commands, loopback: Loopback, *, ignores: bool
 ) -> None:
-    """If a file is on a server, its parts are asked for, or all of it is sent."""
+    """If a file is on a server, its parts are requested, or all of it is sent."""
     asked: list[str] = []
     content = varied(is_packed=True)
     server = loopback({"/a.warc.gz": ranged(content, asked, ignores=ignores)})
@@ -357,7 +357,7 @@ def test_bodies_that_cannot_be_decoded_are_named(
 
 
 def test_a_total_may_be_unknown(commands: Commands, loopback: Loopback) -> None:
-    """If `Content-Range` has no total, then parts are asked for until there is none."""
+    """If `Content-Range` has no total, then parts are requested until there is none."""
     content = varied(is_packed=True)
     asked: list[str] = []
     give = ranged(content, asked)

@@ -68,7 +68,7 @@ class Inside:
 
     @property
     def asked(self) -> list[str]:
-        """What reached them; a connection without a request counts, too."""
+        """Their requests; a connection without a request counts, too."""
         found = [t for server in self.servers for t in server.targets]
         n = sum(server.n_connections for server in self.servers)
         return [*found, *(["connection"] * (n - len(found))), *self.ftp.commands]
@@ -329,7 +329,7 @@ def test_name_that_turns_inside_is_refused(
 ) -> None:
     """If a name has another address the next time, then that is judged, too.
 
-    Each port of a name has a lookup of its own.
+    Each port of a name has a separate lookup.
     """
     public = loopback(host="127.0.80.23")
     inside = loopback({"*": loopback.response(QUAD)}, host=INSIDE)

@@ -120,7 +120,7 @@ PAGES_OF_MARKUP = {
 
 @cache
 def archives() -> dict[str, tuple[str, bytes, set[Reason]]]:
-    """Return bombs and what else archives may hide: media type, body, reasons."""
+    """Return bombs and other traps of archives: media type, body, reasons."""
     found: dict[str, tuple[str, bytes, set[Reason]]] = {}
     varied = b"".join(
         b"<x:s> <x:p> <x:%x> .\n" % (n * 7919**9 % 2**61) for n in range(6_000)

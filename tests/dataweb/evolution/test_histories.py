@@ -83,7 +83,7 @@ def test_pages_change_come_and_vanish_at_the_rates_of_their_site() -> None:
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.lists(TIMES, min_size=1, max_size=3))
 def test_state_is_a_function_of_the_time(seed: int, times: list[float]) -> None:
-    """If sites are asked at times in any order, each answers as a new one would."""
+    """If sites get requests at times in any order, each responds like a new one."""
     asked = site(seed=seed, n_pages=8, births=0.5, vanishing=0.05)
     for time in times:
         day = time / DAY_SECS

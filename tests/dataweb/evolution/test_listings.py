@@ -1,4 +1,4 @@
-"""Sitemaps of sites that change: what they claim, how they are split."""
+"""Sitemaps of sites that change: their claims, and their division."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_truthful_sitemap_says_when_each_page_changed(
 def test_late_sitemap_says_what_was_true_days_ago(
     layout: SitemapLayout, seed: int, day: float
 ) -> None:
-    """If sitemaps are late, a change is claimed so many days later, with its date."""
+    """If sitemaps are late, a change is claimed some days later, with its date."""
     late: Any = {"lastmods": (LastmodBehaviour.LATE,), "delay_days": 3.0}
     node = site(seed=seed, layouts=(layout,), dropped=0.0, **late, **BUSY)
     ago = (day - 3) * DAY_SECS
@@ -146,7 +146,7 @@ def test_index_is_as_truthful_as_it_is_told_to_be() -> None:
 
 
 def test_dropped_pages_leave_the_sitemap_others_stay() -> None:
-    """If pages vanish, then those that are dropped are listed no more."""
+    """If pages vanish, then the dropped ones are no longer listed."""
     for dropped in (0.0, 1.0):
         node = site(n_pages=60, births=0.0, vanishing=0.1, dropped=dropped)
         listed = {row["loc"] for row in rows(node, "/sitemap-0.xml", 20)}

@@ -106,7 +106,7 @@ def test_interrupt_is_one_line(
 def test_description_ends_while_others_write(
     crawl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If another process writes on and on, then the description comes to an end."""
+    """If another process writes endlessly, then the description comes to an end."""
     whole = writing.write_descriptions
     runs = []
 
