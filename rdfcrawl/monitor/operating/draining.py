@@ -53,7 +53,7 @@ async def drain_all(crawl: FrontierView) -> list[str]:
     """
     workers = await crawl.frontier.live_workers()
     for worker in workers:
-        await crawl.frontier.drains.ask(worker)
+        await crawl.frontier.drains.request(worker)
     return list(workers)
 
 
@@ -76,7 +76,7 @@ async def drain_worker(crawl: FrontierView, worker: str) -> DrainedWorker:
                 worker=worker, outcome=DrainOutcome.DEAD, silent_secs=silent
             )
         if not is_drained:
-            await frontier.drains.ask(worker)
+            await frontier.drains.request(worker)
             is_drained = True
         await asyncio.sleep(_LOOK_SECS)
     if is_drained:
