@@ -101,7 +101,9 @@ class FrontierConnection:
             _tries_of_full(_LATER_TRIES) if is_joining else _tries(_FIRST_TRIES)
         )
         try:
-            facts = await _meet(redis, url, is_joining=is_joining, may_load=may_load)
+            facts = await _facts_of_new(
+                redis, url, is_joining=is_joining, may_load=may_load
+            )
         except BaseException:
             await redis.aclose()
             if server:
@@ -157,17 +159,17 @@ class FrontierConnection:
             self._server.close()
 
 
-def _has_heirs(redis: Redis) -> bool:
+def _has_replicas(redis: Redis) -> bool:
     """Return whether replicas take over from a failing server."""
     return isinstance(redis, ManyPrimaries | SentinelClient)
 
 
 def _opening_tries(redis: Redis) -> RetryWhileAway:
-    return _tries_of_full(_LATER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
+    return _tries_of_full(_LATER_TRIES if _has_replicas(redis) else _OPENING_TRIES)
 
 
 def _pause_secs(redis: Redis) -> float:
-    return _FAILOVER_PAUSE_SECS if _has_heirs(redis) else MAX_PAUSE_SECS
+    return _FAILOVER_PAUSE_SECS if _has_replicas(redis) else MAX_PAUSE_SECS
 
 
 def _tries_of_full(n: int) -> RetryWhileAway:
@@ -182,7 +184,7 @@ def _tries(n: int) -> RetryWhileAway:
     return RetryWhileAway(ExponentialBackoff(cap=0.2, base=0.05), n)
 
 
-async def _meet(
+async def _facts_of_new(
     redis: Redis, url: str, *, is_joining: bool, may_load: bool
 ) -> ServerFacts:
     """Return the facts of a server at its first connection.
@@ -218,7 +220,7 @@ def _explaining(url: str) -> Iterator[None]:
         raise explain_command(error, url) from error
 
 
-async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:
+async def restart_crawl(frontier: Frontier, paths: CrawlPaths) -> None:
     """Delete a crawl without running workers; move its stored data aside."""
     if live := await frontier.live_workers():
         raise ConfigError(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TAKE_SECS: Final = 0.02
-_MAX_TOLD: Final = 100  # refused requests in the log; the statistics count all
+_MAX_LOGGED: Final = 100  # refused requests in the log; the statistics count all
 
 
 class PendingRequests:
@@ -71,7 +71,7 @@ class PendingRequests:
     def _refuse(self, request: Request, error: Exception) -> None:
         self._n_refused += 1
         self._stats.inc_value("frontier/refused_requests")
-        if self._n_refused <= _MAX_TOLD:
+        if self._n_refused <= _MAX_LOGGED:
             logger.error("%s: cannot be queued: %s", request.url[:200], error)
 
     def _take_request(self, request: Request) -> bool:

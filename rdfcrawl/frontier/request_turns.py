@@ -34,7 +34,7 @@ class HostRestsError(Exception):
     """A host has refused requests, and rests for longer than requests wait."""
 
     def __init__(self, secs: float) -> None:
-        super().__init__(f"the host is left alone for {secs:.0f} s")
+        super().__init__(f"the host rests for {secs:.0f} s")
         self.secs = secs
 
 
@@ -65,7 +65,7 @@ class SoloTurn:
     def rest(self, delay_secs: float) -> None:
         """Report a longer delay of the host, counted from the sent request."""
 
-    async def again(self) -> bool:
+    async def take_another(self) -> bool:
         """Take another turn for the same request; False if there is none."""
         return True
 

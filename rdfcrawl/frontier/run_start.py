@@ -22,8 +22,8 @@ async def begin_run(frontier: Frontier, run: int) -> int:
         n_hosts, n_uris = await frontier.owed.forgive(), await frontier.retry_owed()
         if n_hosts or n_uris:
             logger.info(
-                "owed by earlier runs, and asked for again: URIs of %s that refused"
-                " them, and %s",
+                "queued again, as owed by earlier runs: URIs of %s that refused them,"
+                " and %s",
                 counted(n_hosts, "host"),
                 counted(n_uris, "URI that failed", "URIs that failed"),
             )

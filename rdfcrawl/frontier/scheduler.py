@@ -339,7 +339,7 @@ class FrontierScheduler(BaseScheduler):
         n_before = self._places.count_slow()
         if not must_end and self._services is not None:
             slow_secs = session.options.work.slow_secs
-            self._places.sort_out(now, slow_secs, self._services.active_transfers)
+            self._places.reassign(now, slow_secs, self._services.active_transfers)
         session.worker.n_slow = self._places.n_slow
         if session.worker.n_slow > n_before:
             self._engine.wake()
@@ -356,7 +356,7 @@ class FrontierScheduler(BaseScheduler):
         for request in list(self._out):
             self._finish(request)
         await session.worker.close()
-        self._tell_statistics(session)
+        self._report_statistics(session)
         examples = examples_of(self._stats.get_stats())
         await share_examples(session.redis, session.frontier.key, examples)
         await self._crawler.signals.send_catch_log_async(before_leaving)
@@ -372,7 +372,7 @@ class FrontierScheduler(BaseScheduler):
         counts = {_HOST_BUDGET: added.over_host, _DOMAIN_BUDGET: added.over_domain}
         return {name: n for name, n in counts.items() if n}
 
-    def _tell_statistics(self, session: CrawlSession) -> None:
+    def _report_statistics(self, session: CrawlSession) -> None:
         added, rejected = session.worker.added, session.links.rejected
         figures = {
             "frontier/new": added.new,

@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.counting import counted
 from rdfcrawl.frontier.arguments.stored import CrawlMember
-from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
+from rdfcrawl.frontier.frontier_connection import FrontierConnection, restart_crawl
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.queue.decisions import DecisionLog
@@ -298,14 +298,14 @@ class CrawlSession:
     async def first_urls(
         self, contents: Sequence[FetchedContent], most: int
     ) -> list[str]:
-        """Return `FirstContents.ask`.
+        """Return `FirstContents.look_up`.
 
         Raises:
             RedisError: Redis is full or unreachable.
         """
-        ask = self.frontier.contents.ask
+        look_up = self.frontier.contents.look_up
         unless_full = self._connection.outage.persistent_unless_full
-        return await unless_full("compare contents", ask, contents, most)
+        return await unless_full("compare contents", look_up, contents, most)
 
     def turns(self, sleepers: WorkerSleep) -> HostTurns:
         """Return the source of turns for requests, until `sleepers` are stopped."""
@@ -339,7 +339,7 @@ async def _enter(
     if not await frontier.live_workers():  # else another worker has done it
         await rewrite_torn_logs(frontier.redis)
     if is_fresh:
-        await start_anew(frontier, options.paths)
+        await restart_crawl(frontier, options.paths)
     await frontier.open()
     options = await keep_settings(frontier, options, settings)
     await profiles.enter(member)

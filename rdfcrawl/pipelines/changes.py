@@ -39,7 +39,7 @@ class DocumentDigest:
         return b64encode(self._hash.digest()).decode()
 
 
-def may_come_again(document: Document) -> bool:
+def may_be_revisited(document: Document) -> bool:
     """Return whether a later run may request the document again."""
     record = document.record
     return record.kind.is_source or bool(record.task or record.change)
@@ -82,7 +82,7 @@ class StoredDigests:
         is_judged = record.kind.is_source or isinstance(record.task, RefreshedPage)
         return (
             bool(self._spider.joined().run)
-            and may_come_again(document)
+            and may_be_revisited(document)
             and not is_judged
         )
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
-_AT_ONCE: Final = 200  # descriptions
+_BATCH_SIZE: Final = 200  # descriptions
 # With these faults, a comparison would be misleading.
 _LOSSES: Final = frozenset(
     {
@@ -157,7 +157,9 @@ class DatasetChunks:
             log=log,
             folder=place,
         )
-        while batch := await asyncio.to_thread(lambda: list(islice(slices, _AT_ONCE))):
+        while batch := await asyncio.to_thread(
+            lambda: list(islice(slices, _BATCH_SIZE))
+        ):
             for block in gathered((each.lines for each in batch), CHUNK_BYTES):
                 for lines in quad_chunks(block):
                     yield QuadChunk(lines)

@@ -13,7 +13,7 @@ from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.copied_pages import CopiedPages
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
-from rdfcrawl.pipelines.reading_times import tell_times
+from rdfcrawl.pipelines.reading_times import add_reading_times
 from rdfcrawl.rdf.links.policy import with_own
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.page_fetches import PageFetches
@@ -72,7 +72,7 @@ class DiscoverPipeline:
 
     async def flush(self) -> None:
         """Keep the state that later runs need of fetched pages."""
-        tell_times(self._stats, self._read_secs)
+        add_reading_times(self._stats, self._read_secs)
         self._read_secs.clear()
         if self._fetches is not None:  # else the crawl was not joined
             self._copies.judge.settle()

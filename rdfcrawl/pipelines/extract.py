@@ -238,7 +238,7 @@ class _Chunks:
         if document.fetch_site is not None and (
             chunk is not None or self._result.links
         ):
-            await self._ask_site()
+            await self._apply_site_file()
             if document.withheld is Reason.TDM_RESERVED:
                 await self.aclose()
                 chunk = None
@@ -283,7 +283,7 @@ class _Chunks:
         if self._taken is None:
             if self._document.fetch_site is not None:
                 # Children are few, and must not wait for a site.
-                await self._ask_site()
+                await self._apply_site_file()
                 reservations = self._document.reservations
                 self._job = replace(self._job, reservations=reservations)
             bulk = self._pipeline.bulk(self._document)
@@ -300,7 +300,7 @@ class _Chunks:
             self._note(child.outcome)
         return None
 
-    async def _ask_site(self) -> None:
+    async def _apply_site_file(self) -> None:
         """Apply the reservations of the site before the first chunk.
 
         Raises:

@@ -76,6 +76,6 @@ def check_feeds_of_workers(settings: BaseSettings, n_workers: int) -> None:
     for uri in settings.getdict("FEEDS") if n_workers > 1 else ():
         if _PLACEHOLDER not in str(uri):
             fail(
-                f"workers: {uri}: each worker writes a feed of its own: put %(worker)s"
+                f"workers: {uri}: each worker writes a feed, so put %(worker)s"
                 " into the name"
             )

@@ -64,12 +64,12 @@ class LinkLogPipeline:
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
-        self._tell_statistics()
+        self._report_statistics()
         return await self._segments.flush()
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""
-        self._tell_statistics()
+        self._report_statistics()
         await self._segments.close()
 
     def process_item(self, item: object) -> object:
@@ -100,7 +100,7 @@ class LinkLogPipeline:
         mark = document_mark(graph_iri(document.url), document.response.started_ms)
         self._segments.write_document(mark + lines)
 
-    def _tell_statistics(self) -> None:
+    def _report_statistics(self) -> None:
         if self._n_logged:
             self._stats.inc_value("link/logged", self._n_logged)
         if self._n_cut:

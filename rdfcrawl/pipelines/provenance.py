@@ -211,8 +211,8 @@ def _task(task: Task, activity: str) -> str:
     A URI found in a link was first seen when its parent was crawled.
     """
     if isinstance(task, RefreshedPage):
-        told = f"{task.TAG}(is_left=True)" if task.is_left else task.TAG
-        return f'<{activity}> <{RC}task> "{told}"{_END}'
+        text = f"{task.TAG}(is_left=True)" if task.is_left else task.TAG
+        return f'<{activity}> <{RC}task> "{text}"{_END}'
     if not isinstance(task, ListedPage):
         from rdfcrawl.core.tasks.text import describe_task  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ _NAMES = tuple(f"document/parse_secs/{each}" for each in (*PARSE_SECS_BOUNDS, "m
 _place_of = partial(bisect_left, PARSE_SECS_BOUNDS)
 
 
-def tell_times(stats: StatsCollector, times: Collection[float]) -> None:
+def add_reading_times(stats: StatsCollector, times: Collection[float]) -> None:
     """Add the reading times of documents to the statistics of a worker."""
     for place, n in Counter(map(_place_of, times)).items():
         stats.inc_value(_NAMES[place], n)

@@ -33,7 +33,7 @@ class SameContents:
     """The documents of one worker that wait for comparison.
 
     Args:
-        ask: returns the first URL of each content; see `FirstContents.ask`.
+        ask: returns the first URL of each content; see `FirstContents.look_up`.
         most: contents that the crawl remembers; 0: no comparison.
     """
 

@@ -14,7 +14,7 @@ from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, swi
 from rdfcrawl.core.options.values import check_method, load_setting
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.downloader.archive_options import ArchiveSettings
-from rdfcrawl.downloader.open_files import held_to_open_files
+from rdfcrawl.downloader.open_files import limited_to_open_files
 from rdfcrawl.downloader.options import FetchOptions, ftp_logins
 from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
@@ -121,16 +121,16 @@ class SpiderOptions(OptionsTable):
         """Return the options of a crawl without user-defined schemes."""
         return replace(self, crawl=replace(self.crawl, schemes=NO_SCHEMES))
 
-    def followed_by(self, stores: StoreOptions) -> SpiderOptions:
+    def with_stores(self, stores: StoreOptions) -> SpiderOptions:
         """Return these options with other stores."""
         return replace(self, crawl=replace(self.crawl, stores=stores))
 
-    def held_to_open_files(self, settings: BaseSettings) -> SpiderOptions:
+    def limited_to_open_files(self, settings: BaseSettings) -> SpiderOptions:
         """Return these options, with fewer visits if the limit of open files is low."""
-        work = held_to_open_files(self.crawl.work, settings)
+        work = limited_to_open_files(self.crawl.work, settings)
         return replace(self, crawl=replace(self.crawl, work=work))
 
-    def introduced(self) -> SpiderOptions:
+    def restricted_without_contact(self) -> SpiderOptions:
         """Return these options; without a contact, only for allowed networks.
 
         Raises:

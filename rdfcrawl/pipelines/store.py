@@ -19,7 +19,7 @@ from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
     StoredDigests,
-    may_come_again,
+    may_be_revisited,
 )
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
@@ -152,7 +152,7 @@ class StorePipeline:
         """Return whether an earlier run has stored the document completely."""
         return await self._digests.has(document)
 
-    async def moved(self, document: Document) -> str:
+    async def stored_redirect(self, document: Document) -> str:
         """Return the URL of a redirected page stored by an earlier run; or ""."""
         url = moved_from(document)
         if not (url and self.may_have(document)):
@@ -165,7 +165,7 @@ class StorePipeline:
         writer = await self.open_document(document)
         await writer.end()
 
-    async def lose(self, document: Document, url: str) -> None:
+    async def delete_stored(self, document: Document, url: str) -> None:
         """Delete the stored statements of a page that is gone or has moved.
 
         Args:
@@ -206,7 +206,7 @@ class StoreTee:
     ) -> None:
         self._pipeline, self._document, self._chunks = pipeline, document, chunks
         self._writer: DocumentWriter | None = None
-        self._digest = DocumentDigest() if may_come_again(document) else None
+        self._digest = DocumentDigest() if may_be_revisited(document) else None
         self._n_quads = 0
 
     def __aiter__(self) -> StoreTee:
@@ -237,12 +237,12 @@ class StoreTee:
     async def _end(self) -> None:
         document = self._document
         document.n_quads = self._n_quads
-        lost = lost_copy(document) or await self._pipeline.moved(document)
+        lost = lost_copy(document) or await self._pipeline.stored_redirect(document)
         writer = self._writer
         if document.withheld:  # of a page, known at its end
             await self.aclose()
             writer = None
-            if may_come_again(document):
+            if may_be_revisited(document):
                 await self._pipeline.forget(document)
         elif document.status in _GONE:
             if writer is None and self._pipeline.may_have(document):
@@ -254,7 +254,7 @@ class StoreTee:
             await self._pipeline.end(document, writer, self._digest)
             self._writer = None
         if lost:
-            await self._pipeline.lose(document, lost)
+            await self._pipeline.delete_stored(document, lost)
 
     async def aclose(self) -> None:
         """Discard the document; the store keeps none of it."""

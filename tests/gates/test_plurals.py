@@ -85,7 +85,7 @@ def test_a_plural_is_found() -> None:
         'f"{n_hosts:,} hosts"',
         'f"{len(found)} finished segments had"',
         'f"{report.n_left_out} old files are read"',
-        '"waiting for %d hosts that do not answer"',
+        '"waiting for %d hosts that do not respond"',
         'f"{a:,} documents" f"{b}"',
         'f"{a:,}" f" documents of {b}"',
         '(f"{a:,}"\n    " documents")',

@@ -81,7 +81,7 @@ class CandidateAdder:
 
         Safe to repeat: candidates that were queued before count as seen.
         """
-        here, rows = self._parted(candidates)
+        here, rows = self._split_away(candidates)
         calls = list(self._calls(here))
         marks = await self._run("add", calls)
         if _AWAY in marks:
@@ -101,7 +101,7 @@ class CandidateAdder:
 
     async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that `add` would queue, even if the server is full."""
-        here, rows = self._parted(candidates)
+        here, rows = self._split_away(candidates)
         calls = list(self._calls(here, mode="look"))
         marks = await self._run("add", calls)
         rows += self._sent_away(calls, marks)
@@ -111,7 +111,7 @@ class CandidateAdder:
             if mark in _WANTED
         }
         found = bytearray(len(rows))
-        await self._ask(rows, range(len(rows)), found, mode="look")
+        await self._add_rows(rows, range(len(rows)), found, mode="look")
         wanted |= {
             (row.key, row.fingerprint)
             for row, mark in zip(rows, found, strict=True)
@@ -176,7 +176,7 @@ class CandidateAdder:
         )
 
     async def _take_up(self, partition: int, refused: list[Candidate]) -> int:
-        here, rows = self._parted(refused)
+        here, rows = self._split_away(refused)
         calls = list(self._calls(here))
         marks = await self._run("add", calls)
         away = [*rows, *self._sent_away(calls, marks)]
@@ -192,7 +192,7 @@ class CandidateAdder:
         await self._run("budget", forget)
         return fates.count(_NEW)
 
-    def _parted(
+    def _split_away(
         self, candidates: Sequence[Candidate]
     ) -> tuple[Sequence[Candidate], list[_Row]]:
         """Split off the candidates of hosts that are known to be away."""
@@ -252,22 +252,22 @@ class CandidateAdder:
         ]
         bound = frozenset(waiting)
         free = [i for i in range(len(rows)) if i not in bound]
-        await self._ask(rows, free, marks, mode="add")
+        await self._add_rows(rows, free, marks, mode="add")
         for unsure in (b"", b"L"):
             # Count only URIs that will be accepted, so that they take no room from
             # others; URIs that are not counted are only added where they are refused
             # anyway.
-            await self._ask(rows, waiting, marks, mode="look")
+            await self._add_rows(rows, waiting, marks, mode="look")
             new = [i for i in waiting if marks[i] in b"W" + unsure]
-            await self._ask(rows, new, marks, mode="count")
+            await self._add_rows(rows, new, marks, mode="count")
             sure = [i for i in waiting if marks[i] in b"SF"]
-            await self._ask(rows, sure, marks, mode="add")
+            await self._add_rows(rows, sure, marks, mode="add")
             waiting = [i for i in waiting if marks[i] == ord("L")]
         over = [i for i in bound if marks[i] in b"FR"]
-        await self._ask(rows, over, bytearray(marks), mode="give back")
+        await self._add_rows(rows, over, bytearray(marks), mode="give back")
         return bytes(marks)
 
-    async def _ask(
+    async def _add_rows(
         self,
         rows: Sequence[_Row],
         which: Iterable[int],

@@ -195,10 +195,10 @@ class DomainEpochs:
         if not over:
             return []
         calls = [(each.prefix, _beginning(each, options)) for each in over]
-        answers = await self._scripts.run("epochs", calls)
+        replies = await self._scripts.run("epochs", calls)
         return [
             EndedEpoch(each.prefix, entry.decode())
-            for each, entry in zip(over, answers, strict=True)
+            for each, entry in zip(over, replies, strict=True)
             if isinstance(entry, bytes)
         ]
 
@@ -218,13 +218,13 @@ def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
         with_quota,
     )
 
-    told = ""
+    entry_end = ""
     if over.number < 0:
         schedule = new_schedule(options.quota, options.phi)
     else:
         kept = decode(over.schedule.decode(), DomainSchedule)
         judged = judge_epoch(kept, _judged(over.of_sitemaps), _judged(over.of_links))
-        told = _told(over.domain, kept, judged)
+        entry_end = _log_entry_end(over.domain, kept, judged)
         schedule = with_quota(judged, options.quota)
     schedule = move_balance(schedule)
     return [
@@ -235,7 +235,7 @@ def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
         encode(schedule),
         schedule.quota,
         schedule.n_sitemaps,
-        told,
+        entry_end,
     ]
 
 
@@ -244,7 +244,9 @@ def _judged(outcomes: bytes) -> list[bool]:
     return [mark == ord("1") for mark in outcomes if mark]
 
 
-def _told(domain: str, schedule: DomainSchedule, judged: DomainSchedule) -> str:
+def _log_entry_end(
+    domain: str, schedule: DomainSchedule, judged: DomainSchedule
+) -> str:
     """Return the end of a log entry; the script adds its beginning."""
     values = {
         "domain": domain,

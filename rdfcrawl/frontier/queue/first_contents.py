@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
 
-_AT_ONCE = 500  # contents per call: long scripts block all other workers
+_BATCH_SIZE = 500  # contents per call: long scripts block all other workers
 # Partitions that share the table. Each flush has few new contents, so calls would cost
 # more than the look-up.
 _MAX_PARTS = 4
@@ -37,7 +37,7 @@ class FirstContents:
         """Set the prefixes of the partitions."""
         self._prefixes = prefixes[:_MAX_PARTS]
 
-    async def ask(self, contents: Sequence[FetchedContent], most: int) -> list[str]:
+    async def look_up(self, contents: Sequence[FetchedContent], most: int) -> list[str]:
         """Return the first URL of each content; empty for new ones.
 
         This adds them to the table, in order. One round trip covers all parts.
@@ -61,16 +61,16 @@ class FirstContents:
         groups = [
             (self._prefixes[part], group)
             for part, places in parts.items()
-            for group in in_batches(places, _AT_ONCE)
+            for group in in_batches(places, _BATCH_SIZE)
         ]
         calls: list[tuple[str, list[Argument]]] = [
             (prefix, [of_half, *[rows[place] for place in group]])
             for prefix, group in groups
         ]
-        answers = await self._scripts.run("contents", calls)
+        replies = await self._scripts.run("contents", calls)
         found = [""] * len(contents)
-        for (_, group), answer in zip(groups, answers, strict=True):
-            known = cast("list[Any]", answer)
+        for (_, group), reply in zip(groups, replies, strict=True):
+            known = cast("list[Any]", reply)
             for n, url in zip(known[::2], known[1::2], strict=True):
                 found[group[n]] = url.decode()
         return found

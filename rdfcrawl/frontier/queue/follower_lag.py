@@ -50,13 +50,13 @@ def lag_of(root: Path) -> dict[str, float]:
     figures: dict[str, float] = {}
     for status in read_statuses(root):
         kind = status.name.partition(":")[0]
-        told = {
+        lags = {
             DOCUMENTS: status.n_behind,
             SECS: status.secs_behind,
             SET_ASIDE: len(status.set_aside) + status.n_unnamed,
             STUCK: status.state in {"waiting", "unusable", "failed"},
         }
-        for what, value in told.items():
+        for what, value in lags.items():
             name = f"{LAG}{kind}/{what}"
             figures[name] = max(float(value), figures.get(name, 0.0))
     return figures

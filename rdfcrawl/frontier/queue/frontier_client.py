@@ -108,7 +108,7 @@ class Frontier:
         self.options = options
         self.partitions = options.partitions
         self.reports = WorkerReports(redis, scripts, self.key, options)
-        self.beat, self.tell = self.reports.beat, self.reports.tell
+        self.beat, self.report = self.reports.beat, self.reports.report
         self.live_workers, self.figures = self.reports.live, self.reports.all
         self.delays = self.reports.delays
         self.drains = WorkerDrains(redis, self.key)
@@ -340,11 +340,11 @@ class Frontier:
             (self._prefixes[p], elsewhere if p in not_at_home else arguments)
             for p in partitions
         ]
-        answers = await self.scripts.run("claim", calls)
+        replies = await self.scripts.run("claim", calls)
         visits: list[Visit] = []
         due: list[int] = []
         for partition, (next_due, *rows) in zip(
-            partitions, cast("list[list[Any]]", answers), strict=True
+            partitions, cast("list[list[Any]]", replies), strict=True
         ):
             visits += [visit_of(partition, row, self.delay_secs) for row in rows]
             if next_due >= 0:
@@ -368,8 +368,8 @@ class Frontier:
         Return the number of visits that had lost their lease.
         """
         calls = self._by_partition(visits, release_arguments)
-        answers = await self.scripts.run("release", calls)
-        return b"".join(cast("list[bytes]", answers)).count(b"0")
+        replies = await self.scripts.run("release", calls)
+        return b"".join(cast("list[bytes]", replies)).count(b"0")
 
     async def ack(self, visits: Sequence[Visit]) -> int:
         """Commit visits whose children are queued and whose documents are stored.
@@ -387,19 +387,19 @@ class Frontier:
             ],
         )
         calls = [(prefix, [self.fill, *arguments]) for prefix, arguments in calls]
-        answers = await self.scripts.run("ack", calls)
-        return b"".join(cast("list[bytes]", answers)).count(b"0")
+        replies = await self.scripts.run("ack", calls)
+        return b"".join(cast("list[bytes]", replies)).count(b"0")
 
     async def renew(self, visits: Sequence[Visit]) -> list[Visit]:
         """Prolong the leases of visits; return those that are lost."""
         lease = millisecs(self.options.lease_secs)
         calls = self._by_partition(visits, lambda x: [f"{x.epoch}:{x.key}"])
-        answers = await self.scripts.run(
+        replies = await self.scripts.run(
             "renew", [(prefix, [lease, *names]) for prefix, names in calls]
         )
         marks = {
-            prefix: iter(cast("bytes", answer))
-            for (prefix, _), answer in zip(calls, answers, strict=True)
+            prefix: iter(cast("bytes", reply))
+            for (prefix, _), reply in zip(calls, replies, strict=True)
         }
         lost = ord("0")
         return [x for x in visits if next(marks[self._prefixes[x.partition]]) == lost]
@@ -416,10 +416,10 @@ class Frontier:
         prefixes = self._prefixes
         if partitions is not None:
             prefixes = [prefixes[number] for number in partitions]
-        answers = await self.scripts.run(
+        replies = await self.scripts.run(
             "reap", [(prefix, arguments) for prefix in prefixes]
         )
-        rows = cast("list[tuple[int, int, list[bytes]]]", answers)
+        rows = cast("list[tuple[int, int, list[bytes]]]", replies)
         buried = [
             record_of(item, key.decode()) or stand_in(item)
             for _, _, dead in rows
@@ -434,9 +434,9 @@ class Frontier:
         for name in names:
             calls = [(prefix, [name, MAX_URIS_PER_CALL]) for prefix in self._prefixes]
             while calls:
-                answers = cast("list[int]", await self.scripts.run("retry", calls))
-                n_queued += sum(answers)
-                pairs = zip(calls, answers, strict=True)
+                replies = cast("list[int]", await self.scripts.run("retry", calls))
+                n_queued += sum(replies)
+                pairs = zip(calls, replies, strict=True)
                 calls = [call for call, n in pairs if n == MAX_URIS_PER_CALL]
         return n_queued
 
@@ -447,8 +447,8 @@ class Frontier:
             left = int(await self.redis.llen(f"{prefix}:failed"))
             while left > 0:
                 n = min(left, MAX_URIS_PER_CALL)
-                answers = await self.scripts.run("retry", [(prefix, ["owed", n])])
-                n_queued += sum(cast("list[int]", answers))
+                replies = await self.scripts.run("retry", [(prefix, ["owed", n])])
+                n_queued += sum(cast("list[int]", replies))
                 left -= n
         return n_queued
 

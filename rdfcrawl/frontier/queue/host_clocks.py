@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.turn_taker import TurnEntry
     from rdfcrawl.frontier.redis.retry import RedisRetry
 
-_TOLD_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested
+_REPORT_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested
 
 
 class HostClocks:
@@ -26,8 +26,8 @@ class HostClocks:
         self._persistent = retry.persistent
         self._name = secrets.token_hex(6)
         self._numbers = count(1)
-        self._asked: list[tuple[TurnEntry, Future[tuple[int, int]]]] = []
-        self._told: list[TurnEntry] = []
+        self._requests: list[tuple[TurnEntry, Future[tuple[int, int]]]] = []
+        self._reports: list[TurnEntry] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -43,19 +43,19 @@ class HostClocks:
             lock = self._locks[key] = asyncio.Lock()
         return lock
 
-    async def ask(self, entry: TurnEntry) -> tuple[int, int]:
+    async def request(self, entry: TurnEntry) -> tuple[int, int]:
         """Request a turn; see `Frontier.turns`."""
         future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
-        self._asked.append((entry, future))
+        self._requests.append((entry, future))
         self._send()
         return await future
 
-    def tell(self, entry: TurnEntry) -> None:
+    def report(self, entry: TurnEntry) -> None:
         """Report the end of a turn, within a short time."""
-        self._told.append(entry)
+        self._reports.append(entry)
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(_TOLD_SECS, self._send)
+            self._timer = loop.call_later(_REPORT_SECS, self._send)
 
     async def close(self) -> None:
         """Send the remaining reports."""
@@ -67,27 +67,27 @@ class HostClocks:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._sending is None and (self._told or self._asked):
+        if self._sending is None and (self._reports or self._requests):
             self._sending = asyncio.create_task(self._send_all())
 
     async def _send_all(self) -> None:
         try:
-            while self._told or self._asked:
-                told, self._told = self._told, []
-                asked = [each for each in self._asked if not each[1].done()]
-                self._asked = []
-                entries = [*told, *(entry for entry, _ in asked)]
+            while self._reports or self._requests:
+                reports, self._reports = self._reports, []
+                requests = [each for each in self._requests if not each[1].done()]
+                self._requests = []
+                entries = [*reports, *(entry for entry, _ in requests)]
                 try:
-                    answers = await self._persistent(
+                    replies = await self._persistent(
                         "take turns", self._frontier.turns, entries
                     )
                 except Exception as error:  # raised in the callers
-                    for _, future in asked:
+                    for _, future in requests:
                         if not future.done():
                             future.set_exception(error)
                     continue
-                for (_, future), answer in zip(asked, answers, strict=True):
+                for (_, future), reply in zip(requests, replies, strict=True):
                     if not future.done():
-                        future.set_result(answer)
+                        future.set_result(reply)
         finally:
             self._sending = None

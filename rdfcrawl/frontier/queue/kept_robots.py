@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # First and longest pause while another worker requests the file.
 _LOOK_SECS: Final = 0.05, 1.0
-_AT_ONCE: Final = 200  # origins per call: long scripts block all other workers
+_BATCH_SIZE: Final = 200  # origins per call: long scripts block all other workers
 
 
 _UNKNOWN: Final = KeptRules(is_due=True)
@@ -48,7 +48,7 @@ class KeptRobots:
         self._name = secrets.token_hex(6)
         self._numbers = count(1)
         self._tokens: dict[str, str] = {}  # of origins that are requested from here
-        self._asked: list[tuple[Entry, Future[KeptRules | None]]] = []
+        self._pending: list[tuple[Entry, Future[KeptRules | None]]] = []
         self._sending: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
 
@@ -85,12 +85,12 @@ class KeptRobots:
         finally:
             self._holding = None
 
-    async def good(self, origin: str, rules: bytes, secs: float) -> None:
-        """See `RulesKeeper.good`."""
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
+        """See `RulesKeeper.keep_rules`."""
         await self._end(origin, "good", rules, str(millisecs(secs)))
 
-    async def bad(self, origin: str, status: int) -> KeptRules:
-        """See `RulesKeeper.bad`."""
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
+        """See `RulesKeeper.note_failure`."""
         found = await self._end(origin, "bad", str(status).encode())
         return found or KeptRules(False, self._options.first_secs, status)
 
@@ -108,28 +108,31 @@ class KeptRobots:
     ) -> KeptRules | None:
         """Return None while another worker requests the file."""
         future: Future[KeptRules | None] = asyncio.get_running_loop().create_future()
-        self._asked.append(((origin, token, what, value, secs), future))
+        self._pending.append(((origin, token, what, value, secs), future))
         if self._sending is None:
             self._sending = asyncio.create_task(self._send_all())
         return await future
 
     async def _send_all(self) -> None:
         try:
-            while self._asked:
-                asked, self._asked = self._asked[:_AT_ONCE], self._asked[_AT_ONCE:]
-                entries = [entry for entry, _ in asked]
+            while self._pending:
+                pending, self._pending = (
+                    self._pending[:_BATCH_SIZE],
+                    self._pending[_BATCH_SIZE:],
+                )
+                entries = [entry for entry, _ in pending]
                 try:
-                    answers = await self._unless_full("know rules", self._send, entries)
+                    replies = await self._unless_full("know rules", self._send, entries)
                 except RedisError:  # each worker requests the file itself
-                    answers = [_UNKNOWN if x[2] != "bad" else None for x in entries]
+                    replies = [_UNKNOWN if x[2] != "bad" else None for x in entries]
                 except Exception as error:  # raised in the callers
-                    for _, future in asked:
+                    for _, future in pending:
                         if not future.done():
                             future.set_exception(error)
                     continue
-                for (_, future), answer in zip(asked, answers, strict=True):
+                for (_, future), reply in zip(pending, replies, strict=True):
                     if not future.done():
-                        future.set_result(answer)
+                        future.set_result(reply)
         finally:
             self._sending = None
 
@@ -149,12 +152,12 @@ class KeptRobots:
             for partition, found in places.items()
         ]
         rows = await frontier.scripts.run("robots", calls)
-        answers: list[KeptRules | None] = [None] * len(entries)
+        replies: list[KeptRules | None] = [None] * len(entries)
         for found, row in zip(places.values(), rows, strict=True):
             given = cast("list[tuple[int, int, int, bytes]]", row)
             for place, each in zip(found, given, strict=True):
-                answers[place] = _answer_of(*each)
-        return answers
+                replies[place] = _rules_of(*each)
+        return replies
 
     def _head(self) -> list[Argument]:
         options, n = self._options, self._frontier.partitions
@@ -171,7 +174,7 @@ class KeptRobots:
         ]
 
 
-def _answer_of(what: int, ms: int, status: int, rules: bytes) -> KeptRules | None:
+def _rules_of(what: int, ms: int, status: int, rules: bytes) -> KeptRules | None:
     if what == _WAIT:
         return None
     return KeptRules(what == _ASK, ms / 1000, status, rules or None)

@@ -45,14 +45,14 @@ class LeaveList:
         self._own: tuple[str, ...] = ()
         self._stamp: tuple[int, ...] = ()
         self._version: bytes | str | None = None
-        self._is_told = True  # the content of the file is in Redis
+        self._is_shared = True  # the content of the file is in Redis
 
     async def begin(self) -> None:
         """Read the file and the entries of other workers; raise `ConfigError`."""
         if self._path is not None:
             self._stamp = _stamp_of(self._path)
             self._own = read_file(self._path)
-            self._is_told = False
+            self._is_shared = False
         await self._share()
 
     async def run(self) -> None:
@@ -81,18 +81,18 @@ class LeaveList:
         except ConfigError as error:
             logger.warning("%s; the last valid list stays in force", error)
             return
-        self._is_told = False
+        self._is_shared = False
 
     async def _share(self) -> None:
         redis = self._redis
         version = await redis.get(self._version_key)
-        if self._path is not None and (version is None or not self._is_told):
+        if self._path is not None and (version is None or not self._is_shared):
             entries = json.dumps(self._own)
             pipe = redis.pipeline(transaction=True)
             pipe.hset(self._entries_key, str(self._path), entries)
             pipe.incr(self._version_key)
             await pipe.execute()
-            self._is_told = True
+            self._is_shared = True
             version = await redis.get(self._version_key)
         if version == self._version:
             return

@@ -243,7 +243,7 @@ class WorkerOptions(OptionsTable):
 
 def _port(name: str, value: Any) -> int:
     if not str(value or _REDIS_PORT).isdecimal():
-        raise ConfigError(f"{name}={value!r}: must be a whole number")
+        raise ConfigError(f"{name}={value!r}: must be an integer")
     return int(value or _REDIS_PORT)
 
 

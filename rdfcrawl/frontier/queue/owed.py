@@ -96,8 +96,8 @@ class OwedHosts:
 
     async def list(self, most: int) -> OwedUris:
         """Return the owed URIs of the crawl, with some of their hosts."""
-        answers = await self._run("owed", [most])
-        rows = cast("list[tuple[int, int, list[Any], int]]", answers)
+        replies = await self._run("owed", [most])
+        rows = cast("list[tuple[int, int, list[Any], int]]", replies)
         hosts = [
             OwingHost(key.decode(errors="replace"), n, since / 1000, due / 1000)
             for _, _, listed, _ in rows

@@ -67,8 +67,8 @@ class WaitingPings:
         host = host_of(url)
         most = limits.of_host, limits.of_domain, limits.of_all, MAX_WAITING
         arguments: list[Argument] = [url, host, registered_domain(host), *most]
-        (answer,) = await self._scripts.run("ping", [(self._crawl, arguments)])
-        word, number = cast("tuple[bytes, int]", answer)
+        (reply,) = await self._scripts.run("ping", [(self._crawl, arguments)])
+        word, number = cast("tuple[bytes, int]", reply)
         return KeptPing(word.decode(), number)
 
     async def peek(self, most: int) -> dict[str, int]:

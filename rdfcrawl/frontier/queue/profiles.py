@@ -61,7 +61,7 @@ async def keep_settings(
         stored = await frontier.redis.hget(conf, name.lower())
         kept[name] = cast("bytes", stored).decode()
         if kept[name] != value:
-            _tell(name, kept[name], settings, frontier.crawl_id)
+            _log_stored(name, kept[name], settings, frontier.crawl_id)
     parameters = tuple(json.loads(kept["SESSION_PARAMETERS"]))
     return replace(
         options,
@@ -71,7 +71,7 @@ async def keep_settings(
     )
 
 
-def _tell(name: str, kept: str, settings: BaseSettings, crawl_id: str) -> None:
+def _log_stored(name: str, kept: str, settings: BaseSettings, crawl_id: str) -> None:
     message = (
         f"{name}={settings.get(name)}: crawl {crawl_id} was begun with {name}={kept},"
         " and keeps it; -a fresh=1 restarts it"
@@ -135,7 +135,7 @@ class SpiderProfiles:
                 await self._redis.hset(self._name, str(self.own), text)
             self.arguments[self.own] = member.accepts.parse(agreed.texts)
             self.names[self.own] = member.spider
-            self._tell(member, agreed.texts)
+            self._log_stored(member, agreed.texts)
             return
 
     async def _check_change(
@@ -159,7 +159,7 @@ class SpiderProfiles:
             )
         await self._redis.delete(self.scope_key(self.own))
 
-    def _tell(self, member: CrawlMember, texts: dict[str, str]) -> None:
+    def _log_stored(self, member: CrawlMember, texts: dict[str, str]) -> None:
         """Log the arguments that were not given, and continue as stored."""
         kept = [
             f"{name}={text if len(text) < 60 else text[:60] + '…'}"
@@ -201,11 +201,13 @@ class SpiderProfiles:
         """
         filters = []
         for number, row in (await self._rows()).items():
-            told = _arguments_of(row)
+            arguments = _arguments_of(row)
             found = await self._redis.smembers(self.scope_key(number))
             entries = frozenset(each.decode() for each in cast("set[bytes]", found))
-            scope = CrawlScope(told.scope, entries)
-            filters.append(LinkFilter(scope, told.allow, told.deny, told.domains))
+            scope = CrawlScope(arguments.scope, entries)
+            filters.append(
+                LinkFilter(scope, arguments.allow, arguments.deny, arguments.domains)
+            )
         return filters
 
     async def _rows(self) -> dict[int, dict[str, Any]]:

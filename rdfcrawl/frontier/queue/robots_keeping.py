@@ -42,10 +42,10 @@ class RulesKeeper(Protocol):
             is_hasty: retry a failed request now.
         """
 
-    async def good(self, origin: str, rules: bytes, secs: float) -> None:
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
         """Store rules that were read, and their validity."""
 
-    async def bad(self, origin: str, status: int) -> KeptRules:
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
         """Record a failed request; return the state that is valid meanwhile."""
 
     async def end(self, origin: str) -> None:
@@ -74,13 +74,13 @@ class OwnRules:
             return _UNKNOWN
         return found._replace(secs=secs)
 
-    async def good(self, origin: str, rules: bytes, secs: float) -> None:
-        """See `RulesKeeper.good`."""
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
+        """See `RulesKeeper.keep_rules`."""
         del rules, secs
         self._failed.pop(origin, None)
 
-    async def bad(self, origin: str, status: int) -> KeptRules:
-        """See `RulesKeeper.bad`."""
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
+        """See `RulesKeeper.note_failure`."""
         _, _, n = self._failed.pop(origin, (_UNKNOWN, 0.0, 0))
         first, longest = self._pauses
         found = KeptRules(False, min(longest, first * 2.0 ** min(n, 40)), status)

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
     from scrapy import Spider
     from scrapy.settings import BaseSettings
-_ENTRIES_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushedUrls:
-    """Where URLs are pushed to, as the settings and attributes of scrapy-redis say."""
+    """The key of pushed URLs, by settings and attributes of scrapy-redis."""
 
     key: str
-    batch_size: int = _ENTRIES_AT_ONCE  # entries that are read at once
+    batch_size: int = _BATCH_SIZE  # entries read together
     encoding: str = "utf-8"
     # Time without work before the crawl ends; 0: it does not end; None: not set.
     max_idle_secs: int | None = None
 
     @classmethod
     def of_spider(cls, spider: Spider, settings: BaseSettings, default: str) -> Self:
-        """Return what a spider says; its attributes go before the settings.
+        """Return the options of a spider; its attributes override the settings.
 
         Raises:
             ConfigError: a value is wrong.
@@ -46,7 +46,7 @@ class PushedUrls:
         key = value("redis_key", "REDIS_START_URLS_KEY", default)
         encoding = value("redis_encoding", "REDIS_ENCODING", "utf-8")
         idle_secs = value("max_idle_time", "MAX_IDLE_TIME_BEFORE_CLOSE")
-        batch_size = value("redis_batch_size", "", _ENTRIES_AT_ONCE)
+        batch_size = value("redis_batch_size", "", _BATCH_SIZE)
         return cls(
             key=_key(str(key), spider.name),
             batch_size=_number("redis_batch_size", batch_size, 1, 100_000),

@@ -39,7 +39,7 @@ class _Command:
     name: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    answer: asyncio.Future[Any]
+    reply: asyncio.Future[Any]
 
 
 class StateStore:
@@ -161,7 +161,7 @@ class StateStore:
             loop.call_soon(self._send_waiting)
         command = _Command(name, args, kwargs, loop.create_future())
         self._waiting.append(command)
-        return await command.answer
+        return await command.reply
 
     def _send_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -172,17 +172,17 @@ class StateStore:
 
     async def _send(self, commands: Sequence[_Command]) -> None:
         """Send commands together, and set the result of each."""
-        waiting = [each for each in commands if not each.answer.done()]  # not cancelled
+        waiting = [each for each in commands if not each.reply.done()]  # not cancelled
         try:
-            answers = await self._persistent(_USE, self._run, waiting)
+            replies = await self._persistent(_USE, self._run, waiting)
         except Exception as error:
             for command in waiting:
-                if not command.answer.done():
-                    command.answer.set_exception(error)
+                if not command.reply.done():
+                    command.reply.set_exception(error)
             return
-        for command, answer in zip(waiting, answers, strict=True):
-            if not command.answer.done():
-                command.answer.set_result(answer)
+        for command, reply in zip(waiting, replies, strict=True):
+            if not command.reply.done():
+                command.reply.set_result(reply)
 
     async def _run(self, commands: Sequence[_Command]) -> list[Any]:
         pipe = self._redis.pipeline(transaction=False)

@@ -54,8 +54,8 @@ class TurnTaker:
             again = [asked[i] for i in away]
             for entry in again:
                 self._locations.note_away(entry.key)
-            for i, answer in zip(away, await self._take(again), strict=True):
-                found[i] = answer
+            for i, reply in zip(away, await self._take(again), strict=True):
+                found[i] = reply
         return found
 
     async def _take(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
@@ -70,11 +70,11 @@ class TurnTaker:
             if entry.hold_secs is not None:
                 places.setdefault(partition, []).append(n_asked)
                 n_asked += 1
-        answers = await self._scripts.run(
+        replies = await self._scripts.run(
             "turn", [(self.prefixes[p], arguments) for p, arguments in calls.items()]
         )
         found = [(0, 0)] * n_asked
-        rows = cast("list[list[tuple[int, int]]]", answers)
+        rows = cast("list[list[tuple[int, int]]]", replies)
         for partition, given in zip(calls, rows, strict=True):
             for place, (what, ms) in zip(places.get(partition, ()), given, strict=True):
                 found[place] = what, ms

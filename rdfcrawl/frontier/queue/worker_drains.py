@@ -22,15 +22,15 @@ class WorkerDrains:
         self._redis = redis
         self._name = key("drain")
 
-    async def ask(self, worker: str) -> None:
+    async def request(self, worker: str) -> None:
         """Request that a worker end."""
         await self._redis.sadd(self._name, worker)
 
-    async def is_asked(self, worker: str) -> bool:
+    async def is_requested(self, worker: str) -> bool:
         """Return whether a worker shall end."""
         return bool(await self._redis.sismember(self._name, worker))
 
-    async def asked(self) -> set[str]:
+    async def requested(self) -> set[str]:
         """Return the workers that shall end, and still run."""
         names = await self._redis.smembers(self._name)
         return {name.decode() for name in cast("set[bytes]", names)}

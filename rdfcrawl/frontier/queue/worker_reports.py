@@ -73,7 +73,7 @@ class WorkerReports:
         pipe.hexists(self._figures, worker)
         return not (await pipe.execute())[1]
 
-    async def tell(self, worker: str, figures: Figures) -> None:
+    async def report(self, worker: str, figures: Figures) -> None:
         """Report the figures of a worker; one round trip."""
         await self._redis.hset(self._figures, worker, json.dumps(figures))
 
@@ -111,8 +111,8 @@ class WorkerReports:
             if own is None:
                 return
             total = added(parsed(ended), parsed(own))
-            told = json.dumps(total)
-            words: list[Argument] = [worker, own, ended or b"", told, until]
+            reported = json.dumps(total)
+            words: list[Argument] = [worker, own, ended or b"", reported, until]
             (is_done,) = await self._scripts.run("bury", [(self._prefix, words)])
             if is_done:
                 return
@@ -157,14 +157,14 @@ def added(ended: Figures, own: Figures) -> dict[str, float]:
     return total
 
 
-def without(figures: Figures, told: Figures) -> dict[str, float]:
+def without(figures: Figures, reported: Figures) -> dict[str, float]:
     """Return the increase of figures since a report.
 
     >>> without({"document/seen": 5, "started": 1.0}, {"document/seen": 3})
     {'document/seen': 2, 'started': 1.0}
     """
     return {
-        name: value if _is_current(name) else value - told.get(name, 0)
+        name: value if _is_current(name) else value - reported.get(name, 0)
         for name, value in figures.items()
     }
 

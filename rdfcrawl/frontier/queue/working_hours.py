@@ -74,7 +74,7 @@ class HostHours:
         return cls(tuple(map(_span_of, pieces)), _zone_of(zone))
 
     def closed_secs(self, at: float) -> float:
-        """Return the seconds until the hosts may be asked; 0 if now."""
+        """Return the seconds until the hosts may be visited; 0 if now."""
         _, until, is_open = self._state(at)
         return 0.0 if is_open else until - at
 

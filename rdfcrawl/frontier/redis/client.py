@@ -30,7 +30,7 @@ from rdfcrawl.frontier.redis.client_settings import read_client_settings
 from rdfcrawl.frontier.redis.primaries import (
     ConnectionHooks,
     ManyPrimaries,
-    ask_primaries,
+    query_primaries,
 )
 from rdfcrawl.frontier.redis.program import MIN_VERSION
 from rdfcrawl.frontier.redis.refusals import (
@@ -276,7 +276,7 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
         RedisError: the server does not respond.
     """
     is_cluster = isinstance(client, ManyPrimaries)
-    infos = await ask_primaries(client, lambda node: node.info())
+    infos = await query_primaries(client, lambda node: node.info())
     return ServerFacts(
         version=min(
             _checked(info, name, is_cluster=is_cluster) for name, info in infos.items()
@@ -332,7 +332,7 @@ def _check_role(info: Mapping[str, Any]) -> None:
 
 async def raise_intset_limit(client: redis.asyncio.Redis) -> int:
     """Raise `set-max-intset-entries` if allowed; return the resulting limit."""
-    return min((await ask_primaries(client, _raise_intset_limit)).values())
+    return min((await query_primaries(client, _raise_intset_limit)).values())
 
 
 async def _raise_intset_limit(client: redis.asyncio.Redis) -> int:

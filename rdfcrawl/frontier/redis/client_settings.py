@@ -107,7 +107,7 @@ def named_redis(settings: Settings) -> str | None:
     if host := settings.get("REDIS_HOST") or params.get("host"):
         port = settings.get("REDIS_PORT") or params.get("port") or 6379
         if not str(port).isdecimal():
-            raise ConfigError(f"REDIS_PORT={port!r}: must be a whole number")
+            raise ConfigError(f"REDIS_PORT={port!r}: must be an integer")
         return f"redis://{host}:{port}"
     return None
 

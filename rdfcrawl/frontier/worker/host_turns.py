@@ -75,12 +75,12 @@ class HostTurns(SoloTurns):
         """See `SoloTurns.of_visit`."""
         is_delayed = visit.delay_secs > 0 or self.frontier.delay_secs > 0
         if is_delayed or self._addresses is not None:
-            self._tell_of_rules(visit)
+            self._report_rules_request(visit)
             turn = self._new_turn(visit.key, visit.delay_secs, visit, url)
             return turn if await turn.begin() else None
         # Hosts without a delay need no turns, but their leases must be valid.
         if not self._undelayed.is_good():
-            if not await self._undelayed.again():
+            if not await self._undelayed.take_another():
                 return None
             if self.frontier.delay_secs > 0:  # known by now
                 return await self.of_visit(visit, url, is_for_rules=is_for_rules)
@@ -100,14 +100,14 @@ class HostTurns(SoloTurns):
         if self._addresses is None:
             return _HostTurn(self, key, delay_secs, visit, sleepers)
         turn = _AddressedTurn(self, key, delay_secs, visit, sleepers)
-        turn.goes_to(self._addresses, url)
+        turn.set_target(self._addresses, url)
         return turn
 
-    def _tell_of_rules(self, visit: Visit) -> None:
+    def _report_rules_request(self, visit: Visit) -> None:
         """Put the request for robots.txt on the clock, if the host had none before."""
         if visit.rules_at:
             token, delay_secs = self.clocks.new_token(), visit.delay_secs
-            self.clocks.tell(
+            self.clocks.report(
                 TurnEntry(token, visit.key, delay_secs, sent_at=visit.rules_at)
             )
             visit.rules_at = 0.0
@@ -155,10 +155,10 @@ class _Undelayed(SoloTurn):
 
     def is_good(self) -> bool:
         """See `SoloTurn.is_good`."""
-        return steady_time() < self._worker.asks_until
+        return steady_time() < self._worker.confirmed_until
 
-    async def again(self) -> bool:
-        """See `SoloTurn.again`."""
+    async def take_another(self) -> bool:
+        """See `SoloTurn.take_another`."""
         with suppress(RedisError):
             await self._worker.leases.confirm()
         return self.is_good()
@@ -240,7 +240,7 @@ class _HostTurn(SoloTurn):
         await lock.acquire()
         self._lock = lock
         try:
-            if await self._comes():
+            if await self._wait_for_turn():
                 return True
         except RedisError:  # the worker stops, or the crawl is gone: reported elsewhere
             self._give_back()
@@ -251,11 +251,11 @@ class _HostTurn(SoloTurn):
         self._give_back()
         return False
 
-    async def _comes(self) -> bool:
+    async def _wait_for_turn(self) -> bool:
         turns, visit = self._turns, self._visit
         self._token, self.sent_at = turns.clocks.new_token(), 0.0
         while not self.sleepers.is_stopping:
-            if steady_time() >= turns.worker.asks_until:
+            if steady_time() >= turns.worker.confirmed_until:
                 await turns.worker.leases.confirm()
             if visit is not None and visit.is_lost:
                 return False
@@ -266,7 +266,7 @@ class _HostTurn(SoloTurn):
             entry = TurnEntry(
                 self._token, self._key, delay, epoch, lease_secs + delay, 0.0, partition
             )
-            what, ms, least_ms = await self._ask(entry)
+            what, ms, least_ms = await self._request(entry)
             if what == _RESTS:
                 self.rests_secs = ms / 1000
                 return False
@@ -279,9 +279,9 @@ class _HostTurn(SoloTurn):
                 return not self.sleepers.is_stopping
         return False
 
-    async def _ask(self, entry: TurnEntry) -> tuple[int, int, int]:
+    async def _request(self, entry: TurnEntry) -> tuple[int, int, int]:
         """Return the code, the ms to wait, and the ms until the turn begins."""
-        what, ms = await self._turns.clocks.ask(entry)
+        what, ms = await self._turns.clocks.request(entry)
         self._is_given = what == _GIVEN
         return what, ms, ms
 
@@ -305,7 +305,7 @@ class _HostTurn(SoloTurn):
 
     def is_good(self) -> bool:
         """See `SoloTurn.is_good`."""
-        return steady_time() < min(self._good_until, self._turns.worker.asks_until)
+        return steady_time() < min(self._good_until, self._turns.worker.confirmed_until)
 
     def sent(self) -> None:
         """See `SoloTurn.sent`.
@@ -328,7 +328,7 @@ class _HostTurn(SoloTurn):
         """See `SoloTurn.rest`; other workers must know it."""
         if self.sent_at:
             (epoch, partition), key = self._lease(), self._key
-            self._turns.clocks.tell(
+            self._turns.clocks.report(
                 TurnEntry(
                     self._token,
                     key,
@@ -339,8 +339,8 @@ class _HostTurn(SoloTurn):
                 )
             )
 
-    async def again(self) -> bool:
-        """See `SoloTurn.again`."""
+    async def take_another(self) -> bool:
+        """See `SoloTurn.take_another`."""
         if self._is_noting:
             await self._noted.wait()
         self.end()
@@ -350,15 +350,15 @@ class _HostTurn(SoloTurn):
         self._is_noting = False
         self._noted.set()
         self.sent_at = monotonic()
-        self._tell()
+        self._report()
 
     def _give_back(self) -> None:
         self.sent_at = 0.0
         if self._is_given:
-            self._tell()
+            self._report()
         self._leave()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self._is_given = False
         (epoch, partition), delay = self._lease(), self._delay()
         sent = TurnEntry(
@@ -369,7 +369,7 @@ class _HostTurn(SoloTurn):
             sent_at=self.sent_at,
             partition=partition,
         )
-        self._turns.clocks.tell(sent)
+        self._turns.clocks.report(sent)
         self._leave()
 
     def _leave(self) -> None:
@@ -395,7 +395,7 @@ class _AddressedTurn(_HostTurn):
 
     __slots__ = ("_has_place", "_place", "_place_lock", "_place_token", "_rule", "_url")
 
-    def goes_to(self, rule: AddressDelay, url: str) -> None:
+    def set_target(self, rule: AddressDelay, url: str) -> None:
         """Set the delay of addresses, and the requested URL."""
         self._rule, self._url = rule, url
         self._place = self._place_token = ""
@@ -415,7 +415,7 @@ class _AddressedTurn(_HostTurn):
         self.address = await _other_address(self._turns, url, self.address)
         return bool(self.address) and await self.take()
 
-    async def _comes(self) -> bool:
+    async def _wait_for_turn(self) -> bool:
         # No key has this form: a host named by its address has another clock.
         self._place = self.address and f"@{self.address}"
         self._place_token = self._turns.clocks.new_token()
@@ -423,16 +423,16 @@ class _AddressedTurn(_HostTurn):
             lock = self._turns.clocks.lock(self._place)
             await lock.acquire()
             self._place_lock = lock
-        return await super()._comes()
+        return await super()._wait_for_turn()
 
-    async def _ask(self, entry: TurnEntry) -> tuple[int, int, int]:
+    async def _request(self, entry: TurnEntry) -> tuple[int, int, int]:
         if not self._place:
-            return await super()._ask(entry)
+            return await super()._request(entry)
         hold_secs = self._turns.frontier.options.lease_secs + self._rule.secs
         self._has_place = True  # unknown until there is a reply
-        ask = self._turns.clocks.ask
+        request = self._turns.clocks.request
         host, place = await asyncio.gather(  # in one round trip
-            ask(entry), ask(self._place_entry(hold_secs=hold_secs))
+            request(entry), request(self._place_entry(hold_secs=hold_secs))
         )
         self._is_given, self._has_place = host[0] == _GIVEN, place[0] == _GIVEN
         ms = max(host[1], place[1])
@@ -459,13 +459,13 @@ class _AddressedTurn(_HostTurn):
     def _leave_place(self) -> None:
         if self._has_place:
             self._has_place = False
-            self._turns.clocks.tell(self._place_entry())
+            self._turns.clocks.report(self._place_entry())
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._has_place:
             self._has_place = False
-            self._turns.clocks.tell(self._place_entry(sent_at=self.sent_at))
-        super()._tell()
+            self._turns.clocks.report(self._place_entry(sent_at=self.sent_at))
+        super()._report()
 
     def _leave(self) -> None:
         self._leave_place()

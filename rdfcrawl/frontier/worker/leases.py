@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 BEAT_SECS = 5.0
 LOOKERS = 2  # workers that look for the dead in one partition
 _LOOK_SECS = 0.2  # for workers that do not keep a delay yet
-_TELL_SECS = 1.0  # as often as a display refreshes
+_REPORT_SECS = 1.0  # as often as a display refreshes
 
 
 class LeaseKeeper:
@@ -47,10 +47,10 @@ class LeaseKeeper:
         self._account_for = hooks.account_for
         self._confirming = asyncio.Lock()
         self._delays = (state.frontier.options.delay_secs,) * 2  # shortest, longest
-        self._told_last: Figures = {}
+        self._last_reported: Figures = {}
         # Figures reported before a silence in which this worker was counted as gone.
-        self._told_before: Figures = {}
-        self._has_told_all = False
+        self._reported_before: Figures = {}
+        self._has_reported_all = False
         self._knows_live = False  # from the last heartbeat
 
     async def run(self) -> None:
@@ -61,7 +61,7 @@ class LeaseKeeper:
             await sleep_until(stopping, secs)
             if stopping.is_set():
                 return
-            await self._state.persistent("renew leases", self._tend)
+            await self._state.persistent("renew leases", self._maintain)
             await self._bury()
 
     async def confirm(self) -> None:
@@ -78,9 +78,9 @@ class LeaseKeeper:
                 await state.persistent("renew leases", self._renew)
             if steady_time() >= state.heard_until:
                 await state.persistent("heartbeat", self._beat_if_not_full)
-                await until_delay_is_kept(state)
+                await wait_for_delay(state)
 
-    async def _tend(self) -> None:
+    async def _maintain(self) -> None:
         """Renew leases, take over those of dead workers, report figures.
 
         Retried from the beginning: after an outage, or while full memory refuses the
@@ -122,7 +122,7 @@ class LeaseKeeper:
             if not is_full(error):  # reported when links are added
                 raise
             await self._state.frontier.delays.look()
-            self._heard(began)
+            self._record_heartbeat(began)
 
     async def _bury(self) -> None:
         frontier = self._state.frontier
@@ -151,10 +151,10 @@ class LeaseKeeper:
         name = state.options.name
         if state.heard_until and began - state.heard_until > GONE_AFTER_SECS / 2:
             await self._rejoin()
-        figures = self._told()
+        figures = self._new_figures()
         state.live = await frontier.beat(name, figures)
-        self._told_last = figures
-        self._heard(began)
+        self._last_reported = figures
+        self._record_heartbeat(began)
         delays = frontier.delays.shortest_secs, frontier.delay_secs
         if delays != self._delays:
             self._delays = delays
@@ -169,43 +169,51 @@ class LeaseKeeper:
     async def _rejoin(self) -> None:
         """Report only the increase of figures if this worker was counted as gone."""
         if await self._state.frontier.reports.rejoin(self._state.options.name):
-            self._told_before = added(self._told_before, self._told_last)
-            self._told_last = {}
+            self._reported_before = added(self._reported_before, self._last_reported)
+            self._last_reported = {}
 
-    def _heard(self, began: float) -> None:
+    def _record_heartbeat(self, began: float) -> None:
         # Redis stores it in whole seconds.
         self._state.heard_until = began + self._state.frontier.silence_secs - 1
 
-    async def tell(self) -> None:
+    async def report(self) -> None:
         """Report new figures; check whether this worker is drained."""
         state = self._state
         while not state.stopping.is_set():
-            await sleep_until(state.tell_now, _TELL_SECS)
-            state.tell_now.clear()
-            figures, frontier = self._told(), state.frontier
+            await sleep_until(state.report_now, _REPORT_SECS)
+            state.report_now.clear()
+            figures, frontier = self._new_figures(), state.frontier
             with suppress(RedisError):  # the heartbeat retries
-                state.is_drained = await frontier.drains.is_asked(state.options.name)
+                state.is_drained = await frontier.drains.is_requested(
+                    state.options.name
+                )
                 # After a silence, the heartbeat comes first.
-                if figures != self._told_last and steady_time() < state.heard_until:
-                    await frontier.tell(state.options.name, figures)
-                    self._told_last = figures
+                if figures != self._last_reported and steady_time() < state.heard_until:
+                    await frontier.report(state.options.name, figures)
+                    self._last_reported = figures
 
-    async def say_goodbye(self) -> None:
+    async def report_end(self) -> None:
         """Report the last figures, and that this worker is gone."""
         frontier, name = self._state.frontier, self._state.options.name
-        if not self._has_told_all:  # only once, before they are added to the gone ones
-            await frontier.beat(name, self._told())
-            self._has_told_all = True
+        if (
+            not self._has_reported_all
+        ):  # only once, before they are added to the gone ones
+            await frontier.beat(name, self._new_figures())
+            self._has_reported_all = True
         await frontier.leave(name)
 
-    def _told(self) -> dict[str, float]:
+    def _new_figures(self) -> dict[str, float]:
         state = self._state
         own = {STARTED: float(state.has_started), HOSTS: len(state.active)}
         figures = self._figures() | own
-        return without(figures, self._told_before) if self._told_before else figures
+        return (
+            without(figures, self._reported_before)
+            if self._reported_before
+            else figures
+        )
 
 
-async def until_delay_is_kept(state: WorkerState) -> None:
+async def wait_for_delay(state: WorkerState) -> None:
     """Wait until all other workers keep the delay of this one, if it is longer."""
     delays, name = state.frontier.delays, state.options.name
     while delays.shortest_secs < delays.own_secs and not state.stopping.is_set():

@@ -46,7 +46,7 @@ LINK_BAND: Final = b"2"
 LATER_BAND: Final = b"3"  # for URLs that wait until their host has no others
 _BANDS: Final = {urgency: b"%d" % urgency for urgency in Urgency}
 _MAX_CACHED: Final = 100_000
-_BEGIN: Final = 8  # longer than "https://"
+_LONGEST_SCHEME_CHARS: Final = 8  # longer than "https://"
 
 
 class LinkIngest:
@@ -60,7 +60,7 @@ class LinkIngest:
         max_depth: most links from a seed to a URL.
         profile: number of the arguments.
         budget: most URIs and hosts; None is the budget of the worker.
-        beside: another one of the worker, which shares `rejected`, `covered`,
+        shared_with: another one of the worker, which shares `rejected`, `covered`,
             `deferred` and `forms`.
     """
 
@@ -74,17 +74,21 @@ class LinkIngest:
         max_depth: int,
         profile: int = 0,
         budget: CrawlBudget | None = None,
-        beside: LinkIngest | None = None,
+        shared_with: LinkIngest | None = None,
     ) -> None:
         # numbers of links that were not queued
-        self.rejected: RejectedLinks = beside.rejected if beside else RejectedLinks()
+        self.rejected: RejectedLinks = (
+            shared_with.rejected if shared_with else RejectedLinks()
+        )
         self.covered: ExcludedPrefixes  # prefixes of datasets fetched otherwise
-        self.covered = beside.covered if beside else ExcludedPrefixes()
+        self.covered = shared_with.covered if shared_with else ExcludedPrefixes()
         # covered records by prefix; see `take_deferred`
         self.deferred: dict[str, list[DeferredRecord]]
-        self.deferred = beside.deferred if beside else {}
+        self.deferred = shared_with.deferred if shared_with else {}
         # URL forms that are very frequent on a host
-        self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
+        self.forms: UrlForms = (
+            shared_with.forms if shared_with else UrlForms(link_filter.traps)
+        )
         self.decisions: DecisionLog | None = None  # log of refusals
         self._profile = profile
         self._budget = budget
@@ -210,7 +214,9 @@ class LinkIngest:
             is_ignored = is_file and self._ignores(url, page)
             if is_ignored or (covered and self._is_covered(link, url, depth, page)):
                 continue
-            place = places.get(url[: url.find("/", _BEGIN)]) or self._places.of(url)
+            place = places.get(
+                url[: url.find("/", _LONGEST_SCHEME_CHARS)]
+            ) or self._places.of(url)
             key, partition, short, n_chars = place
             verdict = judge(url, key, page)
             if verdict is LinkVerdict.TRAP:
@@ -306,18 +312,18 @@ class LinkIngest:
         return self.candidate(record, _BANDS[urgency])
 
     def follow_ups(
-        self, follow_ups: Iterable[FollowUp], *, asked: str = ""
+        self, follow_ups: Iterable[FollowUp], *, source_url: str = ""
     ) -> JudgedLinks:
         """Return the candidates among the follow-ups of one document.
 
-        Parts of a source are always wanted; all others are filtered like links. `asked`
-        is the URL of the document's record, empty for sources of the operator.
+        Parts of a source are always wanted; all others are filtered like links.
+        `source_url` is that of the document's record, empty for the operator's sources.
         """
         candidates = []
         bad: list[Fault] = []
         traps: list[str] = []
         policy = self._link_filter.schemes
-        schemes = policy.of_links(asked) if asked else policy.of_seeds
+        schemes = policy.of_links(source_url) if source_url else policy.of_seeds
         for follow_up in follow_ups:
             record = follow_up.record
             try:
@@ -392,7 +398,7 @@ class LinkIngest:
         """Return whether a source named by another site would be harvested."""
         return self._link_filter.admits_source(url)
 
-    def again(self, waiting: Iterable[DeferredRecord]) -> list[Candidate]:
+    def uncovered(self, waiting: Iterable[DeferredRecord]) -> list[Candidate]:
         """Return the candidates among deferred records that are no longer covered."""
         return [
             self.candidate(each.record, each.band)

@@ -126,7 +126,7 @@ class LinkIntake:
         await self.keys.prime(*(each.record.url for each in wanted))
         ingest = self.ingests.of(document.record)
         ingest.full = self.datasets.full(document)
-        judged = ingest.follow_ups(wanted, asked=document.record.url)
+        judged = ingest.follow_ups(wanted, source_url=document.record.url)
         self.sender.offer(judged.candidates)
         await self.datasets.defer(document)
         return judged

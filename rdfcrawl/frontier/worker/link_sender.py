@@ -121,7 +121,7 @@ class LinkSender:
         # than none.
         return added.new == 1 or n_calls > 1
 
-    def added_at_once(self, candidates: Sequence[Candidate]) -> None:
+    def note_added(self, candidates: Sequence[Candidate]) -> None:
         """Remember candidates added by others, and claim without a pause."""
         state = self._state
         state.is_over = False

@@ -69,7 +69,7 @@ class ProfileIngests:
                 max_depth=arguments.depth,
                 profile=number,
                 budget=None if is_usual else arguments.budget,
-                beside=next(iter(self.by_profile.values()), None),
+                shared_with=next(iter(self.by_profile.values()), None),
             )
             ingest.decisions = self._decisions
             if self._scores is not None:
@@ -115,7 +115,7 @@ class ProfileIngests:
             for record in records:  # before the first await
                 self.of(record).note(record)
         is_new = await self._profiles.learn(records)
-        if is_new or any(map(self._is_strange_seed, records)):
+        if is_new or any(map(self._is_seed_out_of_scope, records)):
             for number in self._profiles.arguments:
                 self._of(number)
             await self.learn_scopes()
@@ -132,7 +132,7 @@ class ProfileIngests:
         known = (self.own, *self.by_profile.values())
         return next((each for each in known if each.wants_source(url)), None)
 
-    def _is_strange_seed(self, record: Record) -> bool:
+    def _is_seed_out_of_scope(self, record: Record) -> bool:
         """Return whether a seed is outside of the scope known here."""
         scope = self._scopes.get(record.profile)
         if scope is None or record.depth > 0:

@@ -92,7 +92,7 @@ class SeedIntake:
     async def _add(self, what: str, candidates: Sequence[Candidate]) -> int:
         worker = self.worker
         added = await worker.persistent(what, worker.frontier.add, candidates)
-        worker.links.added_at_once(candidates)
+        worker.links.note_added(candidates)
         return added.new
 
     async def take_pushed(self) -> int:
@@ -115,7 +115,7 @@ class SeedIntake:
                 continue
             hosts = await self.sitemap_hosts.of(url)
             pinged = follow_up_of(url, mark, run=self.run, hosts=hosts)
-            candidates += ingest.follow_ups([pinged], asked=url).candidates
+            candidates += ingest.follow_ups([pinged], source_url=url).candidates
         await self._add("pings", candidates)
         await self.pings.forget(pings)
         self.n_pings_taken += len(candidates)

@@ -23,7 +23,7 @@ from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.frontier.queue.claimed_visits import WaitingLinks
 from rdfcrawl.frontier.queue.partitions import PollPlan, poll_plan
 from rdfcrawl.frontier.request_turns import steady_time
-from rdfcrawl.frontier.worker.leases import until_delay_is_kept
+from rdfcrawl.frontier.worker.leases import wait_for_delay
 from rdfcrawl.frontier.worker.link_sender import ADD_SECS, LinkSender
 from rdfcrawl.frontier.worker.worker_state import WorkerState, sleep_until
 
@@ -157,21 +157,21 @@ class VisitClaimer:
         links: LinkSender,
         *,
         wake: Callable[[], None],
-        see_whether_over: Callable[[], Awaitable[None]],
+        check_whether_over: Callable[[], Awaitable[None]],
         prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None,
     ) -> None:
         self._prepare = prepare
         self._state = state
         self._links = links
         self._wake = wake
-        self._see_whether_over = see_whether_over
+        self._check_whether_over = check_whether_over
         self.patience = HostPatience(state)
 
     async def run(self) -> None:
         """Claim until the worker stops."""
         state = self._state
         pause, longest = _BACK_OFF_SECS
-        await until_delay_is_kept(state)
+        await wait_for_delay(state)
         while not state.stopping.is_set():
             state.claim_now.clear()
             wanted = state.options.visits - len(state.ready)
@@ -184,7 +184,7 @@ class VisitClaimer:
                 pause = min(longest, pause * 2, max(due, _BACK_OFF_SECS[0]))
                 if state.has_started and not (state.ready or self._links.n_waiting):
                     await self.patience.look()
-                await self._see_whether_over()
+                await self._check_whether_over()
             await sleep_until(state.claim_now, pause * random.uniform(0.8, 1.2))
 
     async def _claim(self, wanted: int) -> tuple[bool, float]:
@@ -319,8 +319,8 @@ class HostPatience:
                 " UTC at the latest (HOST_LAST_WAIT_SECS)",
                 counted(
                     found.n_down,
-                    "host that does not answer",
-                    "hosts that do not answer",
+                    "host that does not respond",
+                    "hosts that do not respond",
                 ),
                 f"{until:%Y-%m-%d %H:%M:%S}",
             )
@@ -355,7 +355,7 @@ class EpochKeeper:
             look = await state.persistent("epochs", state.frontier.epochs.look)
             self.n_granted += look.n_granted
             self.n_begun += look.n_begun
-            if look.ended and self._has_told(look.ended):
+            if look.ended and self._log_ended(look.ended):
                 await state.persistent(
                     "epochs", state.frontier.epochs.logged, look.ended
                 )
@@ -365,7 +365,7 @@ class EpochKeeper:
             due = _EPOCH_LOOK_SECS if look.due_secs is None else look.due_secs
             await sleep_until(state.look_now, min(_EPOCH_LOOK_SECS, max(0.01, due)))
 
-    def _has_told(self, ended: Sequence[EndedEpoch]) -> bool:
+    def _log_ended(self, ended: Sequence[EndedEpoch]) -> bool:
         """Log epochs; return whether it succeeded, else retry.
 
         If the worker is killed after this, another one writes the lines again.

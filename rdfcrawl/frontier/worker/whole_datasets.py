@@ -99,7 +99,7 @@ class WholeDatasets:
         async for group in self._deferred.groups(prefix):
             await self._prime(*(each.record.url for each in group))
             ingest.full = self._deferred.full()
-            self._links.offer(ingest.again(group))
+            self._links.offer(ingest.uncovered(group))
             for other, waiting in ingest.take_deferred().items():
                 await self._deferred.put(other, waiting)
             await self._links.room()

@@ -87,7 +87,7 @@ class FrontierWorker(WorkerState):
             self,
             self.links,
             wake=hooks.wake,
-            see_whether_over=self._see_whether_over,
+            check_whether_over=self._check_whether_over,
             prepare=intake.prepare,
         )
         self.committer = VisitCommitter(self, self.links, hooks.flush_stores)
@@ -132,14 +132,14 @@ class FrontierWorker(WorkerState):
             "commit": self.committer.run,
             "renew": self.leases.run,
             "seed": self._seed,
-            "tell": self.leases.tell,
+            "report": self.leases.report,
             **({"epochs": self.epochs.run} if self.frontier.epochs.options else {}),
         }.items():
             self._tasks.append(asyncio.create_task(self._forever(name, job)))
 
     async def close(self) -> None:
         """Commit finished visits, put back the others, and leave."""
-        for event in (self.stopping, self.claim_now, self.commit_now, self.tell_now):
+        for event in (self.stopping, self.claim_now, self.commit_now, self.report_now):
             event.set()
         self.look_now.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -160,7 +160,7 @@ class FrontierWorker(WorkerState):
                 await self.committer.ack_in_time()
             self.n_owed = (await self.frontier.owed.list(0)).n_uris
             self.n_failed = await self.frontier.n_failed() - self._failed_before
-            await self.persistent("leave", self.leases.say_goodbye)
+            await self.persistent("leave", self.leases.report_end)
         except CrawlGone as gone:
             self.gone = gone
         except RedisError as error:
@@ -193,7 +193,7 @@ class FrontierWorker(WorkerState):
             await sleep_until(self.stopping, BEAT_SECS * random.uniform(0.8, 1.0))
             await self.persistent("start_urls", self._take_seeds)
 
-    async def _see_whether_over(self) -> None:
+    async def _check_whether_over(self) -> None:
         """Check whether the crawl is over, if this worker has no work.
 
         With other workers, this takes two looks: one of them shows a worker between
@@ -202,7 +202,7 @@ class FrontierWorker(WorkerState):
         if self.is_over or not self.has_started:
             return
         since, looks = monotonic(), 0
-        while not self.stopping.is_set() and await self._sees_nothing():
+        while not self.stopping.is_set() and await self._has_no_work():
             looks += 1
             is_sure = looks > 1 or self.is_alone
             if is_sure and monotonic() - since >= self.options.idle_secs:
@@ -211,7 +211,7 @@ class FrontierWorker(WorkerState):
                 return
             await asyncio.sleep(0.1)
 
-    async def _sees_nothing(self) -> bool:
+    async def _has_no_work(self) -> bool:
         if not self.committer.has_nothing:
             return False
         # Reads come first: with full memory, this task must go on claiming.

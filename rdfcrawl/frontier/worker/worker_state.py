@@ -141,7 +141,7 @@ class WorkerState:
         self.stopping = outage.stopping
         self.claim_now = asyncio.Event()
         self.commit_now = asyncio.Event()
-        self.tell_now = asyncio.Event()
+        self.report_now = asyncio.Event()
         self.look_now = asyncio.Event()  # for the epochs of domains
         self._has_started = False
 
@@ -153,11 +153,11 @@ class WorkerState:
     @has_started.setter
     def has_started(self, has_started: bool) -> None:
         if has_started != self._has_started:
-            self.tell_now.set()
+            self.report_now.set()
         self._has_started = has_started
 
     @property
-    def asks_until(self) -> float:
+    def confirmed_until(self) -> float:
         """Time when this worker must confirm its leases before any other request."""
         return min(self.leases_until, self.heard_until)
 

@@ -167,7 +167,7 @@ class VisitProcessor:
         now = document.response.ended_ms / 1000
         return read_headers(headers, self._policy, now=now)
 
-    async def _ask_site(self, document: Document) -> None:
+    async def _apply_site_file(self, document: Document) -> None:
         """Apply the reservations in the file of a site to a response of a source."""
         fetch, document.fetch_site = document.fetch_site, None
         site = await fetch() if fetch is not None else NOTHING
@@ -185,7 +185,7 @@ class VisitProcessor:
         If one of them fails, the response is put back, and the state of its source is
         not changed.
         """
-        await self._ask_site(document)
+        await self._apply_site_file(document)
         if document.reservations.closes(self._policy):
             document.is_read = True
             await self._to_pipelines(document, response)

@@ -250,13 +250,13 @@ def test_look_at_a_page_with_a_spider_of_ours_leaves_its_crawl_alone(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("parse", "-adepth=x"), "argument depth=x: must be a whole number"),
+        (("parse", "-adepth=x"), "argument depth=x: must be an integer"),
         (("fetch", "-sRDF_PARSE_SECS=-1"), "RDF_PARSE_SECS=-1: must be 0.1"),
         (
             ("shell", "-c1", "-sVISIT_MAX_SECS=x"),
             "VISIT_MAX_SECS='x': must be a number",
         ),
-        (("check", "-adepth=x"), "argument depth=x: must be a whole number"),
+        (("check", "-adepth=x"), "argument depth=x: must be an integer"),
     ],
     ids=["parse", "fetch", "shell", "check"],
 )

@@ -69,7 +69,7 @@ def test_host_that_is_busy_for_long_loses_nothing(
     # All URLs of the host rest: one request for each wait, which grows.
     refused = len(server.requests) - len(PAGES)
     assert refused < 20
-    assert "waiting for 1 host that does not answer" in result.stderr
+    assert "waiting for 1 host that does not respond" in result.stderr
 
 
 FAILING = ("500 Oops", "502 Bad Gateway", "504 Late", "521 Down")

@@ -19,7 +19,7 @@ from rdfcrawl.monitor.metrics.reading import (
     HighWater,
     read_redis,
 )
-from rdfcrawl.pipelines.reading_times import tell_times
+from rdfcrawl.pipelines.reading_times import add_reading_times
 from tests.support.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ async def test_histogram_of_times_adds_up(
     """If workers report times in buckets, then the histogram has their sum."""
     frontier = await make_frontier()
     stats = MemoryStatsCollector(get_crawler())
-    tell_times(stats, [0.0001, 0.0005, 0.0007, 0.04, 99])
-    tell_times(stats, [0.25])
+    add_reading_times(stats, [0.0001, 0.0005, 0.0007, 0.04, 99])
+    add_reading_times(stats, [0.25])
     for worker in ("v", "w"):
         await frontier.beat(worker, figures_of(stats.get_stats()))
     found = await told(redis, HighWater())

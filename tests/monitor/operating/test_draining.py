@@ -129,7 +129,7 @@ async def test_worker_that_is_to_end_is_shown(
     await frontier.beat("w1", {})
     named = {"REDIS_URL": redis_server.url, "CRAWL_ID": "c"}
     assert re.search(r"\nw1 +begins", operate(tmp_path, "status", **named).stdout)
-    await frontier.drains.ask("w1")
+    await frontier.drains.request("w1")
     assert re.search(r"\nw1 +ends", operate(tmp_path, "status", **named).stdout)
     await frontier.leave("w1")
-    assert not await frontier.drains.asked()
+    assert not await frontier.drains.requested()

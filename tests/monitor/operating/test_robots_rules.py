@@ -35,8 +35,8 @@ async def test_rules_are_read_without_asking(
     names = [ORIGIN, "https://many.example", "https://none.example"]
     for name, text in zip(names, (RULES, long, b""), strict=True):
         packed = pack_rules(read_records(text, "rdfcrawl"))
-        await keeper.good(name, packed, 3600)
-    await keeper.bad("https://down.example", 503)
+        await keeper.keep_rules(name, packed, 3600)
+    await keeper.note_failure("https://down.example", 503)
     for n in range(4):
         name = f"rc:{{c/{n}}}:robots"
         await frontier.redis.hset(name, "http://junk", "1 2 x|never packed")
