@@ -59,7 +59,7 @@ class Command(QuietCommand):
             "--spider",
             default="",
             metavar="NAME",
-            help="of add, import KEY: the spider of the seeds (by default, the first)",
+            help="of add, import KEY: spider of the seeds (the first by default)",
         )
         group.add_argument(
             "--failed",

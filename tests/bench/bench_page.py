@@ -64,7 +64,7 @@ PATHS: Final = (
     "/uri?u={refused}",
     "/datasets",
     "/datasets?sort=complete&page=200",
-    "/datasets?text=7&had=nothing&sort=modified",
+    "/datasets?text=7&stored=nothing&sort=modified",
     "/dataset?u={dataset}",
     "/datasets/graph",
     "/datasets/graph?nodes=300",

@@ -140,7 +140,7 @@ def test_a_server_with_a_certificate_wants_tls(tmp_path: Path, web: LocalWeb) ->
         assert fetch(secure, url) == node.state()[url]
 
 
-def test_without_pyftpdlib_one_line_says_what_to_install(
+def test_without_pyftpdlib_one_line_names_the_package(
     monkeypatch: pytest.MonkeyPatch, web: LocalWeb
 ) -> None:
     """If pyftpdlib is not installed, the message names the extra that has it."""

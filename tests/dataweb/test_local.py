@@ -51,7 +51,7 @@ def fetch(url: str, **fields: str) -> tuple[int, http.client.HTTPMessage, bytes]
         connection.close()
 
 
-def test_nodes_are_started_one_by_one_at_addresses_told_before() -> None:
+def test_nodes_are_started_one_by_one_at_given_addresses() -> None:
     """If two nodes are started, each is where `origins` said, with its own log."""
     with LocalWeb(first_address="127.92.1.1", n_hosts=2) as web:
         origins = web.origins(2)
@@ -69,7 +69,7 @@ def test_nodes_are_started_one_by_one_at_addresses_told_before() -> None:
             web.start(SitemapOptions())
 
 
-def test_whoever_has_a_document_gets_304_until_it_changes() -> None:
+def test_conditional_requests_get_304_until_a_change() -> None:
     """If a page has not changed, its validators give 304; after a change, 200."""
     with LocalWeb(first_address="127.92.1.1") as web:
         site = web.start(SitemapOptions(n_pages=3))

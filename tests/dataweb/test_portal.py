@@ -63,7 +63,7 @@ def walk(node: PortalNode, since: str = "") -> list[dict[str, Any]]:
         since = rows[-1]["metadata_modified"][:-3] + "Z"
 
 
-def test_a_large_portal_is_walked_and_then_only_what_changed() -> None:
+def test_a_large_portal_is_walked_and_then_only_its_changes() -> None:
     """If 200 of 1,500 change and 100 go, a second walk has 200, the list 1,400."""
     node = portal(n_datasets=1_500)
     first = walk(node)
@@ -146,7 +146,7 @@ def test_robots_are_those_of_ckan() -> None:
     assert "/api/" not in portal(forbids_api=False).robots
 
 
-def test_the_truth_is_what_the_datasets_say() -> None:
+def test_the_truth_equals_the_datasets() -> None:
     """If datasets are shown, the truth has their titles, resources, files, links."""
     links = tuple(f"http://127.0.0.1/{n}" for n in range(7))
     node = portal(*links, n_datasets=5, rdf_every=2)
@@ -254,7 +254,7 @@ def test_requests_of_our_own_client_are_understood() -> None:
         ("", True),
     ],
 )
-def test_queries_mean_what_solr_means(query: str, holds: bool) -> None:
+def test_queries_have_the_meaning_of_solr(query: str, holds: bool) -> None:
     """If a query is parsed, it holds for just the rows that it should."""
     row = {"a": ["1"], "b": ["x"], "": ["Some words"]}
     assert parse_query(query).holds(lambda field: row.get(field, [])) is holds

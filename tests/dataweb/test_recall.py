@@ -144,7 +144,7 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
             judge(truth, [str(output)])
 
 
-def test_truth_of_a_whole_web_finds_itself(tmp_path: Path) -> None:
+def test_truth_of_a_web_finds_itself(tmp_path: Path) -> None:
     """If the truth is its own output, recall is 1 for all kinds, without surplus."""
     web = build_web(WebConfig())
     truth = tmp_path / "truth.nq"

@@ -201,7 +201,7 @@ def test_mirrors_and_patches_are_linked() -> None:
     assert b'"replace"' in get(node, patches[0])
 
 
-def test_what_is_left_out_is_not_there() -> None:
+def test_omitted_parts_are_not_there() -> None:
     """If a source has no dumps or is not announced, then nothing says otherwise."""
     node = source(has_dumps=False, found_by=())
     assert len(read(get(node, node.capability_list_url))[1]) == 2

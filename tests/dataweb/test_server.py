@@ -184,7 +184,7 @@ async def test_a_client_that_does_not_read_is_not_read_from() -> None:
         assert served.log().total("n_requests") == n_requests
 
 
-async def test_access_log_counts_what_happened() -> None:
+async def test_access_log_counts_requests() -> None:
     """If a client is rude, the log has the figures."""
     config = small(disallowed=0.1, delay_secs=10)
     async with serve(config) as served:

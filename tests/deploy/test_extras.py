@@ -49,7 +49,7 @@ def scrapy(
     )
 
 
-def test_documents_tell_what_to_install(
+def test_documents_name_the_package_to_install(
     loopback: Loopback, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """If a document needs an extra, then its fault names it, and the crawl goes on."""
@@ -89,7 +89,7 @@ def test_documents_tell_what_to_install(
     ],
     ids=["dataweb", "metrics", "hdt", "rules"],
 )
-def test_commands_tell_what_to_install(
+def test_commands_name_the_package_to_install(
     environment: dict[str, str], tmp_path: Path, words: list[str], extra: str
 ) -> None:
     """If a command needs an extra, then it says in one line which, and ends with 2."""

@@ -167,7 +167,7 @@ def test_compose_has_a_cluster_two_workers_and_a_follower() -> None:
     assert volumes == set(found["volumes"])
 
 
-def test_image_is_built_from_what_a_checkout_has() -> None:
+def test_image_is_built_from_files_of_a_checkout() -> None:
     """If the image is built, then all that is copied is there and not left out."""
     folder = DEPLOY / "container"
     text = (folder / "Containerfile").read_text(encoding="utf-8")

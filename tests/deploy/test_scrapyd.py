@@ -231,7 +231,7 @@ def check_complete(web: ServedWeb, result: CrawlResult) -> None:
     assert web.log().total("n_duplicates") == 0
 
 
-def test_password_is_asked_for(scrapyd: Scrapyd) -> None:
+def test_password_is_required(scrapyd: Scrapyd) -> None:
     """If the password is wrong, then scrapyd with our configuration refuses."""
     with pytest.raises(HTTPError, match="401") as refused:
         scrapyd.ask("daemonstatus", password="wrong")

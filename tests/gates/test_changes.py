@@ -48,7 +48,7 @@ def test_fragments_have_the_form_of_a_change() -> None:
     assert not any(found.values()), found
 
 
-def test_bad_fragments_are_told() -> None:
+def test_bad_fragments_are_reported() -> None:
     """If a fragment breaks a rule, then that rule is named."""
     good = "Sitemaps are read to their end.\n"
     assert not faults("+gzip-length.sources.md", good)

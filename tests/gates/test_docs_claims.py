@@ -159,7 +159,7 @@ def test_statements_of_one_document() -> None:
     )
 
 
-def test_what_is_kept_over_a_budget() -> None:
+def test_number_of_uris_kept_over_a_budget() -> None:
     """If URIs over `max_per_host` are kept, then the page says how many."""
     script = ROOT / "rdfcrawl" / "frontier" / "lua" / "over.lua"
     found = re.search(r"MOST_OVER_OF_KEY = (\d+)", script.read_text(encoding="utf-8"))

@@ -202,7 +202,7 @@ def nightly() -> list[str]:
     return shlex.split(service["Service"]["ExecStart"])
 
 
-def test_second_night_fetches_what_changed(
+def test_second_night_fetches_changed_pages(
     commands: Commands, web: LocalWeb, tmp_path: Path
 ) -> None:
     """If the service runs again, then it fetches the datasets that have changed."""
@@ -384,7 +384,7 @@ def test_list_of_hosts_to_leave(tmp_path: Path) -> None:
 # -- keep a mirror of a portal, watch a site -----------------------------------------
 
 
-def test_mirror_is_kept_by_what_is_due(
+def test_mirror_is_kept_by_due_pages(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If pages change, come and vanish, then the commands of a night take that over."""
@@ -416,7 +416,7 @@ def test_mirror_is_kept_by_what_is_due(
     assert said == {(server.url(page), f'"{year}"') for page, year in years.items()}
 
 
-def test_watched_site_is_asked_again_and_again(
+def test_watched_site_is_requested_repeatedly(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If a page changes, then the refresher has a running worker fetch it."""

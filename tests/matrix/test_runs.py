@@ -62,7 +62,7 @@ def pages_in(web: Web, log: Path, skip: int = 0) -> Counter[tuple[str, str]]:
     return Counter(each for each in asked if each in good)
 
 
-def test_a_later_run_pays_what_is_owed(commands: Commands, tmp_path: Path) -> None:
+def test_a_later_run_retries_owed_urls(commands: Commands, tmp_path: Path) -> None:
     """If URLs failed in a run, then the next run of the same command fetches them.
 
     It requests nothing again that was fetched.

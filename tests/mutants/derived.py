@@ -31,7 +31,7 @@ _TABLES: Final = {"_DENIED": 3, "_JUDGED": 3}  # words of a row, of tables in a 
 _is_of_clock = re.compile(r"\b(?:monotonic|used_secs)\(\)").search
 # Calls that move data: without them nothing works, and no defence is missing.
 _moves = re.compile(
-    r"(?:await )?(?:[\w.]*\.)?_?"
+    r"(?:await\s)?(?:[\w.]*\.)?_?"
     r"(?:answer|append|drain|finish|flush|give_back|prepare|send|sleep|start|tell|write)\("
 ).match
 

@@ -278,6 +278,6 @@ OF_DOCUMENTS = (
         "(self._tail + data)[-_MOST_BYTES:]",
         "self._tail + data",
         "tests/crawl/failures/test_own_faults.py"
-        "::test_log_has_what_a_process_said_before_it_died",
+        "::test_log_has_the_output_of_a_process_before_its_death",
     ),
 )

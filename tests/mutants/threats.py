@@ -17,7 +17,7 @@ MUTANTS = (
         "rdfcrawl/uri/guard/policy.py",
         "if any(parsed in network for network in self.allow_nets):",
         "if True:",
-        "tests/crawl/threats/test_guard.py::test_nobody_inside_is_connected_to",
+        "tests/crawl/threats/test_guard.py::test_no_inside_address_is_connected_to",
     ),
     Mutant(
         1,
@@ -175,7 +175,7 @@ MUTANTS = (
         "rdfcrawl/frontier/worker/link_ingest.py",
         '            name = f"{name} {int(record.kind)} {task}"\n',
         "            pass\n",
-        "tests/crawl/threats/test_threats.py::test_what_one_asks_for_poisons_no_other",
+        "tests/crawl/threats/test_threats.py::test_requests_of_one_poison_no_other",
     ),
     Mutant(
         27,

@@ -277,9 +277,7 @@ def test_each_spider_can_be_subclassed(project: Project, site: RawServer) -> Non
         ]
 
 
-def test_ordinary_requests_stand_beside_visits(
-    crawl: CrawlResult, project: Project
-) -> None:
+def test_ordinary_requests_go_with_visits(crawl: CrawlResult, project: Project) -> None:
     """If the spider yields a request with a callback, then Scrapy makes it."""
     assert crawl.code == 0
     (item,) = [item for item in project.feed("items.jl") if "title" in item]
@@ -349,7 +347,7 @@ def bare(start_project: StartProject) -> Project:
     ],
     ids=["nothing", "modules", "rdfcrawl"],
 )
-def test_what_is_missing_is_told_in_one_line(
+def test_missing_parts_are_reported_in_one_line(
     bare: Project, words: tuple[str, ...], told: str
 ) -> None:
     """If a project lacks a requirement, then one line names it, no traceback."""

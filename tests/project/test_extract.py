@@ -129,7 +129,7 @@ def test_child_is_shared_by_calls_and_ends_with_them() -> None:
     assert not first & set(children(os.getpid()))
 
 
-async def test_reservations_are_told() -> None:
+async def test_reservations_are_reported() -> None:
     """If a publisher reserves rights, a line says so, and why a crawl withholds."""
     response = Response(
         "https://a.example/x",

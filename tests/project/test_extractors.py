@@ -162,7 +162,7 @@ def test_bytes_are_known_by_their_name(crawl: CrawlResult, site: RawServer) -> N
     assert "'document/extractor/.readings': 4" in crawl.stderr
 
 
-def test_what_nobody_else_reads_is_fetched_for_them(
+def test_unknown_formats_are_fetched_for_them(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If one of the user's reads a type, extension or magic of media, it gets them."""
@@ -189,7 +189,7 @@ def test_nonsense_of_an_extractor_is_left_out(
     assert "integer" in found.pop()
 
 
-def test_pages_are_read_beside_ours(crawl: CrawlResult, site: RawServer) -> None:
+def test_pages_are_read_together_with_ours(crawl: CrawlResult, site: RawServer) -> None:
     """If a page has the marker, then the extractor reads it, and ours do, too."""
     shop = {p.strip("<>"): o for _, p, o in said(crawl, site.url("/shop"))}
     assert shop["http://schema.org/price"] == '"5"'
@@ -211,7 +211,7 @@ def test_failing_extractors_are_faults(crawl: CrawlResult, site: RawServer) -> N
     assert "'fault/bad_term': " in crawl.stderr
 
 
-def test_the_command_shows_what_they_yield(project: Project) -> None:
+def test_the_command_shows_their_results(project: Project) -> None:
     """If `scrapy rdf` is given a file, then extractors of the project read it."""
     (project.folder / "readings").write_bytes(READINGS)
     (project.folder / "fail.html").write_bytes(b"<p data-price=1>fail</p>")
@@ -242,7 +242,7 @@ def test_examples_of_the_page_are_short() -> None:
         (".lab", f"{__name__}.Magic", "`magic` is neither bytes nor"),
     ],
 )
-def test_wrong_extractors_are_told(name: str, path: str, told: str) -> None:
+def test_wrong_extractors_are_reported(name: str, path: str, told: str) -> None:
     """If `EXTRACTORS` is wrong, then one line names the setting and the mistake."""
     with pytest.raises(ConfigError, match="EXTRACTORS") as raised:
         ExtractOptions.from_settings(Settings({"EXTRACTORS": {name: path}}))

@@ -55,7 +55,7 @@ def test_folder_is_crawled(crawl: CrawlResult) -> None:
     assert crawl.statistics["fetcher/file/status/200"] == 3
 
 
-def test_what_is_beside_the_folder_stays_there(crawl: CrawlResult) -> None:
+def test_files_outside_the_folder_stay_there(crawl: CrawlResult) -> None:
     """If a link leads out of the folder, then there is nothing."""
     for url in (ESCAPES, "file:///etc/passwd", "file://lab/none"):
         assert crawl.faults(url) == ["not_found"]

@@ -118,7 +118,7 @@ def test_store_of_the_page_loses_nothing_when_it_is_killed(
     assert all((project.folder / each).exists() for each in DEATHS)
 
 
-def test_store_gets_again_what_was_not_flushed(
+def test_store_gets_unflushed_documents_again(
     project: Project, site: RawServer
 ) -> None:
     """If a store is killed, then it gets only unfinished documents again."""
@@ -189,7 +189,7 @@ def test_store_that_fails_stops_the_crawl(
         ("lab:", {"lab": f"{FAILING}NoStore"}, "`begin` is not an `async def`"),
     ],
 )
-def test_wrong_stores_are_told(
+def test_wrong_stores_are_reported(
     uri: str, classes: dict[str, str | None] | list[str], told: str
 ) -> None:
     """If a store cannot be opened, then one line names the setting and the mistake."""

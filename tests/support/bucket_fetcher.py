@@ -103,9 +103,9 @@ class BucketFetcher:
 
 def _raise(name: str) -> None:
     if name in _ERRORS:
-        raise _ERRORS[name]("trouble")
+        raise _ERRORS[name]("failure")
     if name:
-        raise SourceFault(Reason(name), "trouble")
+        raise SourceFault(Reason(name), "failure")
 
 
 async def _chunks(found: dict[str, Any]) -> AsyncIterator[bytes]:

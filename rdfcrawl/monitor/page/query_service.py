@@ -149,7 +149,7 @@ class QueryService:
                 "query: bringing the store up to date takes too long; try again later",
             ) from None
         lag: dict[str, Any] = _content(begun)["begun"]
-        asked_ms = now_ms()
+        answered_ms = now_ms()
         try:
             line = _content(await child.next_line(self.options.secs))
         except TimeoutError:
@@ -157,7 +157,7 @@ class QueryService:
                 400, f"PAGE_QUERY_SECS={self.options.secs:g}: the query took longer"
             ) from None
         answer: dict[str, Any] = line["answer"]
-        return lag | answer | {"asked_ms": asked_ms}
+        return lag | answer | {"answered_ms": answered_ms}
 
 
 def _content(line: dict[str, Any] | None) -> dict[str, Any]:

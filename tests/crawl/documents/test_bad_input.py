@@ -242,7 +242,7 @@ def test_harmless_oddity_is_no_fault(
 
 
 @pytest.mark.parametrize("target", KEPT)
-def test_what_was_read_is_kept(
+def test_read_parts_are_kept(
     result: CrawlResult, server: RawServer, target: str
 ) -> None:
     """If a part of a document is good, then it is stored, with any rest."""
@@ -250,7 +250,7 @@ def test_what_was_read_is_kept(
 
 
 @pytest.mark.parametrize("target", sorted({*KEPT} & FAULTS.keys()))
-def test_what_was_read_in_part_is_partial(
+def test_documents_read_in_part_are_partial(
     result: CrawlResult, server: RawServer, target: str
 ) -> None:
     """If a part of a document was not read, then its status says so."""
@@ -302,7 +302,7 @@ def test_failure_that_may_pass_is_tried_again(server: RawServer) -> None:
     assert counts == {"/500": 3, "/closes": 3, "/404": 1, "/501": 1}
 
 
-def test_statistics_count_what_provenance_names(result: CrawlResult) -> None:
+def test_statistics_match_the_provenance(result: CrawlResult) -> None:
     """If a fault is in the provenance, then it is counted in the statistics."""
     named = Counter(result.ask("?a rc:fault/rc:reason ?x ."))
     counted = {

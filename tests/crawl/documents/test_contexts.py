@@ -97,7 +97,7 @@ def test_document_is_read_with_its_context(
     assert result.about(server.url(target)) == {TRIPLE}
 
 
-def test_context_is_asked_for_once(
+def test_context_is_requested_once(
     result: CrawlResult, server: RawServer, context_host: RawServer
 ) -> None:
     """If several documents name a context, then one request is made for it.
@@ -134,7 +134,7 @@ def test_document_without_its_context_says_why(
     assert result.about(server.url(target)) == set()
 
 
-def test_private_host_was_not_asked(
+def test_private_host_got_no_request(
     result: CrawlResult, context_host: RawServer, blocked_host: RawServer
 ) -> None:
     """If the guard or robots.txt refuse a context, then no request is made."""

@@ -143,7 +143,7 @@ def test_images_of_short_pages_are_counted(
     assert fact(result, server.url("/data"), "images") == ""
 
 
-def test_shingles_lists_and_error_pages_are_told(
+def test_shingles_lists_and_error_pages_are_recorded(
     result: CrawlResult, server: RawServer
 ) -> None:
     """If a page is a list of links, or says that there is none, it is known."""

@@ -134,7 +134,7 @@ def test_unreadable_rules_of_another_port(crawled: RedirectedCrawl) -> None:
     assert first == Reason.ROBOTS_UNREACHABLE
 
 
-def test_what_is_allowed_is_followed(crawled: RedirectedCrawl) -> None:
+def test_allowed_redirects_are_followed(crawled: RedirectedCrawl) -> None:
     """If no site forbids a target, then it is fetched, on the same host or another."""
     for server, path, target in (
         (crawled.main, "/id/ok", "/doc/ok"),

@@ -150,7 +150,7 @@ def test_pages_that_only_lead_on_are_redirects(crawled: LeadingCrawl) -> None:
     assert not result.about(main.url("/lead/away"))
 
 
-def test_other_pages_stay_what_they_are(crawled: LeadingCrawl) -> None:
+def test_other_pages_stay_documents(crawled: LeadingCrawl) -> None:
     """If a refresh has a delay, is no markup or must not be followed, it is a page."""
     main, result = crawled.main, crawled.result
     for target in (*(f"/stay/{name}" for name in STAYING), "/lead/back"):

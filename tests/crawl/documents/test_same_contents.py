@@ -33,7 +33,7 @@ def only_first(result: CrawlResult, urls: list[str]) -> str:
     return first
 
 
-def test_mirrors_are_the_same_as_what_was_fetched_first(
+def test_mirrors_are_the_same_as_the_first_copy(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If hosts mirror each other, then all but one document of a content name that one.

@@ -48,7 +48,7 @@ def once(path: Path, **settings: Any) -> dict[str, Any]:
     return {"STORES": stores, "SAME_STATEMENTS_ONCE": True, **settings}
 
 
-def test_duplicates_come_back_when_what_represents_them_changes(
+def test_duplicates_come_back_when_their_representative_changes(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If a page with an extra parameter says the same, it is stored as the other one.
@@ -115,7 +115,7 @@ def check_same_content(folder: str, urls: list[str], *, n_stored: int) -> None:
 
 
 @pytest.mark.parametrize("is_once", [True, False])
-def test_mirrors_are_stored_once_whoever_is_killed(
+def test_mirrors_are_stored_once_despite_kills(
     commands: Commands, loopback: Loopback, tmp_path: Path, *, is_once: bool
 ) -> None:
     """If two workers crawl two mirrors in parallel, equal documents are stored once.

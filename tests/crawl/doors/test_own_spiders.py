@@ -318,7 +318,7 @@ def test_killed_worker_leaves_no_document_unparsed(
     assert notes.read_text().split().count(site.url("/b")) == 2
 
 
-def test_feed_tells_what_became_of_documents(
+def test_feed_has_the_outcome_of_documents(
     results: dict[str, CrawlResult], site: RawServer
 ) -> None:
     """If a crawl has a feed, then it has a row for each document."""
@@ -428,7 +428,7 @@ def test_workers_have_own_arguments_and_settings(results: dict[str, Any]) -> Non
     assert "test_own_spiders.Watchful" in text
 
 
-def test_crawl_waits_for_what_a_start_of_ones_own_asks_for(
+def test_crawl_waits_for_requests_of_a_custom_start(
     commands: Commands, loopback: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If `start` requests a list, then its URLs are crawled, within its scope."""

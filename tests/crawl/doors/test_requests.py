@@ -339,7 +339,7 @@ def test_spider_of_rules_may_use_the_frontier(
     assert "has no effect" not in result.stderr
 
 
-def test_requests_with_callbacks_stand_beside_documents(
+def test_requests_with_callbacks_go_with_documents(
     commands: Commands, loopback: Loopback, notes: Path
 ) -> None:
     """If a document leads to a request, then that is answered before the crawl ends."""

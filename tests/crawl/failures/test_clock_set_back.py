@@ -52,7 +52,7 @@ def crawl_later(site: AgingSite, folder: Path, secs: int) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_what_is_fetched_after_a_clock_was_set_back_counts(
+def test_copies_fetched_after_a_clock_was_set_back_count(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If the clock is set back, then later runs and refreshes go on from before.

@@ -101,7 +101,7 @@ def test_full_disk_costs_nothing(
     assert not any(name.startswith("fault/") for name in result.statistics)
 
 
-def test_what_lacks_room_to_be_read_comes_again(
+def test_documents_without_room_are_read_later(
     commands: Commands, loopback: Loopback, disk: SmallDisk
 ) -> None:
     """If a child has no space for temporary files, then the document is read later."""
@@ -260,7 +260,7 @@ def test_spool_keeps_to_its_limits(capped: tuple[CrawlResult, list[int]]) -> Non
     assert result.counts().queued == 0
 
 
-def test_what_is_longer_than_a_host_may_have_is_cut(
+def test_bodies_longer_than_the_limit_of_a_host_are_cut(
     capped: tuple[CrawlResult, list[int]],
 ) -> None:
     """If a body is longer than the limit of its host, then a fault says so."""
@@ -285,7 +285,7 @@ class FailsAtFirst:
             raise RuntimeError("a bug in a middleware")
 
 
-def test_room_of_what_failed_is_free_again(
+def test_room_of_failed_documents_is_free_again(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If visits fail before documents are processed, then others have the room."""

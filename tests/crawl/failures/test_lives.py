@@ -135,7 +135,7 @@ def test_restarts_during_a_dump_do_not_lose_it(
     assert len(result.quads) == len(lines)
 
 
-def test_what_kills_its_workers_is_given_up_alone(
+def test_a_document_that_kills_its_workers_is_given_up_alone(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a document kills each worker that reads it, then the others come all the same.
@@ -223,7 +223,7 @@ def test_a_robots_txt_that_kills_its_workers_ends(
         assert set(result.faults(url)) == {"robots_unreachable", "leases_lost"}
 
 
-def test_what_a_dead_worker_gave_up_is_in_the_exit_code(
+def test_urls_given_up_by_a_dead_worker_are_in_the_exit_code(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a worker that gave up URIs is killed, then the exit code reports them.

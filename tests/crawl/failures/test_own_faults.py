@@ -87,7 +87,7 @@ def test_summary_has_an_example_of_each_own_fault(crawl: CrawlResult) -> None:
         assert said in line
 
 
-def test_log_has_what_a_process_said_before_it_died(
+def test_log_has_the_output_of_a_process_before_its_death(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If a reading process dies, then the log has its last words, made harmless."""
@@ -99,7 +99,7 @@ def test_log_has_what_a_process_said_before_it_died(
     assert "\x1b[2J" not in crawl.stderr
 
 
-def test_statements_beside_an_own_fault_are_kept(
+def test_statements_next_to_an_own_fault_are_kept(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If an extractor fails, then its statements before and those of others stay."""
@@ -108,7 +108,7 @@ def test_statements_beside_an_own_fault_are_kept(
         assert objects == {"urn:x:before", f'"{path.strip("/")}"'}
 
 
-def test_documents_are_asked_for_again_once_it_is_mended(
+def test_documents_are_requested_again_after_a_repair(
     commands: Commands, site: RawServer, crawl: CrawlResult
 ) -> None:
     """If the parts are mended, then retry=failed reads these documents, no others."""

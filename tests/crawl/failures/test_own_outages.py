@@ -182,7 +182,7 @@ def test_routes_of_our_own_and_of_others(
     assert "'fault/" not in log.read_text()
 
 
-def test_hosts_at_once_are_held_against_the_limit_of_descriptors(
+def test_parallel_hosts_are_held_against_the_limit_of_descriptors(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If more hosts should be visited in parallel than files may be open, fewer are."""

@@ -226,7 +226,7 @@ def test_a_full_redis_takes_no_links_and_all_else_goes_on(
     assert max(web.asked().values()) == 1
 
 
-def test_what_endangers_the_crawl_is_said_when_it_begins(
+def test_dangers_for_the_crawl_are_reported_when_it_begins(
     commands: Commands, loopback: Loopback, server_directory: Path
 ) -> None:
     """If Redis drops its file, evicts, or becomes a replica, then each is said once."""

@@ -185,7 +185,7 @@ def test_stores_equal_the_web_after_many_kills(commands: Commands) -> None:
     assert run_epochs(commands, "127.96.3.1", 40, kill_every=1) > 60
 
 
-def test_truthful_sitemaps_lead_to_what_has_changed(commands: Commands) -> None:
+def test_truthful_sitemaps_lead_to_changed_pages(commands: Commands) -> None:
     """If sitemaps are honest, then all changes are fetched, and little else.
 
     That is known after the first epochs. The requests are those of the real crawl.
@@ -223,7 +223,7 @@ def test_truthful_sitemaps_lead_to_what_has_changed(commands: Commands) -> None:
     print(f"{n_asked} requests for {n_changed} changed pages")
 
 
-def test_no_page_is_asked_for_sooner_than_it_is_due(
+def test_no_page_is_requested_sooner_than_it_is_due(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a refresher and workers go on, then pages wait as long as their schedule says.

@@ -28,7 +28,7 @@ def serve(loopback: Loopback, server: RawServer, what: str) -> None:
         server.pages[path] = loopback.response(body, "text/turtle")
 
 
-def test_host_without_an_address_keeps_what_it_had(
+def test_host_without_an_address_keeps_its_statements(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If a name no longer has an address, then its pages wait longer, and stay.

@@ -150,7 +150,7 @@ def test_its_hosts_are_counted_once(spread: Spread) -> None:
     assert spread.first_result.counts().is_over
 
 
-def test_hosts_beside_it_are_asked_for_everything(spread: Spread) -> None:
+def test_other_hosts_are_crawled_completely(spread: Spread) -> None:
     """If a giant is spread, then the other sites are crawled to their ends."""
     sites = {url for url in spread.first if "//site" in url}
     assert len(sites) == N_SITES * (N_PAGES + 1)

@@ -163,7 +163,7 @@ def test_all_kinds_of_requests_keep_the_delay_together(clocked: Clocked) -> None
     assert close == []
 
 
-def test_other_delay_is_told(clocked: Clocked) -> None:
+def test_other_delay_is_reported(clocked: Clocked) -> None:
     """If a worker joins with another delay than others, then one line says so."""
     line = (
         f"DOWNLOAD_DELAY is {HASTY_SECS} s here, and from {HASTY_SECS} to {DELAY_SECS}"
@@ -301,7 +301,7 @@ def asked_for(server: RawServer, target: str) -> list[float]:
     return [each.at for each in server.requests if each.target == target]
 
 
-def test_host_that_refuses_is_asked_by_nobody(rested: Rested) -> None:
+def test_host_that_refuses_gets_no_requests(rested: Rested) -> None:
     """If a host wants to be left alone, then no document has its context meanwhile."""
     assert rested.result.code == 0, rested.result.stderr
     (first, _), (context,) = asked_for(rested.busy, "/p"), asked_for(rested.busy, "/c")

@@ -48,7 +48,7 @@ def test_contact_is_a_page_or_an_address(user_agent: str, is_reachable: bool) ->
     ],
 )
 @pytest.mark.parametrize("user_agent", ["", "lab/1"])
-def test_nobody_crawls_the_open_web_unknown(
+def test_no_crawl_of_the_open_web_is_anonymous(
     commands: Commands, words: tuple[str, ...], user_agent: str
 ) -> None:
     """If USER_AGENT names no contact, then one line says so and nothing starts."""

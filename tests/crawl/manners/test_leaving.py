@@ -154,7 +154,7 @@ def test_many_uris_of_a_left_host_take_no_time(
     assert result.statistics["fault/host_left"] == 150
 
 
-def test_wrong_list_is_told(
+def test_wrong_list_is_reported(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If the list is wrong, a crawl does not start; one that runs keeps the old one."""

@@ -117,7 +117,7 @@ def test_pauses_are_kept(crawled: PacedCrawl, name: str, least_secs: float) -> N
 @pytest.mark.parametrize(
     ("name", "target"), [("strict", "/private/x"), ("ours", "/ours")]
 )
-def test_disallowed_is_not_asked_for(
+def test_disallowed_is_not_requested(
     crawled: PacedCrawl, name: str, target: str
 ) -> None:
     """If robots.txt disallows a URL, then it is a named fault and never requested."""
@@ -144,7 +144,7 @@ def test_retry_after_is_obeyed(crawled: PacedCrawl) -> None:
 
 
 @pytest.mark.parametrize(("name", "n_tries"), [("down", 3), ("shaky", 3)])
-def test_passing_trouble_is_waited_for(
+def test_temporary_failures_are_waited_for(
     crawled: PacedCrawl, name: str, n_tries: int
 ) -> None:
     """If a host fails twice and then answers, then the document is stored."""
@@ -171,13 +171,13 @@ def test_host_that_cannot_be_crawled_is_named(
     assert crawled.result.statuses(url) == ["FAILED"]
 
 
-def test_nothing_is_asked_for_without_rules(crawled: PacedCrawl) -> None:
+def test_nothing_is_requested_without_rules(crawled: PacedCrawl) -> None:
     """If robots.txt cannot be read, then nothing else of the host is requested."""
     for name in ("no-robots", "slow-robots"):
         assert set(crawled.hosts[name].targets) == {"/robots.txt"}
 
 
-def test_rules_are_asked_for_as_often_as_said(
+def test_rules_are_requested_as_often_as_documented(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If RETRY_TIMES is 0, then a robots.txt that cannot be read is requested once."""
@@ -232,7 +232,7 @@ def test_a_name_that_dns_cannot_have_harms_no_other_link(
     assert server.targets.count("/other") == server.targets.count("/a") == 1
 
 
-def test_page_is_asked_for_once_and_told_nothing(
+def test_page_is_requested_once_without_messages(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a page has many spellings, then one request is made, without a message."""

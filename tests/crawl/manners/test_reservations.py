@@ -145,7 +145,7 @@ def test_reservation_is_obeyed(crawled: ReservedCrawl, name: str) -> None:
         ("m-tdm", "tdm_reserved"),
     ],
 )
-def test_what_is_not_stored_has_a_reason(
+def test_documents_not_stored_have_a_reason(
     crawled: ReservedCrawl, name: str, reason: str
 ) -> None:
     """If statements are not stored, then a named fault says why."""
@@ -411,7 +411,7 @@ def test_file_of_a_site_is_obeyed(filed: Filed, request: pytest.FixtureRequest) 
         assert said == ["https://a.example/p"]
 
 
-def test_file_of_a_site_is_asked_for_once_and_in_its_turn(
+def test_file_of_a_site_is_requested_once_and_in_its_turn(
     filed: Filed, request: pytest.FixtureRequest
 ) -> None:
     """If the file is read, then once, after a document and with the delay."""
@@ -511,7 +511,7 @@ def late(commands: Commands, loopback: Loopback) -> LateCrawl:
     return LateCrawl(result, again, servers)
 
 
-def test_file_is_asked_for_when_something_is_to_be_taken(late: LateCrawl) -> None:
+def test_file_is_requested_before_anything_is_taken(late: LateCrawl) -> None:
     """If a document has nothing to take, or says so itself, no file is requested."""
     for name, server in late.servers.items():
         n_asked = server.targets.count(TDM_FILE)

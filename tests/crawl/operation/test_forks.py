@@ -139,7 +139,7 @@ def test_workers_may_be_new_processes(commands: Commands, loopback: Loopback) ->
     assert crew.wait().code == 1
 
 
-def test_a_wrong_switch_is_told_in_one_line(
+def test_a_wrong_switch_is_reported_in_one_line(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If WORKERS_FORK is neither True nor False, then one line says so."""
@@ -149,7 +149,7 @@ def test_a_wrong_switch_is_told_in_one_line(
     assert "Traceback" not in result.stderr
 
 
-def test_the_exit_code_tells_of_what_was_given_up(
+def test_the_exit_code_reports_documents_given_up(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a worker ends with FAILED_EXIT_CODE, then it is not started again."""

@@ -136,7 +136,7 @@ class TestKilled:
 
 
 @pytest.mark.parametrize("is_interrupted", [True, False])
-def test_what_the_disk_refuses_is_not_done(
+def test_documents_refused_by_the_disk_are_not_done(
     commands: Commands, loopback: Loopback, *, is_interrupted: bool
 ) -> None:
     """If stores accept nothing, then the crawl stops with their documents undone."""

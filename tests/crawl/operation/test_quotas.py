@@ -164,7 +164,7 @@ def test_server_sees_no_more_than_the_quota(
     assert "0 wait for an epoch" in result.stderr
 
 
-def test_wrong_quotas_are_told_in_one_line(commands: Commands) -> None:
+def test_wrong_quotas_are_reported_in_one_line(commands: Commands) -> None:
     """If quotas are given wrongly, then one line names the correct form."""
     for arguments, told in (
         ({"quota": 10}, "argument quota=10: must be given with schedule=domain"),

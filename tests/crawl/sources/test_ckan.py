@@ -73,7 +73,7 @@ def test_search_that_is_refused_is_done_without(
     assert datasets(result) == pages(portal, set(portal.ids()))
 
 
-def test_next_run_asks_for_what_changed(commands: Commands, web: LocalWeb) -> None:
+def test_next_run_requests_changed_pages(commands: Commands, web: LocalWeb) -> None:
     """If a portal has changed, then the next run takes exactly the changes."""
     portal = web.start(PortalOptions(n_datasets=150))
     folder = commands.folder()
@@ -241,7 +241,7 @@ def test_robots_of_a_portal_are_obeyed_as_the_setting_says(
     assert bool(datasets(result)) is is_read
 
 
-def test_what_was_lost_with_its_worker_is_asked_for_again(
+def test_urls_lost_with_their_worker_are_requested_again(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If a worker dies before a page is safe, the page is not taken for old."""

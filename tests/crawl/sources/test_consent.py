@@ -74,7 +74,7 @@ def decided(result: CrawlResult) -> set[tuple[str, str, str]]:
 # -- pages -----------------------------------------------------------------------------
 
 
-def test_consent_that_exists_is_asked_for(
+def test_consent_that_exists_is_requested(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a sitemap lists other hosts, then those that name it are crawled, no others.
@@ -103,7 +103,7 @@ def test_consent_that_exists_is_asked_for(
     assert decided(result) == {(url, "cross_site", sitemap) for url in refused}
 
 
-def test_nobody_is_asked_for_what_is_not_followed(
+def test_no_consent_is_requested_for_links_not_followed(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a sitemap is nofollow, then its URLs of other hosts are not queued, either."""
@@ -196,7 +196,9 @@ def test_host_that_says_nothing_has_not_consented(
     assert "cross_site" in silent.result.faults(other.at("/robots.txt"))
 
 
-def test_nobody_out_of_scope_is_asked(commands: Commands, loopback: Loopback) -> None:
+def test_no_host_out_of_scope_is_contacted(
+    commands: Commands, loopback: Loopback
+) -> None:
     """If the crawl keeps to its hosts, then no other is contacted for consent."""
     site, other = sites(loopback, 6, 2)
     sitemap = lists(site, site.page("/page/1"), other.page("/page/1"))
@@ -257,7 +259,7 @@ def test_consent_that_comes_later_counts_later(
 # -- bounds ----------------------------------------------------------------------------
 
 
-def test_few_hosts_and_ports_are_asked_because_of_one_sitemap(
+def test_few_hosts_and_ports_are_contacted_because_of_one_sitemap(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a sitemap lists a crowd of hosts, or ports of one, then some are skipped."""

@@ -307,7 +307,7 @@ def test_root_resources_are_links(
     assert set(site.asked()) == expected
 
 
-def test_well_known_void_is_asked_for_once(commands: Commands, web: LocalWeb) -> None:
+def test_well_known_void_is_requested_once(commands: Commands, web: LocalWeb) -> None:
     """If `harvest` has `void`, then each site gets one request, and gives its data."""
     options = CatalogOptions(
         offers=(DatasetOffer.VOID_DUMP, DatasetOffer.VOID_ROOT), links_pages=False

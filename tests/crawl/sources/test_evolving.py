@@ -131,7 +131,7 @@ def outline(
     )
 
 
-def test_later_run_fetches_what_changed_by_truthful_sitemaps(
+def test_later_run_fetches_changes_by_truthful_sitemaps(
     commands: Commands,
 ) -> None:
     """If sitemaps are truthful, a later run fetches exactly the changed and new pages.

@@ -104,7 +104,7 @@ def test_datasets_of_a_sitemap_are_kept_up(
     assert site.texts(result)["plain"] == "second"
 
 
-def test_sources_that_were_come_upon_are_asked_again(
+def test_found_sources_are_requested_again(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a crawl found endpoints, sitemaps or VoID, then a later run repeats them.

@@ -147,7 +147,7 @@ def test_former_target_of_a_refreshed_page_answers_for_itself(
     assert result.statuses(there["both"]) == ["DELETED"]
 
 
-def test_former_target_that_fails_at_first_is_asked_again(
+def test_former_target_that_fails_at_first_is_requested_again(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a page loses its link to a target, and that fails, then it is tried again.

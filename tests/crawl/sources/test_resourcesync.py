@@ -320,7 +320,7 @@ def test_long_list_is_read_in_flat_memory(
     assert peaks[1] - peaks[0] < 30 * 2**20
 
 
-def test_what_describes_a_source_or_a_resource_is_fetched(
+def test_descriptions_of_sources_and_resources_are_fetched(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a document or an entry links to its description, then that is followed."""

@@ -118,7 +118,7 @@ def test_pages_that_failed_or_have_no_date_are_fetched_again(
     assert said(result)[undated] == "first"
 
 
-def test_failures_are_asked_for_once_in_each_run(
+def test_failures_are_requested_once_in_each_run(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If pages and sitemaps go on failing, then each run requests each of them once.
@@ -147,7 +147,7 @@ def test_failures_are_asked_for_once_in_each_run(
     assert asked == [first, pages, pages[1:], pages[1:], pages]
 
 
-def test_what_is_gone_leaves_nothing(commands: Commands, loopback: Loopback) -> None:
+def test_a_deleted_page_leaves_nothing(commands: Commands, loopback: Loopback) -> None:
     """If a page is dropped from its sitemap and is gone, or empty, so is its graph."""
     site = DatedSite(loopback, "127.20.11.3")
     names = ("moved", "gone", "missing", "empty", "blank", "kept")
@@ -258,7 +258,7 @@ def test_sitemap_that_robots_names_no_more(
     assert site.asked_since(n_asked) == ["/1.xml"]
 
 
-def test_sitemap_in_an_index_is_asked_again(
+def test_sitemap_in_an_index_is_requested_again(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If an index never changes its dates, its sitemaps are requested conditionally.

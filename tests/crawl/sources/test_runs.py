@@ -148,7 +148,7 @@ def test_run_that_was_stopped_goes_on(commands: Commands, web: LocalWeb) -> None
     assert runs(harvest(commands, portal, folder)) == {"0", "1"}
 
 
-def test_source_behind_a_redirect_is_asked_in_every_run(
+def test_source_behind_a_redirect_is_requested_in_every_run(
     commands: Commands, web: LocalWeb, loopback: Loopback
 ) -> None:
     """If a portal answers at another port, then a later run still gets its changes."""

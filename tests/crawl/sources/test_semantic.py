@@ -158,7 +158,7 @@ def test_mirror_elsewhere_is_used_if_it_says_so_itself(
     assert ("fault/unconfirmed_claim" in result.statistics) is not confirms
 
 
-def test_site_that_is_asked_for_its_word_is_not_crawled(
+def test_site_that_only_confirms_is_not_crawled(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If a site only has to confirm a claim, then its own pages are left."""
@@ -195,7 +195,7 @@ def test_samples_that_differ_are_reported(commands: Commands, web: LocalWeb) -> 
     assert result.statistics["fault/sample_differs"] == 3
 
 
-def test_samples_are_compared_with_what_an_endpoint_says(
+def test_samples_are_compared_with_an_endpoint(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If a dataset is taken by its endpoint, then that describes the samples."""

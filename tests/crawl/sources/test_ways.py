@@ -190,7 +190,7 @@ def test_pages_are_fetched_when_the_dump_fails(
         assert "way_failed" in result.faults(site.at("/dump.nt")), name
 
 
-def test_pages_are_left_when_the_dump_is_whole(
+def test_pages_are_left_when_the_dump_is_complete(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a dump is read, though some of its lines are not, then no page is fetched."""
@@ -284,7 +284,7 @@ def test_dump_that_the_crawl_may_not_ask_for(
     assert "/dump.nt" not in site.asked()
 
 
-def test_killed_crawl_finds_what_was_put_off(
+def test_killed_crawl_finds_postponed_urls(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a worker dies while a dump is under way, its failure leads to the pages."""

@@ -123,7 +123,7 @@ def test_refused_seed_is_crawled_once_it_is_allowed(
     assert result.graphs == {server.url("/a")}
 
 
-def test_workers_tell_of_a_refused_seed(
+def test_workers_report_a_refused_seed(
     commands: Commands, loopback: Loopback, private: RawServer
 ) -> None:
     """If workers come upon a private seed, then the rest is crawled, and it is said."""

@@ -25,7 +25,7 @@ def linking(loopback: Loopback, host: str, links: list[str]) -> str:
 
 
 @pytest.mark.parametrize("with_scrapy", [False, True])
-def test_ports_of_other_services_are_not_asked(
+def test_ports_of_other_services_get_no_request(
     commands: Commands, loopback: Loopback, with_scrapy: bool
 ) -> None:
     """If links have the ports of mail, shells and the like, then they are refused."""

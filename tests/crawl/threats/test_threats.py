@@ -227,7 +227,7 @@ def test_records_in_redis_run_nothing_and_read_no_file(
 # -- content negotiation ---------------------------------------------------------------
 
 
-def test_what_one_asks_for_poisons_no_other(
+def test_requests_of_one_poison_no_other(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If one URL is a page, a context and a sitemap by `Accept`, each gets its own."""

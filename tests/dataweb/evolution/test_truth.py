@@ -137,7 +137,7 @@ def test_freshness_by_hand() -> None:
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 30), st.floats(0, 30))
-def test_freshness_is_what_comparing_bodies_gives(
+def test_freshness_matches_a_comparison_of_bodies(
     seed: int, day: float, other: float
 ) -> None:
     """If all documents of a day are kept, the fresh ones equal those of a later day."""
@@ -164,7 +164,7 @@ def test_freshness_is_what_comparing_bodies_gives(
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.floats(0, 30), min_size=1, max_size=3))
-def test_first_seen_is_what_reading_gives(seed: int, days: list[float]) -> None:
+def test_first_seen_matches_reading(seed: int, days: list[float]) -> None:
     """If lists and sitemaps are read at times, then URLs are seen at these times."""
     node = site(seed=seed, per_sitemap=10, **BUSY)
     truth = truth_of(node)

@@ -127,7 +127,7 @@ def test_damage_is_reported_and_repaired(finished: Path) -> None:
             redis.hincrby("rc:{linkeddata/0}:cnt", "done", 1)
         found = operate(finished, "check", **CRAWL)
         assert found.returncode == 1
-        assert found.stdout.startswith("counter: partition 0: sum is a counter that")
+        assert found.stdout.startswith("counter: partition 0: sum is a counter with")
         mended = operate(finished, "check", "--repair", **CRAWL)
         assert mended.returncode == 0, mended.stdout
         assert mended.stdout.endswith("1 repaired, 0 left\n")
@@ -203,7 +203,7 @@ def test_forgotten_crawl_restarts(commands: Commands, loopback: Loopback) -> Non
     result = running.wait()
     wrong = operate(folder, "forget", "other")
     assert "CRAWL other: settings name crawl linkeddata" in wrong.stderr
-    assert "is forgotten" in operate(folder, "forget", "linkeddata").stdout
+    assert "is deleted" in operate(folder, "forget", "linkeddata").stdout
     assert "no crawl of this name is in Redis" in operate(folder, "status").stderr
     assert result.graphs == web.documents
 
@@ -217,7 +217,7 @@ WRONG = {
     "phase": (["hosts", "--phase", "mad"], "--phase 'mad': must be one of paused"),
     "delay": (["set-delay", "a.b", "-1"], "SECS '-1': must be 0 to 86400, or default"),
     "budget": (["set-budget", "a.b", "1e9"], "URIS '1e9': must be 0 (no limit) to"),
-    "host": (["host", "a b"], "host 'a b': it is no host"),
+    "host": (["host", "a b"], "host 'a b': not a host"),
     "unknown host": (["drop", "no.example"], "no.example: not in the frontier"),
     "most": (["hosts", "--most", "0"], "--most 0: must be 1 to 100000"),
 }

@@ -209,7 +209,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "'0:ready' is not a key of a frontier",
     ),
     "no byte": (_lines(lambda x: x[1][2].__setitem__(0, "\u20ac")), "line 2 is dam"),
-    "fewer": (_lines(lambda x: x[0]["counts"].update(queued=3)), "says that it has"),
+    "fewer": (_lines(lambda x: x[0]["counts"].update(queued=3)), "declares"),
     "unsound": (
         _lines(_add_a_queue),
         "has 5 queued, counted as 4",
@@ -277,8 +277,9 @@ async def test_killed_import_is_no_crawl_until_made_again(
         running.wait()
     worker = commands.crawl(folder=folder, **named)
     assert worker.code == 2
-    assert "its frontier is being imported from a file, or that was broken" in (
-        worker.stderr
+    assert (
+        "its frontier is being imported from a file, or its import was interrupted"
+        in (worker.stderr)
     )
 
     def is_made() -> bool:
@@ -287,7 +288,7 @@ async def test_killed_import_is_no_crawl_until_made_again(
     commands.wait_until(is_made)
     assert same_apart(await everything(frontier.redis, "c")) == before
     await frontier.redis.hset("rc:{c}:conf", "schema", 0)  # as if it were broken off
-    assert "is forgotten" in operate(folder, "forget", "c", **named).stdout
+    assert "is deleted" in operate(folder, "forget", "c", **named).stdout
     assert await everything(frontier.redis, "c") == {}
 
 
@@ -443,7 +444,7 @@ def test_crawl_moves_from_redis_to_redis(
         kill_in_the_middle(commands, web, **quick, **spread)
         move(commands, folder, tmp_path / "2.gz", spread, named)
         forgotten = operate(folder, "forget", "linkeddata", **spread)
-        assert "its frontier is forgotten" in forgotten.stdout
+        assert "its frontier is deleted" in forgotten.stdout
         result = commands.crawl(**quick, **named)
         web.stop()
     assert result.code == 0, result.stderr

@@ -68,7 +68,7 @@ def test_table_shows_stored_data(crawl: DescribedCrawl) -> None:
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ({"had": "part"}, {"/void#a"}),
+        ({"stored": "part"}, {"/void#a"}),
         ({"text": "IMG SRC"}, {"/void#a"}),
         ({"text": "/void#", "sort": "name"}, {"/void#a", "/void#s"}),
         ({"text": "nowhere"}, set()),
@@ -95,7 +95,7 @@ def test_dataset_has_its_files_and_ways(crawl: DescribedCrawl) -> None:
     assert [x["way"] for x in found["ways"]] == ["dump"]
     assert {x["http_status"] for x in found["files"]} == {200, 404}
     assert "gone.nt" in found["faults"][0]
-    assert {"title", "licence", "dump"} <= {x["about"] for x in found["said"]}
+    assert {"title", "licence", "dump"} <= {x["about"] for x in found["statements"]}
     endpoint = get(f"{crawl.url}/dataset", {"u": crawl.site.at("/void#s")})
     assert "sparql" in endpoint.text
     assert get(f"{crawl.url}/dataset", {"u": "urn:none"}).status == 404

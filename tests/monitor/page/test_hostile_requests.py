@@ -79,7 +79,7 @@ _VALUES = (
 _QUERIES = (
     *(b"/uri?u=", b"/uri?format=json&u=", b"/uri/statements?u="),
     *(b"/uri?u=http://a.example/&version=", b"/hosts?q=", b"/hosts?page="),
-    *(b"/hosts?sort=", b"/hosts?phase=", b"/hosts?said=", b"/host?key="),
+    *(b"/hosts?sort=", b"/hosts?phase=", b"/hosts?message=", b"/host?key="),
     *(b"/host?key=a&most=", b"/control?action=", b"/control?action=pause&key="),
     *(b"/control?action=add&value=", b"/static/", b"/static/a.css?", b"/nowhere/"),
     *(b"/faults?reason=", b"/dataset?u=", b"/datasets?text=", b"/datasets?page="),

@@ -172,7 +172,7 @@ def test_host_is_steered(served: ServedCrawl, chromium: Browser) -> None:
         assert "resumed" in confirm(page, "Resume")
         assert page.locator(".phase").first.inner_text() != "paused"
         page.reload()
-        page.goto(page.url.partition("&said")[0])
+        page.goto(page.url.partition("&message")[0])
         assert page.get_by_role("status").count() == 0
 
 

@@ -109,7 +109,7 @@ def test_pages_are_of_one_answer(crawl: QueriedCrawl) -> None:
     answers += [
         crawl.ask(query, **more, page=page).json["answer"] for page in ("2", "3", "4")
     ]
-    assert len({answer["asked_ms"] for answer in answers}) == 1
+    assert len({answer["answered_ms"] for answer in answers}) == 1
     assert [answer["first"] for answer in answers] == [1, 31, 61, 91]
     rows = [row[0]["value"] for answer in answers for row in answer["rows"]]
     assert len(set(rows)) == len(rows) == 95

@@ -41,7 +41,7 @@ VIEWS = (
     "/host?key={host}",
 )
 PARAMETERS = {
-    "/datasets": ("page", "sort", "text", "kind", "had"),
+    "/datasets": ("page", "sort", "text", "kind", "stored"),
     "/dataset": ("u",),
     "/datasets/graph": ("nodes", "host", "domain", "suffix", "linked", "outside"),
     "/query": ("q", "rows", "most", "page", "as"),
