@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
     from rdfcrawl.frontier.queue.first_contents import FetchedContent
 
-    AskFirst = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
+    FirstUrls = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class SameContents:
         most: contents that the crawl remembers; 0: no comparison.
     """
 
-    def __init__(self, first_urls: AskFirst, most: int) -> None:
+    def __init__(self, first_urls: FirstUrls, most: int) -> None:
         self._first_urls = first_urls
         self._most = most
         # content, requested URL, start, and activity
