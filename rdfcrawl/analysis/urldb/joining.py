@@ -25,7 +25,6 @@ MAX_READINGS: Final = 50
 SPELLING: Final = "spelling"
 """Name of the latest value that holds the URL as written."""
 
-N_COLUMNS: Final = 7
 Columns: TypeAlias = list[str]
 """Listed, linked, fetches, claims, latest values, listings, readings; empty if unknown.
 """

@@ -69,7 +69,6 @@ class SegmentWriter:
 
     Attributes:
         n_records: number of written records.
-        n_copied: number of copied blocks.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -78,7 +77,7 @@ class SegmentWriter:
         self._lines: list[bytes] = []
         self._first = b""
         self._index: list[bytes] = []
-        self.n_records = self.n_copied = 0
+        self.n_records = 0
 
     @property
     def is_between_blocks(self) -> bool:
@@ -97,7 +96,6 @@ class SegmentWriter:
     def copy(self, block: SegmentBlock, content: bytes) -> None:
         """Copy a block of another segment."""
         self._write_block(block.first, block.n_records, content)
-        self.n_copied += 1
 
     def end(self) -> str:
         """Write the index; return the digest of the file."""
