@@ -40,7 +40,6 @@ _encode: Final = json.JSONEncoder(
 def observe(
     *,
     listed: str = "",
-    linked: str = "",
     fetch: str = "",
     claim: str = "",
     latest: str = "",
@@ -51,7 +50,6 @@ def observe(
 
     Args:
         listed: by a sitemap: first time, document, last time.
-        linked: by a document: first time, document, last time.
         fetch: the fields of a `UrlFetch`.
         claim: the fields of a `SitemapClaim`.
         latest: lists of name, time in ms and value; sorted by name.
@@ -60,7 +58,7 @@ def observe(
     """
     return [
         listed and f"[{listed}]",
-        linked and f"[{linked}]",
+        "",  # linked
         fetch and f"[[{fetch}]]",
         claim and f"[[{claim}]]",
         latest and f"[{latest}]",
