@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         DocumentContent as DocumentContent,
     )
     from rdfcrawl.rdf.html.page import ParsedPage as ParsedPage
+    from rdfcrawl.rdf.rdflib_graphs import open_dataset as open_dataset
     from rdfcrawl.rdf.terms import iri as iri
     from rdfcrawl.rdf.terms import literal as literal
     from rdfcrawl.rdf.terms import statement as statement
@@ -94,6 +95,7 @@ _HOMES = {
     "extract": "pipelines.callbacks.extract_response",
     "iri": "rdf.terms",
     "literal": "rdf.terms",
+    "open_dataset": "rdf.rdflib_graphs",
     "statement": "rdf.terms",
 }
 

@@ -2,5 +2,5 @@
 
 `scrapy` finds them in a project that sets `COMMANDS_MODULE`, as our own does. It
 imports all of them before it runs one, so no command imports anything slow at its top.
-Commands that replace those of Scrapy run spiders that are not ours as Scrapy does.
+Commands that replace Scrapy's run other spiders as Scrapy does.
 """

@@ -1,4 +1,4 @@
-"""`scrapy changes`: what has changed in a crawl since a run or a time."""
+"""`scrapy changes`: changes of a crawl since a run or a time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FORMATS: Final = ("table", "json", "patch")
 
 
 class Command(QuietCommand):
-    """Compare what a crawl stands for with what it stood for before."""
+    """Compare the present documents of a crawl with those of an earlier time."""
 
     synopsis = "[options]"
-    summary = "Tell which documents are new, changed, unchanged or deleted"
+    summary = "Show which documents are new, changed, unchanged or deleted"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -41,11 +41,11 @@ class Command(QuietCommand):
         parser.add_argument(
             "--documents",
             action="store_true",
-            help="also name each document that is not unchanged",
+            help="also list each document that is new, changed or deleted",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Compare; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        """Compare; exit with 2 on wrong usage, with 1 on errors of a disk."""
         if args:
             fail(f"changes: takes options only, not {args[0]}")
         if self.settings is None:
@@ -58,7 +58,7 @@ class Command(QuietCommand):
             sys.stdout.flush()
         except ConfigError as error:
             fail(str(error))
-        except BrokenPipeError:  # who read it has enough
+        except BrokenPipeError:  # the reader has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except (OSError, TornMember) as error:
             sys.stderr.write(f"{program()}: changes: {error}\n")

@@ -26,8 +26,7 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
     """Run a spider.
 
     The exit code is 0 if the crawl has finished or the worker was drained, 1 if not, 2
-    for wrong usage, 3 if it has finished without seeds of the operator that the guard
-    refused.
+    for wrong usage, 3 if it has finished but the guard refused seeds of the operator.
     """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

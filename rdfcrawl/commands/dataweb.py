@@ -1,4 +1,4 @@
-"""`scrapy dataweb`: serve a synthetic Data Web, and judge the result of its crawl."""
+"""`scrapy dataweb`: serve a synthetic Data Web, and measure a crawl of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LIBRARIES = ("numpy", "py7zr", "pyftpdlib")  # of the extra, imported by some nodes
 
-# Option, field of WebConfig, type, what it means.
+# Option, field of WebConfig, type, help.
 _OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
     ("--nodes", "n_nodes", int, "number of hosts"),
     ("--degree", "degree", int, "mean number of links of a node"),
@@ -36,10 +36,15 @@ _OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
     ("--disallowed", "disallowed", float, "ratio of disallowed resources"),
     ("--compressed", "compressed", float, "ratio of compressed dumps"),
     ("--rdfa-dir", "rdfa_dir", str, "unpacked RDFa test suite to serve"),
-    ("--latency-ms", "latency_ms", float, "every answer is held back so long"),
-    ("--speed", "speed", float, "of the time of evolving nodes, as a factor of ours"),
-    ("--begin", "begin", str, "date at the beginning of their time"),
-    ("--horizon", "horizon_days", float, "days of it that history.jsonl tells"),
+    ("--latency-ms", "latency_ms", float, "delay of every response"),
+    (
+        "--speed",
+        "speed",
+        float,
+        "speed of the time of evolving nodes, as a factor of ours",
+    ),
+    ("--begin", "begin", str, "start date of their time"),
+    ("--horizon", "horizon_days", float, "days of it in history.jsonl"),
     ("--mirrors", "n_mirrors", int, "number of evolving nodes that mirror another"),
 )
 
@@ -50,7 +55,7 @@ class Command(QuietCommand):
     synopsis = (
         "serve [options] | advance [options] DIR | recall [options] TRUTH OUTPUT..."
     )
-    summary = "Serve a synthetic Data Web, or judge a crawl of it"
+    summary = "Serve a synthetic Data Web, or measure a crawl of it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the actions and their options."""
@@ -63,7 +68,7 @@ class Command(QuietCommand):
         _add_serve_options(
             actions.add_parser("serve", help="serve a web until Ctrl-C is pressed")
         )
-        advance = actions.add_parser("advance", help="move the time of a web on")
+        advance = actions.add_parser("advance", help="advance the time of a web")
         advance.add_argument("dir", metavar="DIR", help="folder of the web")
         add_number(
             advance,
@@ -108,7 +113,7 @@ class Command(QuietCommand):
                 elif opts.action == "recall":
                     self._recall(opts)
                 else:
-                    fail("dataweb: say what to do: serve, advance or recall")
+                    fail("dataweb: choose serve, advance or recall")
         except ConfigError as error:
             fail(f"dataweb: {error}")
 
@@ -116,7 +121,7 @@ class Command(QuietCommand):
         from rdfcrawl.dataweb.process import LOG_NAME, serve_until_stopped
         from rdfcrawl.dataweb.reports import format_log
 
-        for library in _LIBRARIES:  # a node would notice only when it is asked
+        for library in _LIBRARIES:  # a node would notice only at its first request
             if find_spec(library) is None:
                 raise ModuleNotFoundError(name=library)
         directory = Path(opts.dir)
@@ -132,7 +137,7 @@ class Command(QuietCommand):
         path = Path(opts.dir) / CLOCK_NAME
         if not path.exists():
             raise ConfigError(
-                f"{opts.dir} is no folder of a web: it has no {path.name}"
+                f"{opts.dir} is not the folder of a web: it has no {path.name}"
             )
         now = WebClock(path).advance(opts.days * DAY_SECS)
         _write(f"time of the web: {now / DAY_SECS:.15g} days")
@@ -194,8 +199,8 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
         dest="sources",
         action="append",
         metavar="KIND.OPTION=VALUE",
-        help="of the nodes of the extended profile, as portal.n_datasets=20000; may be"
-        " given again",
+        help="of the nodes of the extended profile, as portal.n_datasets=20000;"
+        " repeatable",
     )
     add_number(
         parser,

@@ -1,4 +1,4 @@
-"""`scrapy demo`: a small Data Web on this machine, crawled and judged."""
+"""`scrapy demo`: serve, crawl and measure a small Data Web on this machine."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _CRAWL_DELAY_SECS = 0.1
 
 
 class Command(QuietCommand):
-    """Show a whole crawl in less than a minute, without the Internet."""
+    """Show a complete crawl in less than a minute, without the Internet."""
 
     requires_project = True
-    summary = "Crawl a synthetic Data Web on this machine and show what comes out"
+    summary = "Crawl a synthetic Data Web on this machine and show the result"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add `--dir` and `--page`."""
@@ -39,11 +39,11 @@ class Command(QuietCommand):
         parser.add_argument(
             "--page",
             action="store_true",
-            help="serve the page of the crawl meanwhile, and then until Ctrl-C",
+            help="serve the page of the crawl, during the crawl and until Ctrl-C",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Serve, crawl, judge."""
+        """Serve, crawl, measure."""
         from rdfcrawl.dataweb.config import NodeKind, WebConfig
         from rdfcrawl.dataweb.process import TRUTH_NAME, run_dataweb
         from rdfcrawl.dataweb.recall import judge
@@ -64,28 +64,30 @@ class Command(QuietCommand):
         )
         try:
             with run_dataweb(config, folder) as web:
-                _say(f"A synthetic Data Web of {_HOSTS} hosts is served on loopback.\n")
+                _print(
+                    f"A synthetic Data Web of {_HOSTS} hosts is served on loopback.\n"
+                )
                 self.exitcode = _crawl(folder, overrides, has_page=opts.page)
                 log = web.log()
             if self.exitcode == _USAGE:
-                return  # the crawl has said why, and there is nothing to judge
+                return  # the crawl has printed the reason
             report = judge(folder / TRUTH_NAME, [str(_quads(folder))])
         except ConfigError as error:
             fail(str(error))
         twice, rude = log.total("n_duplicates"), log.total("n_disallowed_requested")
-        _say(f"\nfetched twice: {twice}, though disallowed: {rude}")
-        _say(f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})")
-        _say(f"\nLook at it:  zcat {_quads(folder)}/*.nq.gz | head")
+        _print(f"\nfetched twice: {twice}, though disallowed: {rude}")
+        _print(f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})")
+        _print(f"\nLook at it:  zcat {_quads(folder)}/*.nq.gz | head")
         self.exitcode = self.exitcode or int(report.micro < 1)
         words = ["page", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
         if opts.page:
             _serve_page(words)
         else:
-            _say(f"See it:      {' '.join([program(), *words])}")
+            _print(f"See it:      {' '.join([program(), *words])}")
 
 
 def _check_redis(settings: BaseSettings | None) -> None:
-    """Exit at once if no Redis is available."""
+    """Exit if no Redis is available."""
     from rdfcrawl.frontier.redis.program import find_server
 
     try:
@@ -96,7 +98,7 @@ def _check_redis(settings: BaseSettings | None) -> None:
 
 
 def _check_spider(settings: BaseSettings | None) -> None:
-    """Exit at once if the crawl would, as there is no project that has its spider."""
+    """Exit if the crawl would, because no project has its spider."""
     from rdfcrawl.launch.crawls import check_name, load_spiders
 
     if settings is not None:
@@ -104,7 +106,7 @@ def _check_spider(settings: BaseSettings | None) -> None:
 
 
 def _serve_page(words: list[str]) -> None:
-    """Show the crawl that has ended until Ctrl-C, which the page gets, too."""
+    """Show the finished crawl until Ctrl-C, which the page receives, too."""
     with suppress(KeyboardInterrupt):
         subprocess.run(module_command(program(), *words), check=False)
 
@@ -117,7 +119,7 @@ def _crawl(folder: Path, overrides: list[str], *, has_page: bool) -> int:
     settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
     settings += ["-s", f"GUARD_ALLOW_NETS={NETWORK}", *overrides]
     settings += ["--page"] if has_page else []
-    _say("$ " + " ".join([*command, *given, *settings]) + "\n")
+    _print("$ " + " ".join([*command, *given, *settings]) + "\n")
     line = module_command(*command, *given, *settings)
     return subprocess.run(line, check=False).returncode
 
@@ -126,6 +128,6 @@ def _quads(folder: Path) -> Path:
     return folder / "crawl" / _SPIDER / "quads"
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()

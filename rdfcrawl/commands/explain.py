@@ -1,4 +1,4 @@
-"""`scrapy explain`: why a URI was fetched, or was not."""
+"""`scrapy explain`: why a URI was fetched or not."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Command(QuietCommand):
-    """Tell what is known of one URI: frontier, provenance, decisions, rules."""
+    """Show all that is known of one URI: frontier, provenance, decisions, rules."""
 
     synopsis = "[options] URI"
-    summary = "Tell why a URI was fetched, or why it was not"
+    summary = "Explain why a URI was fetched or not"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -29,15 +29,15 @@ class Command(QuietCommand):
         group.add_argument(
             "--offline",
             action="store_true",
-            help="do not ask the frontier: the logs alone, and settings",
+            help="read logs and settings alone, not the frontier",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Answer; exit with 1 if nothing is known, with 2 if the operator is wrong."""
+        """Explain; exit with 1 if nothing is known, with 2 on wrong usage."""
         if self.settings is None:
             return
         if len(args) != 1:
-            fail("explain: say: explain URI")
+            fail("explain: give one URI: explain URI")
         from rdfcrawl.monitor.explaining.explanation import explain
         from rdfcrawl.monitor.explaining.text import explanation_lines
         from rdfcrawl.monitor.explaining.values import Verdict
@@ -56,7 +56,7 @@ class Command(QuietCommand):
             sys.stdout.write(f"{json.dumps(asdict(found))}\n")
         else:
             for line in explanation_lines(found):
-                # Names from the web are not to be trusted on a terminal.
+                # Names from the web may contain control characters of terminals.
                 shown = line if line.isprintable() else ascii(line)[1:-1]
                 sys.stdout.write(f"{shown}\n")
         self.exitcode = int(found.verdict in (Verdict.NEVER_SEEN, Verdict.NO_URI))

@@ -1,4 +1,4 @@
-"""`scrapy export`: what a crawl has stored, as files for other programs."""
+"""`scrapy export`: the stored statements of a crawl, as files for other programs."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.export.plan import ExportPlan
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
-_TELL_SECS: Final = 1.0
+_PROGRESS_SECS: Final = 1.0
 _OPTIONS: Final = (
-    ("--to", "FILE|DIR/|-", "what is written; -: standard output"),
+    ("--to", "FILE|DIR/|-", "target; -: standard output"),
     (
         "--format",
         "NAME",
-        "nq, nt, trig, ttl or jsonld, also with .gz or .zst; hdt, parquet",
+        "nq, nt, trig, ttl, jsonld or jsonl, also with .gz or .zst; hdt, parquet",
     ),
     (
         "--since",
         "TIME",
-        "only versions that were fetched then or later, as 2026-09-21",
+        "only versions fetched then or later, as 2026-09-21",
     ),
+    ("--class", "CLASS", "of the items in .jsonl, as schema:Product"),
     ("--shard-size", "SIZE", "of the files of a folder (256M)"),
     ("--memory", "SIZE", "to sort HDT (256M)"),
     ("--scratch", "DIR", "folder of temporary files (that of the target)"),
@@ -58,7 +59,7 @@ class Command(QuietCommand):
     """Write the latest versions of documents to a file, or to several."""
 
     synopsis = "[options] --to FILE|DIR/|- | --describe [FILE]"
-    summary = "Write what a crawl has stored to files"
+    summary = "Write the stored statements of a crawl to files"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -69,21 +70,21 @@ class Command(QuietCommand):
             parser.add_argument(
                 name, metavar=metavar, help=text, action="append", default=[]
             )
-        add_number(parser, "--shards", metavar="N", help="spread over so many files")
+        add_number(parser, "--shards", metavar="N", help="number of files")
         parser.add_argument(
             "--describe",
             nargs="?",
             const="",
             metavar="FILE",
-            help="describe the crawl in VoID and DCAT, in FILE or beside the crawl",
+            help="describe the crawl in VoID and DCAT, in FILE or the crawl's folder",
         )
         for name, text in _SWITCHES:
             parser.add_argument(name, action="store_true", help=text)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Export; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        """Export; exit with 2 on wrong usage, with 1 on errors of a disk."""
         if args or not (opts.to or opts.describe is not None):
-            fail("export: say where to: --to FILE, --to DIR/ or --to -")
+            fail("export: give a target: --to FILE, --to DIR/ or --to -")
         if self.settings is None:
             return
         from rdfcrawl.downloader.options import FetchOptions
@@ -94,7 +95,8 @@ class Command(QuietCommand):
         from rdfcrawl.stores.options import StoreOptions
 
         signal.signal(signal.SIGTERM, _interrupt)
-        # What the log tells is told at the end; without a handler, it would be twice.
+        # Damage of the log is printed at the end; without a handler, it would be
+        # printed twice.
         logging.getLogger("rdfcrawl").addHandler(logging.NullHandler())
         try:
             describing = CrawlDescribing.from_settings(self.settings).by(
@@ -103,14 +105,14 @@ class Command(QuietCommand):
             log = CrawlLog(find_crawl(self.settings))
             is_once = StoreOptions.one(self.settings, "is_once")
             _export(log, opts, describing, is_once=is_once)
-            self.exitcode = _tell_damages(log)
+            self.exitcode = _print_damages(log)
         except ConfigError as error:
             fail(str(error))
         except BrokenPipeError:
             self.exitcode = _closed()
             return
         except (OSError, TornMember) as error:
-            sys.stderr.write(f"{program()}: export: {_what(error, opts)}\n")
+            sys.stderr.write(f"{program()}: export: {_error_text(error, opts)}\n")
             self.exitcode = 1
             return
         except KeyboardInterrupt:
@@ -124,7 +126,7 @@ def _export(
     *,
     is_once: bool,
 ) -> None:
-    """Write what is wanted: statements, a description, or both."""
+    """Export statements, a description, or both."""
     from rdfcrawl.stores.export.exporting import export
 
     if opts.describe is not None:
@@ -132,7 +134,7 @@ def _export(
     plan = report = None
     if opts.to:
         plan = _plan(opts, is_once=is_once)
-        report = export(log, plan, _teller())
+        report = export(log, plan, _progress())
         if sys.stderr.isatty():
             raw_file(sys.stderr).write("\r")
     if opts.describe is not None:
@@ -140,14 +142,14 @@ def _export(
     if plan is None or report is None:
         return
     try:
-        _tell(report, plan)
+        _print_summary(report, plan)
         sys.stdout.flush()
-    except BrokenPipeError:  # who read it has enough
+    except BrokenPipeError:  # the reader has closed the pipe
         _close_output()
 
 
-def _tell_damages(log: CrawlLog) -> int:
-    """Tell what of the log could not be read; return 1 if there is anything."""
+def _print_damages(log: CrawlLog) -> int:
+    """Print damage of the log; return 1 if there is any."""
     for damage in log.damages:
         sys.stderr.write(f"{program()}: export: {damage}\n")
     return int(bool(log.damages))
@@ -175,7 +177,7 @@ def _describe(
     plan: ExportPlan | None,
     report: ExportReport | None,
 ) -> None:
-    """Write the description to a file, or to two beside the crawl."""
+    """Write the description to a file, or to two in the folder of the crawl."""
     from rdfcrawl.analysis.description.writing import write_descriptions
     from rdfcrawl.monitor.described_exports import described_files
 
@@ -186,7 +188,7 @@ def _describe(
         files = described_files(report, plan, target or log.root / "void.ttl")
     scratch = Path(opts.scratch or (target.parent if target else log.root))
     options = describing.options(log.root)._replace(scratch=scratch.expanduser())
-    # Nothing but statements where statements go.
+    # Standard output may contain the statements.
     output = sys.stderr if opts.to == "-" else sys.stdout
     for path in write_descriptions(log, options, target, files):
         output.write(f"description: {shlex.quote(str(path))}\n")
@@ -213,6 +215,7 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
             has_all_versions=opts.all_versions,
             is_once=is_once,
         ),
+        item_class=getattr(opts, "class"),
         memory_bytes=parse_bytes(
             "256M" if opts.memory is None else opts.memory, "--memory"
         ),
@@ -220,28 +223,29 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
     )
 
 
-def _teller() -> Callable[[int], None]:
-    """Return what shows the progress on a terminal, at most once a second."""
+def _progress() -> Callable[[int], None]:
+    """Return a function that shows progress on a terminal, at most once a second."""
     if not sys.stderr.isatty():
         return lambda _: None
-    told = time.monotonic()
+    shown = time.monotonic()
 
-    def tell(n_documents: int) -> None:
-        nonlocal told
-        if time.monotonic() > told + _TELL_SECS:
-            told = time.monotonic()
+    def show(n_documents: int) -> None:
+        nonlocal shown
+        if time.monotonic() > shown + _PROGRESS_SECS:
+            shown = time.monotonic()
             raw_file(sys.stderr).write(f"\r{counted(n_documents, 'document')} ")
             sys.stderr.flush()
 
-    return tell
+    return show
 
 
-def _tell(report: ExportReport, plan: ExportPlan) -> None:
-    """Write what was done, and how to load it, away from the statements."""
+def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
+    """Print the result, and how to load it, to standard error."""
     from rdfcrawl.stores.export.loaders import loader_commands
 
     documents, quads = report.n_documents, report.n_quads
-    what = f"{counted(documents, 'document')}, {counted(quads, 'statement')}"
+    unit = "item" if plan.format.name == "jsonl" else "statement"
+    what = f"{counted(documents, 'document')}, {counted(quads, unit)}"
     if report.n_left_out:
         name = plan.format.name
         sys.stderr.write(
@@ -267,17 +271,17 @@ def _tell(report: ExportReport, plan: ExportPlan) -> None:
         sys.stdout.write(f"\n# not read by {', '.join(cannot)}\n")
 
 
-def _what(error: Exception, opts: argparse.Namespace) -> str:
-    """Return what went wrong; errors of temporary files do not say where."""
+def _error_text(error: Exception, opts: argparse.Namespace) -> str:
+    """Return the text of an error; errors of temporary files have no path."""
     if isinstance(error, OSError) and error.strerror:
         places = filter(None, (opts.scratch, opts.to or opts.describe))
         where = error.filename or " or ".join(places) or "the disk"
-        return f"{where}: {error.strerror}; the export was given up"
-    return f"{error}; the export was given up"
+        return f"{where}: {error.strerror}; the export was cancelled"
+    return f"{error}; the export was cancelled"
 
 
 def _closed() -> int:
-    """Tell that the reader of standard output has gone; it gets no more."""
+    """Report that the reader of standard output has gone, and stop writing."""
     _close_output()
     sys.stderr.write(f"{program()}: export: standard output was closed\n")
     return 1
@@ -288,13 +292,13 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _close_output() -> None:
-    """Send what is left to nowhere, so that the interpreter ends in peace."""
+    """Redirect standard output to nowhere, to avoid an error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_interrupted() -> NoReturn:
-    """Tell that nothing was written, and end as by the signal."""
-    sys.stderr.write(f"{program()}: export: interrupted; the export was given up\n")
+    """Report that nothing was written, and end as by the signal."""
+    sys.stderr.write(f"{program()}: export: interrupted; the export was cancelled\n")
     sys.stderr.flush()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGINT)

@@ -1,4 +1,4 @@
-"""`scrapy frontier`: look into a running crawl, and steer its hosts."""
+"""`scrapy frontier`: inspect a running crawl, and steer its hosts."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _ACTIONS = (
     *("status", "hosts", "host HOST", "pause HOST", "resume HOST", "drop HOST"),
     *("set-delay HOST SECS", "set-budget HOST URIS", "check"),
     *("uri URI", "add URI...", "dead list|retry|drop", "forget CRAWL"),
-    *("drain WORKER", "export FILE", "import FILE", "exporter"),
+    *("drain WORKER", "export FILE", "import FILE|KEY", "exporter"),
 )
 _EXPORTER = "exporter"
 _PORT = 6823
 
 
 class Command(QuietCommand):
-    """Read and steer the frontier of a crawl, whether its workers run or not."""
+    """Read and steer the frontier of a crawl, with or without running workers."""
 
     synopsis = "[options] ACTION [ARGUMENT]..."
-    summary = "Tell what a crawl is doing; pause hosts, check or move its frontier"
+    summary = "Show the state of a crawl; pause hosts, check or move its frontier"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -44,7 +44,7 @@ class Command(QuietCommand):
         group = parser.add_argument_group("frontier", f"actions: {', '.join(_ACTIONS)}")
         group.add_argument("--json", action="store_true", help="write JSON")
         group.add_argument(
-            "--all", action="store_true", help="of status: name all crawls in Redis"
+            "--all", action="store_true", help="of status: list all crawls in Redis"
         )
         group.add_argument(
             "--partitions",
@@ -53,18 +53,18 @@ class Command(QuietCommand):
         )
         _add_choice_of_hosts(group)
         group.add_argument(
-            "--repair", action="store_true", help="of check: mend what is wrong"
+            "--repair", action="store_true", help="of check: repair damage"
         )
         group.add_argument(
             "--spider",
             default="",
             metavar="NAME",
-            help="of add: whose seeds they are (the first spider of the crawl)",
+            help="of add, import KEY: spider of the seeds (the first by default)",
         )
         group.add_argument(
             "--failed",
             action="store_true",
-            help="of dead: what was given up as its host failed",
+            help="of dead: URIs that were given up because their hosts failed",
         )
         add_number(
             group,
@@ -72,16 +72,16 @@ class Command(QuietCommand):
             metavar="N",
             least=1,
             most=100_000,
-            help="most that are listed: hosts (20), URIs of a host (10), dead (1000)",
+            help="limit of listed hosts (20), URIs of a host (10), dead (1000)",
         )
         add_listening(group, _PORT, action=_EXPORTER)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do one action; exit with 2 if the operator is wrong."""
+        """Do one action; exit with 2 on errors of the operator."""
         if self.settings is None:
             return
         if not args:
-            fail(f"frontier: say what to do: {', '.join(_ACTIONS)}")
+            fail(f"frontier: choose an action: {', '.join(_ACTIONS)}")
         try:
             if args == [_EXPORTER]:
                 asyncio.run(_export(self.settings, opts))
@@ -98,7 +98,7 @@ class Command(QuietCommand):
 
 
 def _add_choice_of_hosts(group: argparse._ActionsContainer) -> None:
-    """Declare which hosts are listed, and in which order."""
+    """Declare filter and order of listed hosts."""
     group.add_argument(
         "--sort",
         default="queue",
@@ -107,7 +107,7 @@ def _add_choice_of_hosts(group: argparse._ActionsContainer) -> None:
         " or name",
     )
     group.add_argument(
-        "--reverse", action="store_true", help="of hosts: the others first"
+        "--reverse", action="store_true", help="of hosts: reverse the order"
     )
     group.add_argument(
         "--phase",
@@ -115,7 +115,10 @@ def _add_choice_of_hosts(group: argparse._ActionsContainer) -> None:
         help="of hosts: only ready, leased, refusing, paused or idle ones",
     )
     group.add_argument(
-        "--below", default="", metavar="DOMAIN", help="of hosts: only hosts of it"
+        "--below",
+        default="",
+        metavar="DOMAIN",
+        help="of hosts: only this domain and hosts below it",
     )
 
 

@@ -26,7 +26,7 @@ class Command(ScrapyGenspiderCommand):
 
     @property
     def templates_dir(self) -> str:
-        """Folder of the templates; ours if the requested one is there alone."""
+        """Folder of the templates; ours if only it has the requested one."""
         return str(self._folder or super().templates_dir)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -27,10 +27,10 @@ _PORT = 6824
 
 
 class Command(QuietCommand):
-    """Show a crawl, running or finished, to people with a browser."""
+    """Show a crawl, running or finished, in a browser."""
 
     synopsis = "[options]"
-    summary = "Serve a page that shows what a crawl is doing, and has found"
+    summary = "Serve a page with the state and the content of a crawl"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -54,7 +54,7 @@ class Command(QuietCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Serve until Ctrl-C; exit with 2 if the operator is wrong."""
+        """Serve until Ctrl-C; exit with 2 on errors of the operator."""
         if args:
             fail(f"page: takes options only, not {args[0]}")
         if self.settings is None:
@@ -87,7 +87,7 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     server = PageServer(access, options)
     try:
         await server.serve(bound)
-        if not given:  # who has given it has told where it is
+        if not given:  # the command that passed the socket has printed the URL
             sys.stdout.write(f"crawl {access.name}: {url_of(bound, options)}\n")
             sys.stdout.flush()
         await stopped.wait()

@@ -1,4 +1,4 @@
-"""`scrapy ping`: tell a crawl that a sitemap has changed, or take such pings."""
+"""`scrapy ping`: notify a crawl of a changed sitemap, or accept such pings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PORT = 6822
 
 
 class Command(QuietCommand):
-    """Hand sitemaps to a crawl, or serve an address where others do."""
+    """Pass sitemaps to a crawl, or serve an address for pings."""
 
     synopsis = "[options] URL... | serve"
     summary = "Have a crawl read a sitemap now, or serve pings of sites"
@@ -41,14 +41,14 @@ class Command(QuietCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Ping or serve; exit with 2 if a sitemap is refused or there is no crawl."""
         if not args:
-            fail("ping: say which sitemap: ping URL; or ping serve")
+            fail("ping: give a sitemap: ping URL; or ping serve")
         if self.settings is None:
             return
         try:
             if args == ["serve"]:
                 asyncio.run(_serve(self.settings, opts))
             elif opts.address is not None or opts.port is not None:
-                fail("ping: --address and --port are of `ping serve`")
+                fail("ping: --address and --port belong to `ping serve`")
             else:
                 self.exitcode = asyncio.run(_ping(self.settings, args))
         except RdfcrawlError as error:
@@ -100,10 +100,10 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
             where = f"--address {address} --port {port}"
             fail(f"ping serve: {where}: {error.strerror or error}")
         where = f"http://{host_of_address(address)}:{bound}/ping?sitemap=URL"
-        _say(f"pings for crawl {intake.crawl_id}: {where}")
+        _print(f"pings for crawl {intake.crawl_id}: {where}")
         await stopped.wait()
         await server.close()
-        _say(_summary(server))
+        _print(_summary(server))
     finally:
         await intake.close()
 
@@ -113,6 +113,6 @@ def _summary(server: PingServer) -> str:
     return f"answered: {', '.join(counts) or 'nothing'}"
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

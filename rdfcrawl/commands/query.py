@@ -1,4 +1,4 @@
-"""`scrapy query`: SPARQL over what a crawl has stored."""
+"""`scrapy query`: SPARQL over the stored statements of a crawl."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MOST_SECS: Final = 365 * 86_400
 
 
 class Command(QuietCommand):
-    """Bring a store beside the crawl up to date, and query it."""
+    """Bring the store of a crawl up to date, and query it."""
 
     synopsis = "[options] QUERY | @FILE"
-    summary = "Query with SPARQL what a crawl has stored"
+    summary = "Query the stored statements of a crawl with SPARQL"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -35,9 +35,11 @@ class Command(QuietCommand):
             "--format",
             dest="format_name",
             choices=_FORMATS,
-            help="of the answer (table or ttl on a terminal, else json or nt)",
+            help="of the result (table or ttl on a terminal, else json or nt)",
         )
-        add_number(parser, "--limit", least=0, metavar="N", help="most rows or triples")
+        add_number(
+            parser, "--limit", least=0, metavar="N", help="limit of rows or triples"
+        )
         add_number(
             parser,
             "--timeout",
@@ -53,7 +55,7 @@ class Command(QuietCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check the operator's input, and answer in a process that can be stopped."""
+        """Check the arguments, and run the query in a child process."""
         from rdfcrawl.stores.log.location import find_crawl
         from rdfcrawl.stores.options import StoreOptions
 
@@ -86,13 +88,13 @@ def _read_query(argument: str) -> str:
 
 
 def _in_child(root: Path, query: str | None, opts: argparse.Namespace) -> int:
-    """Answer in a child process: a query of Oxigraph cannot be interrupted."""
+    """Run a query in a child process: a query of Oxigraph cannot be interrupted."""
     sys.stdout.flush()
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
-        _answer_and_leave(root, query, opts, writing)
+        _run_and_exit(root, query, opts, writing)
     os.close(writing)
     try:
         if os.read(reading, 1) == _BEGUN and not _is_done(reading, opts.timeout):
@@ -116,32 +118,30 @@ def _is_done(reading: int, timeout_secs: float) -> bool:
     return bool(ready)
 
 
-def _answer_and_leave(
+def _run_and_exit(
     root: Path, query: str | None, opts: argparse.Namespace, writing: int
 ) -> NoReturn:
-    """Answer, and exit without the clean-up that is the parent's."""
+    """Run the query, and exit without the clean-up of the parent."""
     code = 1
     try:
-        _answer(root, query, opts, writing)
+        _run(root, query, opts, writing)
         sys.stdout.flush()
         code = 0
-    except BrokenPipeError:  # who read it has enough
+    except BrokenPipeError:  # the reader has closed the pipe
         code = 0
     except RdfcrawlError as error:
         sys.stderr.write(f"{program()}: {error}\n")
         code = 1 if isinstance(error.__cause__, OSError) else 2
     except KeyboardInterrupt:
         pass
-    except Exception as error:  # nobody above would tell
+    except Exception as error:  # no caller would print it
         sys.stderr.write(f"{program()}: query: {error}\n")
     finally:
         sys.stderr.flush()
         os._exit(code)
 
 
-def _answer(
-    root: Path, query: str | None, opts: argparse.Namespace, writing: int
-) -> None:
+def _run(root: Path, query: str | None, opts: argparse.Namespace, writing: int) -> None:
     from rdfcrawl.stores.followers.following import LogFollowing
     from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
     from rdfcrawl.stores.followers.query import write_result

@@ -1,4 +1,4 @@
-"""`scrapy rdf`: show what a document yields: format, extractors, links, faults."""
+"""`scrapy rdf`: show the content of a document: format, extractors, links, faults."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _WRITTEN: Final = (".nq", ".nt", ".hdt")
 
 
 class Command(QuietCommand):
-    """Show what one document yields; exit code 0: statements, 1: none, 2: usage.
+    """Show the content of one document; exit code 0: statements, 1: none, 2: usage.
 
-    `OWN_FAULT_EXIT_CODE`, if not 0: something could not be read here.
+    `OWN_FAULT_EXIT_CODE`, if not 0: our own code failed.
     """
 
     requires_project = True
     synopsis = "[options] URL|FILE|-"
-    summary = "Show what a document yields: format, statements, links, faults"
+    summary = "Show the content of a document: format, statements, links, faults"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -59,13 +59,13 @@ class Command(QuietCommand):
             "--media-type",
             metavar="TYPE",
             default="",
-            help="believe this, not the server",
+            help="use this media type, not the server's",
         )
         add(
             "--base",
             metavar="IRI",
             default="",
-            help="take this for the URL of the document",
+            help="use this as the URL of the document",
         )
         add("--follow", metavar="WORDS", default="abox", help="as `-a follow=`")
         add_number(
@@ -74,25 +74,25 @@ class Command(QuietCommand):
             least=0,
             metavar="N",
             default=_SHOWN_STATEMENTS,
-            help=f"show at most so many statements (default {_SHOWN_STATEMENTS})",
+            help=f"limit of printed statements (default {_SHOWN_STATEMENTS})",
         )
         add("--to", metavar="FILE", help="write all to FILE: .nq, .nt or .hdt")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Read the document and print what it yields."""
+        """Read the document and print its content."""
         if len(args) != 1 or self.settings is None:
             fail("rdf: name one URL or file, or - for standard input")
-        question = self._question(args[0], opts)
+        request = self._request(args[0], opts)
         try:
             if opts.to:
-                inspection = _convert(question, Path(opts.to))
+                inspection = _convert(request, Path(opts.to))
             else:
-                inspection = _show(question, opts.limit)
+                inspection = _show(request, opts.limit)
         except (ConfigError, OSError) as error:
             fail(str(error))
         self.exitcode = _exit_code(inspection, self.settings)
 
-    def _question(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
+    def _request(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
         from rdfcrawl.core.options.merging import apply_defaults
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.downloader.options import FetchOptions, ftp_logins
@@ -122,7 +122,7 @@ class Command(QuietCommand):
                 media_type=opts.media_type,
                 base=opts.base,
                 follow=LinkPolicy.parse(opts.follow),
-                # What is asked for by hand may be a dump, whatever its URL.
+                # A document named by the operator may be a dump, in spite of its URL.
                 fetch=replace(
                     fetch,
                     max_document_bytes=fetch.max_dump_bytes,
@@ -151,7 +151,7 @@ def _exit_code(inspection: InspectionReport, settings: Settings) -> int:
     return 0 if outcome is not None and outcome.n_quads else 1
 
 
-def _show(question: InspectionRequest, limit: int) -> InspectionReport:
+def _show(request: InspectionRequest, limit: int) -> InspectionReport:
     """Write the report to standard error and the statements to standard output."""
     from rdfcrawl.pipelines.callbacks.inspection import inspect
     from rdfcrawl.rdf.pretty import pretty
@@ -165,9 +165,9 @@ def _show(question: InspectionRequest, limit: int) -> InspectionReport:
         left -= n_lines
         shown.extend(b"".join(chunk.splitlines(keepends=True)[:n_lines]))
 
-    inspection = asyncio.run(inspect(question, keep))
-    told = [*_rules(question, inspection), *report(inspection)]
-    sys.stderr.write("".join(f"{line}\n" for line in told))
+    inspection = asyncio.run(inspect(request, keep))
+    printed = [*_rules(request, inspection), *report(inspection)]
+    sys.stderr.write("".join(f"{line}\n" for line in printed))
     text = pretty(bytes(shown))
     if sys.stdout.isatty():
         sys.stderr.write("\n")
@@ -183,16 +183,16 @@ def _show(question: InspectionRequest, limit: int) -> InspectionReport:
     return inspection
 
 
-def _rules(question: InspectionRequest, inspection: InspectionReport) -> Iterator[str]:
-    """Yield lines for people: the scraping rules for the document."""
-    if not question.extract.rules:
+def _rules(request: InspectionRequest, inspection: InspectionReport) -> Iterator[str]:
+    """Yield the scraping rules for the document as lines of text."""
+    if not request.extract.rules:
         return
     from rdfcrawl.rdf.extraction.reading import rules_in
 
-    rules = rules_in(question.extract.rules)
+    rules = rules_in(request.extract.rules)
     for refusal in rules.refused:
         yield _row("rule", str(refusal))
-    url = (question.base or inspection.document.url).partition("#")[0]
+    url = (request.base or inspection.document.url).partition("#")[0]
     names = ", ".join(rule.name for rule in rules.matching(url))
     yield _row("rules", names or f"none of {len(rules.rules)} is for {url}")
 
@@ -206,32 +206,32 @@ def _coloured(turtle: str) -> str:
     )
 
 
-def _convert(question: InspectionRequest, target: Path) -> InspectionReport:
+def _convert(request: InspectionRequest, target: Path) -> InspectionReport:
     """Write the statements to a file, and the report to standard error."""
     from rdfcrawl.pipelines.callbacks.inspection import inspect
 
     if target.suffix not in _WRITTEN:
         raise ConfigError(f"--to {target}: must end in {', '.join(_WRITTEN)}")
     with tempfile.TemporaryFile(dir=target.parent) as lines:
-        inspection = asyncio.run(inspect(question, lines.write))
+        inspection = asyncio.run(inspect(request, lines.write))
         lines.seek(0)
         with target.open("wb") as out:
             if target.suffix == ".nq":
                 shutil.copyfileobj(lines, out)
                 unwritten = []
             else:
-                base = question.base or inspection.document.url
+                base = request.base or inspection.document.url
                 unwritten = _write_triples(lines, out, target, base)
-    told = [*_rules(question, inspection), *report(inspection)]
-    told += [_row("not written", what) for what in unwritten]
-    sys.stderr.write("".join(f"{line}\n" for line in told))
+    printed = [*_rules(request, inspection), *report(inspection)]
+    printed += [_row("not written", what) for what in unwritten]
+    sys.stderr.write("".join(f"{line}\n" for line in printed))
     return inspection
 
 
 def _write_triples(
     lines: BinaryIO, out: BinaryIO, target: Path, base: str
 ) -> list[str]:
-    """Write N-Quads in a format without graphs; return what was lost."""
+    """Write N-Quads in a format without graphs; return the losses."""
     from rdfcrawl.rdf.graphs import without_graph_names
 
     n_named = 0
@@ -271,15 +271,15 @@ def _blocks(lines: BinaryIO) -> Iterator[bytes]:
 
 
 def report(inspection: InspectionReport) -> list[str]:
-    """Return lines for people: the document and its outcome."""
+    """Return the document and its outcome as lines of text."""
     document, outcome = inspection.document, inspection.outcome
     rows = [("document", document.url)]
     way = (*document.record.chain, *document.response.requested)[:-1]
     rows += [("redirected", url) for url in way]
-    rows.append(("answer", _answer(document)))
+    rows.append(("answer", _response_text(document)))
     faults = list(document.faults)
     if outcome is not None:
-        rows += _what_was_read(outcome)
+        rows += _reading(outcome)
         faults += outcome.faults
         rows += _reserved(outcome.reservations, inspection.withheld)
     rows += _links(inspection)
@@ -291,7 +291,7 @@ def _row(name: str, value: str) -> str:
     return f"{name:12}{_printable(value)}"
 
 
-def _answer(document: Document) -> str:
+def _response_text(document: Document) -> str:
     response = document.response
     kind = "; charset=".join(filter(None, (response.media_type, response.charset)))
     if not response.status:
@@ -304,7 +304,7 @@ def _answer(document: Document) -> str:
     )
 
 
-def _what_was_read(outcome: ExtractOutcome) -> Iterator[tuple[str, str]]:
+def _reading(outcome: ExtractOutcome) -> Iterator[tuple[str, str]]:
     from rdfcrawl.core.formats import HTML
 
     if outcome.packings:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Command(QuietCommand):
-    """Bring the URL database up to date, and queue what is due by a policy."""
+    """Bring the URL database up to date, and queue due pages by a policy."""
 
     synopsis = "[options]"
     summary = "Queue the pages of a crawl that are due to be fetched again"
@@ -36,16 +36,16 @@ class Command(QuietCommand):
         """Declare the options."""
         super().add_options(parser)
         parser.add_argument(
-            "--follow", action="store_true", help="go on, epoch after epoch"
+            "--follow", action="store_true", help="continue, epoch after epoch"
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="show what is due, and queue nothing"
+            "--dry-run", action="store_true", help="show due pages, and queue none"
         )
         parser.add_argument(
             "--spider",
             default="",
             metavar="NAME",
-            help="go by the arguments of this spider of the crawl (by those of the one"
+            help="use the arguments of this spider of the crawl (of the one"
             " that fetched the page)",
         )
         parser.add_argument(
@@ -53,7 +53,7 @@ class Command(QuietCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Refresh; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        """Refresh; exit with 2 on wrong usage, with 1 on errors of a disk."""
         if args:
             fail(f"refresh: takes options only, not {args[0]}")
         if opts.follow and opts.dry_run:
@@ -121,19 +121,19 @@ class _Epochs:
         return 0
 
     def _epoch(self) -> tuple[int, int]:
-        """Refresh once; return the exit code, and when the epoch is over."""
+        """Refresh once; return the exit code, and the end of the epoch."""
         progress = _ProgressLine()
-        plan = self._refresh.plan(_now_ms(), progress.tell)
+        plan = self._refresh.plan(_now_ms(), progress.show)
         progress.end()
         n_queued = asyncio.run(self._refresh.queue(self._settings, self._spider))
-        self._tell(plan, n_queued)
+        self._print_epoch(plan, n_queued)
         for damage in plan.damages:
             sys.stderr.write(f"{program()}: refresh: {damage}\n")
         head = plan.head
         return int(bool(plan.damages)), head.begin_ms + head.length_ms
 
-    def _tell(self, plan: PlannedEpoch, n_queued: int) -> None:
-        told: dict[str, Any] = {
+    def _print_epoch(self, plan: PlannedEpoch, n_queued: int) -> None:
+        row: dict[str, Any] = {
             "epoch": _time(plan.head.begin_ms),
             "policy": plan.head.policy,
             "hosts": plan.n_hosts,
@@ -143,26 +143,26 @@ class _Epochs:
             "is_new": plan.is_new,
         }
         if self._is_json:
-            _write(json.dumps(told))
+            _write(json.dumps(row))
             return
         pages, hosts = counted(plan.n_pages, "page"), counted(plan.n_hosts, "host")
         looked = f" of {pages} on {hosts}"
         _write(
-            f"epoch {told['epoch']}, {plan.head.policy}: {plan.n_due:,}"
+            f"epoch {row['epoch']}, {plan.head.policy}: {plan.n_due:,}"
             f"{looked if plan.is_new else ' pages, as planned before,'} are due,"
             f" {n_queued:,} queued"
         )
 
 
 class _ProgressLine:
-    """A line on a terminal that tells how far a plan is."""
+    """Progress of a plan, as one line on a terminal."""
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()
         self._next = 0.0
         self._width = 0
 
-    def tell(self, n_hosts: int, n_pages: int) -> None:
+    def show(self, n_hosts: int, n_pages: int) -> None:
         """Show the numbers, twice a second at most."""
         if not self._is_shown or monotonic() < self._next:
             return
@@ -180,7 +180,7 @@ class _ProgressLine:
 
 
 def _show(refresh: CrawlRefresh, *, is_json: bool) -> int:
-    """Write what is due, and why."""
+    """Print due pages, with reasons."""
     for each in refresh.preview(_now_ms()):
         if is_json:
             _write(json.dumps({"url": each.url, **asdict(each.reason)}))
@@ -191,15 +191,15 @@ def _show(refresh: CrawlRefresh, *, is_json: bool) -> int:
 
 def _reason(fetch: PlannedFetch) -> str:
     reason = fetch.reason
-    told = [f"fetched {_time(reason.last_ms)}"]
+    parts = [f"fetched {_time(reason.last_ms)}"]
     if reason.claimed_ms is not None:
-        told.append(f"lastmod {_time(reason.claimed_ms)}")
+        parts.append(f"lastmod {_time(reason.claimed_ms)}")
     if reason.due_ms is not None:
-        told.append(f"due {_time(reason.due_ms)}")
+        parts.append(f"due {_time(reason.due_ms)}")
     fetches = counted(reason.n_fetches, "fetch", "fetches")
-    told.append(f"{counted(reason.n_changes, 'change')} in {fetches}")
-    told.append(f"{reason.changes_per_day:g} a day")
-    return ", ".join(told)
+    parts.append(f"{counted(reason.n_changes, 'change')} in {fetches}")
+    parts.append(f"{reason.changes_per_day:g} a day")
+    return ", ".join(parts)
 
 
 def _now_ms() -> int:

@@ -1,4 +1,4 @@
-"""`scrapy report`: what a crawl has seen, and how good sitemaps are, as a page."""
+"""`scrapy report`: figures and measures of a crawl and its sitemaps, as a page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Command(QuietCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Report; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        """Report; exit with 2 on wrong usage, with 1 on errors of a disk."""
         if args:
             fail(f"report: takes options only, not {args[0]}")
         if self.settings is None:
@@ -52,7 +52,7 @@ class Command(QuietCommand):
 
 
 def _report(settings: BaseSettings, opts: argparse.Namespace) -> int:
-    """Write the report; return 1 if something of the logs could not be read."""
+    """Write the report; return 1 if a part of the logs could not be read."""
     from rdfcrawl.analysis.report.making import report_crawl
     from rdfcrawl.analysis.report.writing import write_report
     from rdfcrawl.analysis.urldb.building import build

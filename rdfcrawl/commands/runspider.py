@@ -63,7 +63,7 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
 def _spider_of(path: Path) -> type[RdfSpider] | None:
     """Return the spider of a file, if one of ours.
 
-    Errors in the file are left to Scrapy.
+    Scrapy reports errors in the file.
     """
     if path.suffix not in {".py", ".pyw"} or not path.is_file():
         return None

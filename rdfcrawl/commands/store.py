@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """Load, look at or check a store that follows a crawl."""
+    """Load, show or check a store that follows a crawl."""
 
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
@@ -49,13 +49,13 @@ class Command(ScrapyCommand):
         try:
             match args:
                 case ["status", *uri] if len(uri) <= 1:
-                    self.exitcode = _tell(find_crawl(self.settings), *uri)
+                    self.exitcode = _print_status(find_crawl(self.settings), *uri)
                 case ["load" | "verify" as action, uri]:
                     root = find_crawl(self.settings)
                     stores = StoreOptions.from_settings(self.settings)
                     plan = FollowerPlan.of(stores, uri)
-                    told = exposed_secrets(self.settings, stores.followers, uri)
-                    for line in told:
+                    exposed = exposed_secrets(self.settings, stores.followers, uri)
+                    for line in exposed:
                         sys.stderr.write(f"{program()}: {line}\n")
                     act = _load if action == "load" else _verify
                     self.exitcode = act(root, plan)
@@ -63,7 +63,7 @@ class Command(ScrapyCommand):
                     self.exitcode = _compact(find_crawl(self.settings))
                 case _:
                     fail(
-                        "store: say what to do: load URI, status [URI], verify URI"
+                        "store: choose an action: load URI, status [URI], verify URI"
                         " or compact"
                     )
         except RdfcrawlError as error:
@@ -73,7 +73,7 @@ class Command(ScrapyCommand):
 
 
 def _load(root: Path, plan: FollowerPlan) -> int:
-    """Bring a store up to date with what is in the log now."""
+    """Bring a store up to date with the present log."""
     from rdfcrawl.stores.followers.process import ReportedFollowing
 
     run = ReportedFollowing(root, plan, is_over=lambda: True, ends_if_unusable=True)
@@ -91,7 +91,7 @@ def _load(root: Path, plan: FollowerPlan) -> int:
     return int(bool(status.set_aside or status.damages))
 
 
-def _tell(root: Path, uri: str | None = None) -> int:
+def _print_status(root: Path, uri: str | None = None) -> int:
     from rdfcrawl.stores.followers.status import read_statuses
     from rdfcrawl.stores.options import shown_uri
 
@@ -144,7 +144,7 @@ def _compact(root: Path) -> int:
             " the next compaction removes old files"
         )
     for damage in log.damages:
-        _write(f"{damage}; the segment was left as it is")
+        _write(f"{damage}; the segment was not changed")
     return int(bool(log.damages))
 
 
@@ -156,10 +156,10 @@ def _lines(found: StoreComparison) -> list[str]:
     }
     if found.not_compared.n_graphs:
         kinds["not compared"] = found.not_compared
-    told = ", ".join(f"{each.n_graphs:,} {name}" for name, each in kinds.items())
-    lines = [f"{counted(found.n_graphs, 'graph')} in the log: {told}"]
+    kinds_text = ", ".join(f"{each.n_graphs:,} {name}" for name, each in kinds.items())
+    lines = [f"{counted(found.n_graphs, 'graph')} in the log: {kinds_text}"]
     for name, each in kinds.items():
-        # Names from the web are not to be trusted on a terminal.
+        # Names from the web may contain control characters of terminals.
         lines += [f"{name}: {graph!a}" for graph in each.names]
         more = each.n_graphs - len(each.names)
         lines += [f"{name}: {more:,} more"] if more else []

@@ -1,4 +1,4 @@
-"""`scrapy urldb`: what a crawl knows of each URI."""
+"""`scrapy urldb`: records of the URIs of a crawl."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Command(QuietCommand):
         "[options] build | rank | show URI | export --to FILE.parquet"
         " | observe --to FILE.parquet | spark FILE.parquet ... --to DIR"
     )
-    summary = "Tell what a crawl knows of each URI: fetches, claims, first seen"
+    summary = "Show the record of each URI: fetches, claims, first seen"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -42,7 +42,7 @@ class Command(QuietCommand):
             "--master",
             metavar="URL",
             default="local[*]",
-            help="of spark: where it runs (local[*], on all cores of this machine)",
+            help="of spark: its master (local[*], on all cores of this machine)",
         )
         add_number(
             parser,
@@ -51,11 +51,11 @@ class Command(QuietCommand):
             default=256,
             least=1,
             most=1 << 20,
-            help="of build and rank: memory for what is sorted (256)",
+            help="of build and rank: memory for sorting (256)",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the action; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        """Run the action; exit with 2 on wrong usage, with 1 on errors of a disk."""
         if self.settings is None:
             return
         try:
@@ -78,19 +78,19 @@ def _run(settings: BaseSettings, args: list[str], opts: argparse.Namespace) -> i
             return _show(settings, url)
         case ["export" | "observe" as action]:
             if not opts.to:
-                fail(f"urldb {action}: say --to FILE.parquet")
+                fail(f"urldb {action}: give --to FILE.parquet")
             if action == "observe":
                 return _observe(settings, Path(opts.to), opts.memory)
             return _export(settings, Path(opts.to))
         case ["spark", *files]:
             if not files or not opts.to:
-                fail("urldb spark: say FILE.parquet ... --to DIR")
+                fail("urldb spark: give FILE.parquet ... --to DIR")
             return _spark(files, Path(opts.to), opts.master)
-    raise ConfigError(f"urldb: say what to do: {_ACTIONS}")
+    raise ConfigError(f"urldb: choose {_ACTIONS}")
 
 
 def _build(settings: BaseSettings, memory_mb: int) -> int:
-    """Bring the database up to date; return 1 if something could not be read."""
+    """Bring the database up to date; return 1 if a part could not be read."""
     from rdfcrawl.analysis.urldb.building import build
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.stores.log.location import find_crawl
@@ -114,7 +114,7 @@ def _build(settings: BaseSettings, memory_mb: int) -> int:
 
 
 def _rank(settings: BaseSettings, memory_mb: int) -> int:
-    """Bring database and scores up to date; return 1 if something could not be read."""
+    """Bring database and scores up to date; return 1 if a part could not be read."""
     from rdfcrawl.analysis.urldb.rank_building import rank
     from rdfcrawl.stores.log.location import find_crawl
 
@@ -145,7 +145,7 @@ def _show(settings: BaseSettings, url: str) -> int:
         duplicates = FactReader(database).duplicates(url) if record else ()
     if record is None:
         shown = hide_logins(url)
-        sys.stderr.write(f"{program()}: urldb show: nothing is known of {shown!a}\n")
+        sys.stderr.write(f"{program()}: urldb show: {shown!a} is not known\n")
         return 1
     ranks = open_ranks(root)
     scores = None if ranks is None else ranks.scores(fingerprint(record.url))
@@ -179,7 +179,7 @@ def _export(settings: BaseSettings, path: Path) -> int:
 
 
 def _observe(settings: BaseSettings, path: Path, memory_mb: int) -> int:
-    """Write what the logs of this machine say; return 1 if not all could be read."""
+    """Write the observations of the local logs; return 1 if some are unreadable."""
     with needed_by_operator("parquet", "urldb observe"):
         from rdfcrawl.analysis.spark.machine_file import write_machine_file
     from rdfcrawl.analysis.urldb.database import UrlDatabase
@@ -199,7 +199,7 @@ def _observe(settings: BaseSettings, path: Path, memory_mb: int) -> int:
 
 
 def _spark(files: list[str], folder: Path, master: str) -> int:
-    """Run the job of Spark; return 1 if that fails."""
+    """Run the Spark job; return 1 if it fails."""
     with needed_by_operator("spark", "urldb spark"):
         from rdfcrawl.analysis.spark.job import run_job
         from rdfcrawl.analysis.spark.session import SparkFault

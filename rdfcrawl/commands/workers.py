@@ -77,8 +77,10 @@ class Command(FeedsCommand):
         check_name(name, loader)
         spider = loader.load(name)
         if not is_ours(spider):
-            fail(f"workers: spider {name}: does not use the frontier; name one of ours")
-        # First of all: what is checked may start threads, and they are not forked.
+            fail(
+                f"workers: spider {name}: does not use the frontier; name one that does"
+            )
+        # First of all: checks may start threads, which do not survive a fork.
         forks = begin() if _may_fork(self.settings) else None
         try:
             self._run_pool(spider, opts, forks)

@@ -24,9 +24,9 @@ def iter_link_counts(
 
     Args:
         n: vertices.
-        n_edges: edges that are to be placed; at most n(n-1)/2.
+        n_edges: edges to place; at most n(n-1)/2.
         degree: mean degree.
-        first: the first vertex that gets links; those before it are there.
+        first: the first vertex that gets links; earlier ones exist already.
         rng: source of the numbers.
     """
     left = n_edges

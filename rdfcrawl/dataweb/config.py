@@ -84,7 +84,7 @@ class WebConfig:
         begin: date at the beginning of their time, in ISO 8601; without an offset, it
             is in UTC.
         horizon_days: the history up to this day is written beforehand.
-        n_mirrors: so many evolving nodes, the last ones, mirror the first ones.
+        n_mirrors: number of evolving nodes, the last ones, that mirror the first ones.
         sources: options of the kinds that only the extended profile has, as
             `{NodeKind.PORTAL: {"n_datasets": 20_000}}`; see `nodes`.
 
@@ -186,7 +186,7 @@ class WebConfig:
 
 
 def parse_config(text: str) -> WebConfig:
-    """Read what `WebConfig.to_json` wrote.
+    """Read the output of `WebConfig.to_json`.
 
     Raises:
         ConfigError: not JSON, an unknown parameter, or one out of range.

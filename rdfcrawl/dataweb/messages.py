@@ -22,7 +22,7 @@ class NodeRequest:
 
     Attributes:
         method: GET, HEAD or POST.
-        target: path and query as they were sent, starting with a slash.
+        target: unchanged path and query, starting with a slash.
         accept: value of `Accept`, several joined by a comma; empty if absent.
         content_type: value of `Content-Type`; empty if absent.
         body: at most `protocol.MAX_BODY_BYTES`.

@@ -17,7 +17,7 @@ MAX_REMEMBERED = 1024  # Accept values of a crawl are few; an attacker's are not
 
 _QUALITY = re.compile(r"(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\Z")  # RFC 9110 12.4.2
 
-# What pyoxigraph can write, the preferred first; aliases as Jena registers them.
+# Formats that pyoxigraph can write, the preferred first; aliases as in Jena.
 RDF_MEDIA_TYPES: dict[str, RdfFormat] = {
     "text/turtle": RdfFormat.TURTLE,
     "application/n-triples": RdfFormat.N_TRIPLES,

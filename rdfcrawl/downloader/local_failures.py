@@ -266,7 +266,7 @@ class LocalFailureGuard:
         if self._local_failures.is_pausing():
             turn.end()
             await self._local_failures.wait_until_all_passed()
-            if self._local_failures.is_stopping or not await turn.again():
+            if self._local_failures.is_stopping or not await turn.take_another():
                 return HttpResponse(fault=Fault(Reason.INTERNAL), is_local_failure=True)
         response = await self._exchange.get(url, options, turn)
         if response.fault is None:
@@ -276,7 +276,7 @@ class LocalFailureGuard:
                 self._spool.release(response)  # it occupies space
             turn.end()
             await self._local_failures.wait_until_passed(failure)
-            if self._local_failures.is_stopping or not await turn.again():
+            if self._local_failures.is_stopping or not await turn.take_another():
                 response.is_local_failure = True
                 break
             self._spool.release(response)

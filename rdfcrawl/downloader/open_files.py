@@ -20,7 +20,7 @@ _OWN: Final = 100  # stores, log, Redis, reader processes, libraries
 _PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 
 
-def held_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOptions:
+def limited_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOptions:
     """Raise the limit of open files as needed, or else visit fewer hosts.
 
     Args:

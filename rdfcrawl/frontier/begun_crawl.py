@@ -1,4 +1,4 @@
-"""Find the crawl that a command is about, where only its frontier matters."""
+"""Find the crawl of a command that only needs its frontier."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.options import CrawlPaths
+from rdfcrawl.frontier.redis.client_settings import named_redis
 from rdfcrawl.stores.log.location import CrawlLocation
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def begun_crawl(settings: BaseSettings) -> str:
     """Return the name of the crawl `CRAWL_ID`, or of the only one in `CRAWL_DIR`.
 
     Raises:
-        ConfigError: there is none on this machine, or there are several.
+        ConfigError: there is no crawl on this machine, or there are several.
     """
     location = CrawlLocation.from_settings(settings)
     folder, name = location.folder, location.crawl_id
@@ -28,8 +29,7 @@ def begun_crawl(settings: BaseSettings) -> str:
             raise ConfigError(f"CRAWL_DIR={folder}: say -s CRAWL_ID=NAME; {there}")
         (name,) = names
     paths = CrawlPaths(folder / name)
-    names_redis = settings.get("REDIS_URL") or settings.get("REDIS_HOST")
-    if not names_redis and not paths.frontier.exists():
+    if named_redis(settings) is None and not paths.frontier.exists():
         raise ConfigError(
             f"CRAWL_ID={name}: no crawl of this name has begun in"
             f" CRAWL_DIR={paths.root.parent}; REDIS_URL names a crawl's Redis elsewhere"

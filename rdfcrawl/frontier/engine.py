@@ -1,9 +1,9 @@
-"""What the scheduler has to know of Scrapy's engine, and has no public way to ask.
+"""Access to private state of Scrapy's engine for the scheduler.
 
-The engine keeps a request in progress until its callback, all of its items' pipelines
-and all that they yield are processed (`_handle_downloader_output`), whatever becomes
-of it: that is the one correct moment to commit. Scrapy has no hook for it yet
-(scrapy#7978 proposes one); this file is all that depends on its privates.
+The engine keeps a request in progress until its callback, all pipelines of its items
+and all their output are processed (`_handle_downloader_output`), successfully or not:
+the only correct moment to commit. Scrapy has no hook for it yet (scrapy#7978 proposes
+one); only this file depends on its private names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SparingSignals:
-    """The signals of a crawler; one without receivers is not sent."""
+    """The signals of a crawler; those without receivers are not sent."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -43,14 +43,14 @@ class SparingSignals:
 
 
 class EngineView:
-    """A look at the engine of a crawler, which may not be there yet."""
+    """The engine of a crawler, which may not exist yet."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._held: tuple[_Slot, Request] | None = None
 
     def hold(self) -> None:
-        """Let the engine not close its spider before `let_go`, as if a request ran."""
+        """Keep the engine from closing its spider until `let_go`."""
         if self._slot is not None:
             request = Request("visit://hold/")
             self._slot.add_request(request)
@@ -65,27 +65,27 @@ class EngineView:
 
     @property
     def is_held_only_by_us(self) -> bool:
-        """Whether nothing else is in progress."""
+        """Whether no other request is in progress."""
         return len(self.in_progress) <= (self._held is not None)
 
     @property
     def in_progress(self) -> AbstractSet[Request]:
-        """The requests that the engine is not done with."""
+        """The requests in progress in the engine."""
         return self._slot.inprogress if self._slot else frozenset()
 
     @property
     def downloading(self) -> AbstractSet[Request]:
-        """The requests that the downloader is not done with."""
+        """The requests in progress in the downloader."""
         engine = self._crawler.engine
         return engine.downloader.active if engine else frozenset()
 
     def allow(self, n: int) -> None:
-        """Let the engine ask for requests until `n` are in the downloader."""
+        """Allow `n` requests in the downloader."""
         self._crawler.engine.downloader.total_concurrency = n
 
     @property
     def is_closing(self) -> bool:
-        """Whether the spider is being closed, with requests still in progress."""
+        """Whether the spider is closing, with requests still in progress."""
         return self._slot is not None and self._slot.closing is not None
 
     @property
@@ -95,20 +95,20 @@ class EngineView:
 
     @property
     def has_started(self) -> bool:
-        """Whether all that `Spider.start` yields was taken."""
+        """Whether all output of `Spider.start` was taken."""
         engine = self._crawler.engine
         return engine is not None and engine._start is None  # noqa: SLF001
 
     def wake(self) -> None:
-        """Make the engine ask the scheduler for requests soon.
+        """Make the engine call the scheduler soon.
 
-        By itself it does so every five seconds and after each response.
+        Otherwise it does so every five seconds and after each response.
         """
         if self._slot is not None and self._slot.closing is None:
             self._slot.nextcall.schedule()
 
     def spare_signals(self) -> None:
-        """Send no signal per item that nobody waits for: each costs a future."""
+        """Skip signals per item without receivers, which cost a future each."""
         scraper = self._crawler.engine.scraper
         scraper.signals = cast("SignalManager", SparingSignals(self._crawler))
 

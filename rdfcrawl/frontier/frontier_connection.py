@@ -1,4 +1,4 @@
-"""The way to the frontier of a crawl: its Redis, found or started."""
+"""Connect to the frontier of a crawl, by finding or starting its Redis."""
 
 from __future__ import annotations
 
@@ -45,18 +45,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Of each command, until the crawl is joined: of a server that may not be there at all,
-# and of one that was seen to be there.
+# Tries of each command before the crawl is joined: for an unknown server, and for one
+# that has responded.
 _FIRST_TRIES, _OPENING_TRIES = 6, 30
-# The same where another server takes over from one that has just failed, and for a
-# worker that is started while its crawl runs, so that one was there: half a minute.
+# The same with a failover, and for a worker that joins a running crawl: half a minute.
 _LATER_TRIES = 150
-_LOADING_SECS = 2.0  # between two looks at a server that reads its file
-_FAILOVER_PAUSE_SECS = 0.4  # longest one between two tries meanwhile
+_LOADING_SECS = 2.0  # between two checks of a loading server
+_FAILOVER_PAUSE_SECS = 0.4  # longest pause between two tries during a failover
 
 
 class FrontierConnection:
-    """The frontier of a crawl with the connection to its Redis; not opened yet."""
+    """The frontier of a crawl with its connection to Redis; not opened yet."""
 
     def __init__(
         self, frontier: Frontier, server: EmbeddedServer | None, url: str
@@ -75,15 +74,15 @@ class FrontierConnection:
     async def connect(
         cls, options: CrawlOptions, settings: BaseSettings, *, may_load: bool = False
     ) -> Self:
-        """Connect to the Redis of a crawl, starting one if need be.
+        """Connect to the Redis of a crawl, starting one if needed.
 
         Args:
             options: of the crawl.
             settings: as for `async_client`.
-            may_load: wait for a server that reads its file, however long that takes.
+            may_load: wait for a server that loads its data, without limit.
 
         Raises:
-            ConfigError: a setting is wrong, or Redis cannot be used.
+            ConfigError: a setting is wrong, or Redis is unusable.
         """
         server = None
         if options.redis_url is None:
@@ -102,7 +101,9 @@ class FrontierConnection:
             _tries_of_full(_LATER_TRIES) if is_joining else _tries(_FIRST_TRIES)
         )
         try:
-            facts = await _meet(redis, url, is_joining=is_joining, may_load=may_load)
+            facts = await _facts_of_new(
+                redis, url, is_joining=is_joining, may_load=may_load
+            )
         except BaseException:
             await redis.aclose()
             if server:
@@ -127,17 +128,17 @@ class FrontierConnection:
     def opened(self) -> None:
         """Leave retries to `RedisRetry` from now on.
 
-        Until the crawl is joined, redis-py repeats commands a few times: a server that
-        does not come back then is for the operator to mend.
+        Until the crawl is joined, redis-py retries commands only a few times, so that
+        the operator learns of a missing server.
         """
         self.frontier.redis.set_retry(Retry(NoBackoff(), 0))
 
     def ending(self) -> None:
-        """Repeat commands a few times again: who ends does not wait without end."""
+        """Limit retries again, so that the end of the worker is not delayed."""
         self.frontier.redis.set_retry(_opening_tries(self.frontier.redis))
 
     def explaining(self) -> AbstractContextManager[None]:
-        """Turn what Redis refuses while the crawl is joined into a `ConfigError`."""
+        """Turn refusals of Redis while joining the crawl into `ConfigError`."""
         return _explaining(self._url)
 
     def _refuse(self, error: RedisError) -> WorkerRefusedError:
@@ -152,27 +153,27 @@ class FrontierConnection:
             await redis.connection_pool.disconnect(inuse_connections=False)
 
     async def close(self) -> None:
-        """Disconnect; the embedded server stops if nobody else is connected."""
+        """Disconnect; the embedded server stops with its last worker."""
         await self.frontier.redis.aclose()
         if self._server:
             self._server.close()
 
 
-def _has_heirs(redis: Redis) -> bool:
-    """Return whether other servers take over from one that fails."""
+def _has_replicas(redis: Redis) -> bool:
+    """Return whether replicas take over from a failing server."""
     return isinstance(redis, ManyPrimaries | SentinelClient)
 
 
 def _opening_tries(redis: Redis) -> RetryWhileAway:
-    return _tries_of_full(_LATER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
+    return _tries_of_full(_LATER_TRIES if _has_replicas(redis) else _OPENING_TRIES)
 
 
 def _pause_secs(redis: Redis) -> float:
-    return _FAILOVER_PAUSE_SECS if _has_heirs(redis) else MAX_PAUSE_SECS
+    return _FAILOVER_PAUSE_SECS if _has_replicas(redis) else MAX_PAUSE_SECS
 
 
 def _tries_of_full(n: int) -> RetryWhileAway:
-    """Return tries for which a full server counts as away."""
+    """Return retries that treat a full server as unreachable."""
     lost = exceptions.ConnectionError, exceptions.TimeoutError
     return RetryWhileAway(
         ExponentialBackoff(cap=0.2, base=0.05), n, (*lost, OutOfMemoryError)
@@ -183,13 +184,13 @@ def _tries(n: int) -> RetryWhileAway:
     return RetryWhileAway(ExponentialBackoff(cap=0.2, base=0.05), n)
 
 
-async def _meet(
+async def _facts_of_new(
     redis: Redis, url: str, *, is_joining: bool, may_load: bool
 ) -> ServerFacts:
-    """Return the facts of a server that is asked for the first time.
+    """Return the facts of a server at its first connection.
 
     Raises:
-        ConfigError: it cannot be used.
+        ConfigError: the server is unusable.
     """
     while True:
         try:
@@ -219,8 +220,8 @@ def _explaining(url: str) -> Iterator[None]:
         raise explain_command(error, url) from error
 
 
-async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:
-    """Forget a crawl without running workers; move its stored data aside."""
+async def restart_crawl(frontier: Frontier, paths: CrawlPaths) -> None:
+    """Delete a crawl without running workers; move its stored data aside."""
     if live := await frontier.live_workers():
         raise ConfigError(
             "argument fresh=1: workers of the crawl are running, or died within the "

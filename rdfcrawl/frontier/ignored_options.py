@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.options.own_formats import OwnFormats
 
 _EXTENSION: Final = re.compile(r"\.?([a-z0-9_+-]{1,32})").fullmatch
-# The table of the standard library, without those of the machine.
+# The table of the standard library, without the one of the machine.
 _KNOWN: Final = mimetypes.MimeTypes()
 
 
@@ -22,7 +22,7 @@ def extensions(name: str, value: Any) -> frozenset[str]:
     """Return extensions of file names, without dots; a built-in list for None.
 
     Raises:
-        ConfigError: an entry is something else.
+        ConfigError: an entry is not an extension.
     """
     found = set()
     for each in IGNORED_EXTENSIONS if value is None else texts(value):
@@ -34,7 +34,7 @@ def extensions(name: str, value: Any) -> frozenset[str]:
 
 
 def ignored_names(ignored: frozenset[str], own: OwnFormats) -> IgnoredNames:
-    """Return the names that links are not followed to: none that a class reads."""
+    """Return the file names that are not followed, except those that a class reads."""
     read = {name.rpartition(".")[2] for name in own.extensions}
     for media_type in own.media_types:
         for strict in (True, False):

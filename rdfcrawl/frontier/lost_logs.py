@@ -1,4 +1,4 @@
-"""What a crawl has stored on this machine, and is not there any more."""
+"""Detect stored data of a crawl that is missing on this machine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-KEY: Final = "logs"  # in Redis: the places where workers have written
+KEY: Final = "logs"  # in Redis: the folders of workers
 
 
 async def lost_logs(frontier: Frontier, options: CrawlOptions) -> list[str]:
     """Return a line for each log of this machine that was deleted or moved away.
 
-    Called before a worker opens its store. The crawl will not fetch these documents
-    again by itself, as the frontier knows that they are done.
+    Call it before a worker opens its store. The crawl does not fetch these documents
+    again, as they are done in the frontier.
     """
     paths, is_known = options.paths, True
     if options.redis_url is not None:  # else the frontier is in the same folder
-        # A worker of a machine that is new to the crawl has lost nothing.
+        # A machine that is new to the crawl has lost nothing.
         place = f"{socket.gethostname()}:{paths.root}"
         is_known = not await frontier.redis.sadd(frontier.key(KEY), place)
     if not is_known:
@@ -59,6 +59,6 @@ HINT: Final = (
 
 
 def warn_of_lost_logs(lines: list[str]) -> None:
-    """Log what is missing, and what to do about it."""
+    """Log missing data, with a remedy."""
     if lines:
         logger.warning("Missing: %s; %s", "; ".join(lines), HINT)

@@ -1,4 +1,4 @@
-"""Faults of our own in a crawl: counted by the part that failed, an example of each."""
+"""Own faults of a crawl: counts and an example for each failed part."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 OWN_FAULT: Final = "own_fault/"
 DOCUMENTS: Final = "own_fault/documents"
 PARTS: Final = "own_fault/part/"
-EXAMPLES: Final = "own_fault/example/"  # text, which only this worker has
+EXAMPLES: Final = "own_fault/example/"  # text, only in this worker
 KEY: Final = "own_faults"  # in Redis: the last example of each part
 _EXTRA: Final = re.compile(r"'rdfcrawl\[([a-z-]+)\]'")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFaults:
-    """Documents that code of our own, or a library that is missing, has failed on.
+    """Documents on which our code or a missing library has failed.
 
     Attributes:
-        n_documents: that have such faults.
+        n_documents: number of documents with such faults.
         parts: documents by the part that failed, such as an extractor.
-        examples: the detail of a fault of each part, as far as they are known.
+        examples: the detail of a known fault of each part.
     """
 
     n_documents: int = 0
@@ -47,7 +47,7 @@ class OwnFaults:
         examples: Mapping[str, str],
         earlier: Mapping[str, float] | None = None,
     ) -> Self:
-        """Return those in statistics, or by which these exceed earlier ones."""
+        """Return the faults in statistics, or their increase since earlier ones."""
         grown = {
             name: int(value) - int((earlier or {}).get(name, 0))
             for name, value in statistics.items()
@@ -65,7 +65,7 @@ class OwnFaults:
         return self.n_documents > 0
 
     def __str__(self) -> str:
-        """Return how many documents there are, the parts, and an example of each."""
+        """Return the number of documents, the parts, and an example of each."""
         ordered = sorted(self.parts.items(), key=lambda pair: (-pair[1], pair[0]))
         shown = [f"{part} {n:,}{self._example(part)}" for part, n in ordered]
         return f"{counted(self.n_documents, 'document')}: {', '.join(shown)}"
@@ -76,7 +76,7 @@ class OwnFaults:
 
     @property
     def hint(self) -> str:
-        """What the operator may do about them."""
+        """Advice to the operator."""
         found = {*_EXTRA.findall(" ".join(self.examples.values()))}
         retry = "-a retry=failed asks for the documents again"
         if found:
@@ -86,12 +86,12 @@ class OwnFaults:
 
 
 def part_key(part: str) -> str:
-    """Return the statistic of the documents that a part has failed on."""
+    """Return the statistic of the documents on which a part has failed."""
     return f"own_fault/part/{part}"
 
 
 def note_own_fault(stats: StatsCollector, part: str, detail: str) -> None:
-    """Count a document that was given up, as a part of the crawler has failed."""
+    """Count a document given up because a part of the crawler failed."""
     stats.inc_value(DOCUMENTS)
     stats.inc_value(part_key(part))
     keep_example(stats, part, detail)
@@ -105,7 +105,7 @@ def keep_example(stats: StatsCollector, part: str, detail: str) -> None:
 
 
 def examples_of(statistics: Mapping[str, object]) -> dict[str, str]:
-    """Return the examples that a worker has kept, by part."""
+    """Return the examples kept by this worker, by part."""
     return {
         name.removeprefix(EXAMPLES): str(text)
         for name, text in statistics.items()
@@ -116,14 +116,14 @@ def examples_of(statistics: Mapping[str, object]) -> dict[str, str]:
 async def share_examples(
     redis: Redis, key: Callable[[str], str], examples: Mapping[str, str]
 ) -> None:
-    """Share the examples of this worker for a summary over all workers."""
+    """Share the examples of this worker for the summary of all workers."""
     if examples:
         with suppress(RedisError):  # they are in the log of this worker
             await redis.hset(key(KEY), items=[*chain(*examples.items())])
 
 
 async def shared_examples(redis: Redis, key: Callable[[str], str]) -> dict[str, str]:
-    """Return the last example of each part that any worker has shared."""
+    """Return the last shared example of each part."""
     found = cast("dict[bytes, bytes]", await redis.hgetall(key(KEY)))
     return {
         part.decode(errors="replace"): text.decode(errors="replace")

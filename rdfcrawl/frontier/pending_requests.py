@@ -1,4 +1,4 @@
-"""What a spider yields on its way into the frontier."""
+"""Requests of a spider on their way into the frontier."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TAKE_SECS: Final = 0.02
-_MAX_TOLD: Final = 100  # refused requests; the statistics have the number of all
+_MAX_LOGGED: Final = 100  # refused requests in the log; the statistics count all
 
 
 class PendingRequests:
-    """Requests that a spider has yielded, on their way to the frontier."""
+    """Requests that a spider has yielded and that are not queued yet."""
 
     def __init__(
         self,
@@ -47,16 +47,16 @@ class PendingRequests:
         self._has_come = asyncio.Event()
 
     def __bool__(self) -> bool:
-        """Return whether something is on its way."""
+        """Return whether any request is pending."""
         return bool(self._seeds or self._requests)
 
     def is_for_frontier(self, request: Request) -> bool:
-        """Return whether a request is kept in the frontier, and not in memory."""
+        """Return whether a request is kept in the frontier, not in memory."""
         is_seed = self._makes_documents and is_plain(request)
         return is_seed or request.url.startswith(("http:", "https:"))
 
     def take(self, request: Request) -> bool:
-        """Take a request; return whether the frontier will have one."""
+        """Take a request; return whether it will be in the frontier."""
         try:
             if self._makes_documents and is_plain(request):
                 self._seeds.append(self._session.ingests.own.seed_url(request.url))
@@ -71,7 +71,7 @@ class PendingRequests:
     def _refuse(self, request: Request, error: Exception) -> None:
         self._n_refused += 1
         self._stats.inc_value("frontier/refused_requests")
-        if self._n_refused <= _MAX_TOLD:
+        if self._n_refused <= _MAX_LOGGED:
             logger.error("%s: cannot be queued: %s", request.url[:200], error)
 
     def _take_request(self, request: Request) -> bool:
@@ -88,12 +88,12 @@ class PendingRequests:
         return True
 
     async def run(self) -> None:
-        """Queue what arrives, until the worker stops."""
-        with suppress(RedisError):  # it stops, and offers what is left
+        """Queue pending requests until the worker stops."""
+        with suppress(RedisError):  # when the worker stops, it offers the rest
             while True:
                 await self._has_come.wait()
                 self._has_come.clear()
-                await asyncio.sleep(_TAKE_SECS)  # for others that come with it
+                await asyncio.sleep(_TAKE_SECS)  # to group requests
                 if self._seeds:
                     seeds = self._seeds.copy()
                     await self._session.seeds.add_seeds(seeds)
@@ -104,7 +104,7 @@ class PendingRequests:
                     del self._requests[: len(requests)]
 
     def leave(self) -> None:
-        """Offer what is left with the links of the last visits."""
+        """Offer the remaining requests with the links of the last visits."""
         ingest, links = self._session.ingests.own, self._session.worker.links
         links.offer(map(ingest.seed, self._seeds))
         links.offer(ingest.request(*each) for each in self._requests)

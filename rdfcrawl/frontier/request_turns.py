@@ -1,7 +1,7 @@
 """Turns to send requests to a host.
 
-A request takes a turn, is sent while that holds, and reports when it was sent: the next
-request to the same host, whoever makes it, counts its delay from there.
+A request takes a turn, is sent during it, and reports when it was sent: the delay of
+the next request to the host, by any worker, counts from there.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
 
 Take = Callable[[str], Awaitable["SoloTurn | None"]]
-"""Waits for the turn to ask for a URL; None if there is none."""
+"""Waits for the turn to request a URL; None if there is none."""
 
-# It goes on while the machine sleeps, where the system has such a clock: whoever wakes
-# up must notice.
+# Includes the time in which the machine sleeps, where the system has such a clock, so
+# that a worker notices it.
 steady_time: Callable[[], float] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME)
     if hasattr(time, "CLOCK_BOOTTIME")
@@ -27,23 +27,23 @@ steady_time: Callable[[], float] = (
 
 
 class NotSentError(Exception):
-    """The turn of a request was over before it could be sent."""
+    """The turn of a request ended before the request was sent."""
 
 
 class HostRestsError(Exception):
-    """A host has refused others, and is left alone for longer than requests wait."""
+    """A host has refused requests, and rests for longer than requests wait."""
 
     def __init__(self, secs: float) -> None:
-        super().__init__(f"the host is left alone for {secs:.0f} s")
+        super().__init__(f"the host rests for {secs:.0f} s")
         self.secs = secs
 
 
 class SoloTurn:
-    """A turn that nobody competes for.
+    """A turn without competition.
 
     Attributes:
-        address: where the request is to go; empty if wherever its host is.
-        sent_at: monotonic time when the request was sent; 0 if it is not known.
+        address: address to connect to; empty for any address of the host.
+        sent_at: monotonic time when the request was sent; 0 if unknown.
     """
 
     __slots__ = ("address", "sent_at")
@@ -53,24 +53,24 @@ class SoloTurn:
         self.sent_at = 0.0
 
     def is_good(self) -> bool:
-        """Return whether the request may still be sent, now."""
+        """Return whether the request may still be sent now."""
         return True
 
     def sent(self) -> None:
-        """Store the time when the request is written to its connection."""
+        """Record that the request is written to its connection now."""
 
     def end(self) -> None:
-        """End the turn: the request is over, and others may have theirs."""
+        """End the turn after the request."""
 
     def rest(self, delay_secs: float) -> None:
-        """Say that the host needs a longer delay after the request that was sent."""
+        """Report a longer delay of the host, counted from the sent request."""
 
-    async def again(self) -> bool:
+    async def take_another(self) -> bool:
         """Take another turn for the same request; False if there is none."""
         return True
 
     async def elsewhere(self, url: str) -> bool:
-        """Take a turn to request a URL at another address than `address`, if any."""
+        """Take a turn for a URL at an address other than `address`, if needed."""
         del url
         return False
 
@@ -79,7 +79,7 @@ FREE: Final = SoloTurn()
 
 
 class SoloTurns:
-    """A source of turns for requests that compete with no others."""
+    """Turns of requests without competition."""
 
     async def of_visit(
         self, visit: Visit, url: str, *, is_for_rules: bool = False
@@ -88,9 +88,8 @@ class SoloTurns:
 
         Args:
             visit: of the host.
-            url: that is requested.
-            is_for_rules: to request its robots.txt, which may name a delay that counts
-                from then on.
+            url: to be requested.
+            is_for_rules: the request is for its robots.txt, which may set a delay.
 
         Returns:
             None if the lease is lost, or the worker stops.
@@ -105,15 +104,15 @@ class SoloTurns:
 
         Args:
             url: on any host.
-            delay_secs: least time from the last request to its host, if that is longer
-                than what is known of the host.
-            visit: for which the URL is requested; perhaps that of its host.
+            delay_secs: least time from the last request to its host, if longer than the
+                known one.
+            visit: that needs the URL; may be that of its host.
 
         Returns:
             None if the worker stops.
 
         Raises:
-            HostRestsError: the host has refused, and is left alone for now.
+            HostRestsError: the host has refused, and rests.
         """
         del url, delay_secs, visit
         return FREE

@@ -1,4 +1,4 @@
-"""The start of a run: what earlier runs owe is paid first."""
+"""The start of a run, which begins with the owed URIs of earlier runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 async def begin_run(frontier: Frontier, run: int) -> int:
-    """Have the first worker of a run ask for what earlier runs owe.
+    """Queue the owed URIs of earlier runs, if this is the run's first worker.
 
     Return when the run began (Unix time in ms).
     """
@@ -22,9 +22,9 @@ async def begin_run(frontier: Frontier, run: int) -> int:
         n_hosts, n_uris = await frontier.owed.forgive(), await frontier.retry_owed()
         if n_hosts or n_uris:
             logger.info(
-                "owed by earlier runs, and asked for again: URIs of %s that refused"
-                " them, and %s",
+                "queued again, as owed by earlier runs: URIs of %s that refused them,"
+                " and %s",
                 counted(n_hosts, "host"),
                 counted(n_uris, "URI that failed", "URIs that failed"),
             )
-    return await frontier.note_begin(run)  # once that is paid: a worker may die before
+    return await frontier.note_begin(run)  # last, as a worker may die before

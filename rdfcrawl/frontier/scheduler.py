@@ -2,8 +2,9 @@
 
 For spiders that visit hosts (`spiders/base.py`) a request is a visit: one leased host
 with a batch of its URIs. Requests of such a spider for http and https go to the
-frontier (`pending_requests`). Requests for other schemes, and all requests of other
-spiders, are kept in memory by Scrapy's own scheduler.
+frontier (`pending_requests`). Requests for other schemes are kept in memory by Scrapy's
+own scheduler. All requests of other spiders are kept by the scheduler of scrapy-redis,
+if the settings name a Redis (`shared_requests`), and else in memory.
 """
 
 from __future__ import annotations
@@ -56,15 +57,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WATCH_SECS = 0.02
-# While no visit ends for a second, as where all hosts are silent.
+# While no visit ends for a second, e.g. if all hosts are silent.
 _MOST_WATCH_SECS = 0.1
 _SLOW_LOOK_SECS = 0.25
-_GRACE_SECS = 2.0  # for what is under way when the worker stops
-_OTHERS_SECS = 5.0  # for what only workers of another spider can do
+_GRACE_SECS = 2.0  # for requests in flight when the worker stops
+_OTHERS_SECS = 5.0  # for requests that only workers of another spider process
 _PUT_OFF_SECS = 30.0  # for a slow host, when there are too many
 _HOST_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
 _DOMAIN_BUDGET: Final = f"fault/{Reason.DOMAIN_BUDGET}"
-# What middlewares and extensions that know responses of one URL must not do to visits.
+# Keeps middlewares and extensions for responses of one URL from processing visits.
 _META: Final = {
     "download_slot": "visits",
     "dont_cache": True,
@@ -73,16 +74,24 @@ _META: Final = {
 }
 
 
+def _scheduler_of_others(crawler: Crawler) -> BaseScheduler:
+    if isinstance(crawler.spider, VisitingSpider):
+        return Scheduler.from_crawler(crawler)
+    from rdfcrawl.frontier.shared_requests import request_scheduler  # noqa: PLC0415
+
+    return request_scheduler(crawler)
+
+
 class FrontierScheduler(BaseScheduler):
-    """Hand out visits, and tell the worker when the engine is done with one."""
+    """Hands out visits, and reports finished ones to the worker."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.session: CrawlSession | None = None
-        self._services: SpiderServices | None = None  # with the session
+        self._services: SpiderServices | None = None  # set with the session
         self._crawler = crawler
         self._engine = EngineView(crawler)
         self._stats = crawler.stats
-        self._memory = Scheduler.from_crawler(crawler)
+        self._others = _scheduler_of_others(crawler)
         self._out: dict[Request, Visit] = {}
         self._places = VisitPlaces(self._out, self._engine, self._put_off)
         self._follower_lag = FollowerLag()
@@ -103,21 +112,21 @@ class FrontierScheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Join the crawl."""
-        self._memory.open(spider)
+        self._others.open(spider)
         if not makes_visits(spider):
             return None
         return deferred_from_coro(self._open(spider))
 
     def close(self, reason: str) -> Deferred[None] | None:
-        """Commit what is finished, put back the rest, leave the crawl."""
+        """Commit finished visits, put back the others, leave the crawl."""
         if self.session is None:
-            return self._memory.close(reason)
+            return self._others.close(reason)
         return deferred_from_coro(self._close(reason))
 
     def has_pending_requests(self) -> bool:
-        """Return whether the crawl, of which this is one worker, goes on."""
+        """Return whether the crawl, not only this worker, has work."""
         is_over = self.session is None or self.session.worker.is_over
-        has_own = self._arrivals or self._memory.has_pending_requests()
+        has_own = self._arrivals or self._others.has_pending_requests()
         return not is_over or bool(has_own)
 
     def enqueue_request(self, request: Request) -> bool:
@@ -125,13 +134,13 @@ class FrontierScheduler(BaseScheduler):
         arrivals = self._arrivals
         if arrivals is not None and arrivals.is_for_frontier(request):
             return arrivals.take(request)
-        return self._memory.enqueue_request(request)
+        return self._others.enqueue_request(request)
 
     def next_request(self) -> Request | None:
-        """Return the next visit, or None if none is at hand; never waits."""
+        """Return the next visit, or None if none is ready; never waits."""
         if self.session is not None and (self._pauses() or not self._places.has_room()):
             return None
-        while (request := self._memory.next_request()) is not None:
+        while (request := self._others.next_request()) is not None:
             if not self._leaves(request):
                 break
         if request is not None or self.session is None:
@@ -156,7 +165,7 @@ class FrontierScheduler(BaseScheduler):
         return request
 
     def _next_visit(self, session: CrawlSession) -> Visit | None:
-        """Return the next visit; those of slow hosts wait until there is a place."""
+        """Return the next visit; visits of slow hosts wait for a place."""
         while (visit := session.worker.next_visit()) is not None:
             if self._places.has_room_for(visit.key):
                 break
@@ -183,20 +192,20 @@ class FrontierScheduler(BaseScheduler):
                 self._has_told_of_others = True
 
     def _put_off(self, visit: Visit) -> None:
-        """Have a visit made later; nothing was learnt about its host."""
+        """Put off a visit without any effect on the health of its host."""
         visit.not_before_secs = max(visit.not_before_secs, _PUT_OFF_SECS)
         visit.is_postponed = not visit.documents
         self._stats.inc_value("frontier/put_off")
 
     def _pauses(self) -> bool:
-        """Return whether requests would wait for us, so that visits should stay."""
+        """Return whether requests would pause, so that visits should be put back."""
         return self._services is not None and self._services.is_pausing()
 
     def _leaves(self, request: Request) -> bool:
         session = self.session
         if session is None or not session.blocked.covers(request.url):
             return False
-        logger.info("not requested, as its host is left alone: %s", request.url)
+        logger.info("not requested, as its host is blocked: %s", request.url)
         self._stats.inc_value(f"fault/{Reason.HOST_LEFT}")
         return True
 
@@ -220,7 +229,7 @@ class FrontierScheduler(BaseScheduler):
         crawler.signals.connect(self._item_failed, signals.item_error)
         crawler.signals.connect(self._output_failed, signals.spider_error)
         work = self.session.options.work
-        # A request of a visit is one more in Scrapy's downloader.
+        # In Scrapy's downloader, a request of a visit counts as one more.
         weight = work.visit_weight if spider.makes_documents else 2
         self._places.open(work.visits, work.slow_visits, weight)
         self._engine.allow(work.visits + weight * work.slow_visits)
@@ -248,9 +257,9 @@ class FrontierScheduler(BaseScheduler):
         await session.close(forget=is_done)
 
     async def _watch(self, session: CrawlSession) -> None:
-        """Find visits that have left the engine, until the spider closes.
+        """Watch for visits that have left the engine, until the spider closes.
 
-        The engine is held until the last commit, and closes the pipelines only then.
+        The engine is held until the last commit, so that the pipelines stay open.
         """
         pause = _WATCH_SECS
         try:
@@ -264,20 +273,19 @@ class FrontierScheduler(BaseScheduler):
 
     @property
     def _has_started(self) -> bool:
-        """Whether the spider has nothing more to hand in of its own.
+        """Whether the spider has yielded all its seeds.
 
-        An ordinary request may lead to seeds: while there is one, the crawl is not
-        over.
+        An ordinary request may lead to seeds, so the crawl goes on while there is one.
         """
         return (
             self._engine.has_started
             and not self._arrivals
             and not self._has_ordinary()
-            and not self._memory.has_pending_requests()
+            and not self._others.has_pending_requests()
         )
 
     def _has_ordinary(self) -> bool:
-        """Return whether a request is under way that is neither a visit nor of one."""
+        """Return whether a request outside of visits is in progress."""
         in_progress = self._engine.in_progress
         return len(in_progress) > len(self._out) + 1 and any(  # one holds the engine
             request not in self._out
@@ -287,7 +295,7 @@ class FrontierScheduler(BaseScheduler):
         )
 
     def _look(self, session: CrawlSession) -> bool:
-        """Find out where the visits are; return whether any has ended."""
+        """Check the progress of visits; return whether any has ended."""
         ended: list[Request] = []
         if session.worker.gone is not None and not self._is_stopping:
             gone = session.worker.gone
@@ -299,7 +307,7 @@ class FrontierScheduler(BaseScheduler):
         if self._pauses() != self._has_paused:
             self._has_paused = not self._has_paused
             self._engine.wake()
-        if not self._arrivals:  # else those of a visit might come after it
+        if not self._arrivals:  # pending ones may belong to an ended visit
             in_progress = self._engine.in_progress
             ended = [each for each in self._out if each not in in_progress]
             for request in ended:
@@ -318,26 +326,26 @@ class FrontierScheduler(BaseScheduler):
         return bool(ended)
 
     def _sort_out(self, session: CrawlSession, now: float) -> None:
-        """Move slow visits to places of their own, or back to the frontier.
+        """Move slow visits to places for slow ones, or back to the frontier.
 
-        All that do not end soon when the worker stops go back.
+        When the worker stops, all that do not end soon are put back.
         """
         must_end = self._stopped_at and now - self._stopped_at > _GRACE_SECS
         for visit in self._out.values():
             if must_end:
                 visit.cut()
             elif self._has_paused:
-                visit.step_at = now  # it is not the host that is slow
+                visit.step_at = now  # the delay is ours, not the host's
         n_before = self._places.count_slow()
         if not must_end and self._services is not None:
             slow_secs = session.options.work.slow_secs
-            self._places.sort_out(now, slow_secs, self._services.active_transfers)
+            self._places.reassign(now, slow_secs, self._services.active_transfers)
         session.worker.n_slow = self._places.n_slow
         if session.worker.n_slow > n_before:
             self._engine.wake()
 
     async def _leave(self, session: CrawlSession) -> None:
-        """Commit what is finished and put back the rest, once."""
+        """Commit finished visits and put back the others, once."""
         if self._has_left:
             return
         self._has_left = True
@@ -348,7 +356,7 @@ class FrontierScheduler(BaseScheduler):
         for request in list(self._out):
             self._finish(request)
         await session.worker.close()
-        self._tell_statistics(session)
+        self._report_statistics(session)
         examples = examples_of(self._stats.get_stats())
         await share_examples(session.redis, session.frontier.key, examples)
         await self._crawler.signals.send_catch_log_async(before_leaving)
@@ -364,7 +372,7 @@ class FrontierScheduler(BaseScheduler):
         counts = {_HOST_BUDGET: added.over_host, _DOMAIN_BUDGET: added.over_domain}
         return {name: n for name, n in counts.items() if n}
 
-    def _tell_statistics(self, session: CrawlSession) -> None:
+    def _report_statistics(self, session: CrawlSession) -> None:
         added, rejected = session.worker.added, session.links.rejected
         figures = {
             "frontier/new": added.new,
@@ -391,10 +399,10 @@ class FrontierScheduler(BaseScheduler):
         session = self.session
         if session is None:
             return
-        for index in visit.pending:  # an exception kept the handler from them
+        for index in visit.pending:  # not processed because of an exception
             self._put_back(visit, index, is_at_fault=True)
         visit.pending.clear()
-        for document in visit.documents:  # or the pipelines
+        for document in visit.documents:  # or not by the pipelines
             index = visit.index(document)
             if index not in visit.returned:
                 self._put_back(visit, index, is_at_fault=not visit.is_cut)
@@ -426,9 +434,9 @@ class FrontierScheduler(BaseScheduler):
     def _item_failed(
         self, item: object, response: Response | None, failure: Failure
     ) -> None:
-        """Put back a document that is not stored, as a pipeline failed.
+        """Put back a document that is not stored because a pipeline failed.
 
-        If it is one that a page of a source stands for, the page is put back.
+        If it comes from a page of a source, the page is put back.
         """
         visit = response.meta.get("visit") if response is not None else None
         if isinstance(item, Document) and visit is not None:
@@ -445,18 +453,18 @@ class FrontierScheduler(BaseScheduler):
                 self._store_failed(error)
 
     def _is_local(self, error: BaseException, visit: Visit | None = None) -> bool:
-        """Return whether an error is of this machine; requests pause then."""
+        """Return whether an error is a local failure; then requests pause."""
         services = self._services
         return services is not None and services.pause_if_local_failure(error, visit)
 
     def _output_failed(self, response: Response | None, failure: Failure) -> None:
-        """Put back a document that a spider middleware has failed on."""
+        """Put back a document on which a spider middleware failed."""
         request = getattr(response, "request", None)
         if request is not None:
             self._item_failed(request.meta.get("document"), response, failure)
 
     async def _account_for(self, records: Sequence[Record]) -> None:
-        """Send URIs that were given up through the pipelines."""
+        """Send given-up URIs through the pipelines."""
         engine = self._crawler.engine
         for record in records if engine else ():
             fault = Fault(Reason.LEASES_LOST, "workers died of it")
@@ -464,7 +472,7 @@ class FrontierScheduler(BaseScheduler):
             await engine.scraper.start_itemproc_async(document, response=None)
 
     def _drain(self) -> None:
-        """End as an operator wants: as when a signal says so, with another reason."""
+        """Stop like after a signal, with the reason of a drain."""
         text = "an operator drains this worker: it ends, and others go on"
         self._stop(text, reason=DRAINED, level=logging.INFO)
 
@@ -472,15 +480,15 @@ class FrontierScheduler(BaseScheduler):
         engine = self._crawler.engine
         if engine is not None and not self._engine.is_closing:
             logger.log(level, "%s", text)
-            self._closing = asyncio.create_task(  # kept, or it may be collected
+            self._closing = asyncio.create_task(  # kept, else it may be collected
                 engine.close_spider_async(reason=reason)
             )
 
     def _store_failed(self, fault: StoreFault) -> None:
-        """Wait until the disk takes something again; stop if there is no hope."""
+        """Wait until the disk accepts data; stop if there is no hope."""
         if self._is_local(fault):
             return
-        text = f"the store takes nothing, the crawl stops: {fault}"
+        text = f"the store refuses writes, the crawl stops: {fault}"
         self._stop(text, reason="store_fault")
 
     async def _flush_stores(self) -> None:

@@ -1,4 +1,4 @@
-"""The part of one worker in its crawl: connected to Redis, complete when joined."""
+"""The membership of a worker in its crawl: connected, complete once joined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.counting import counted
 from rdfcrawl.frontier.arguments.stored import CrawlMember
-from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
+from rdfcrawl.frontier.frontier_connection import FrontierConnection, restart_crawl
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.queue.decisions import DecisionLog
@@ -60,20 +60,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CrawlSession:
-    """A worker that has joined its crawl; `join` makes one.
+    """A worker that has joined its crawl; `join` creates it.
 
     Attributes:
-        options: of the crawl, as the crawl keeps them.
-        arguments: of the worker's spider, as the crawl keeps them.
+        options: of the crawl, as stored.
+        arguments: of the worker's spider, as stored.
         profiles: arguments of all spiders of the crawl.
-        run: number of times that the crawl was finished before.
+        run: number of finished runs.
         lost_logs: see `lost_logs.lost_logs`.
         state_store: tables that pages of a source share.
-        addresses: that hosts were connected to.
+        addresses: addresses of connected hosts.
         keys: politeness keys of hosts.
-        blocked: hosts that get no requests any more.
+        blocked: blocked hosts, which get no requests.
         decisions: log of URIs that are not queued; None without one.
-        datasets: taken as a whole.
+        datasets: that are fetched as dumps or from endpoints.
         links: takes the links of documents.
         seeds: takes the seeds of the spider.
     """
@@ -116,13 +116,14 @@ class CrawlSession:
             arguments: of its spider.
             settings: of Scrapy.
             hooks: functions of the scheduler.
-            member: the spider, as other workers know it.
-            request_of: makes a record of a pushed seed, for spiders without documents.
+            member: the spider as a member of the crawl.
+            request_of: returns the record of a pushed seed, for spiders without
+                documents.
             link_policy: of the user.
 
         Raises:
-            ConfigError: a setting is wrong, Redis cannot be used, or the arguments
-                contradict those that the crawl was begun with.
+            ConfigError: a setting is wrong, Redis is unusable, or the arguments
+                contradict those of the crawl.
         """
         connection = await FrontierConnection.connect(options, settings, may_load=True)
         try:
@@ -183,7 +184,7 @@ class CrawlSession:
         )
 
         async def restore() -> None:
-            await frontier.counts()  # is each partition there?
+            await frontier.counts()  # checks each partition
             await book.restore()
             await raise_intset_limit(frontier.redis)
             await rewrite_torn_logs(frontier.redis)
@@ -221,7 +222,7 @@ class CrawlSession:
             keys=keys,
             run=run,
             request_of=request_of,
-            start_urls=StartUrls(frontier.redis, options.crawl_id),
+            start_urls=StartUrls(frontier.redis, options.pushed),
             pings=WaitingPings(frontier.redis, frontier.scripts, options.crawl_id),
             sitemap_hosts=SitemapHosts(state_store),
         )
@@ -281,7 +282,7 @@ class CrawlSession:
             if counts.is_over or self.worker.is_over:
                 await self._end(forget=forget and counts.is_over)
         except RedisError as error:
-            if self.worker.gone is None:  # else it was told
+            if self.worker.gone is None:  # else it was reported
                 logger.warning("Redis is unreachable at the end: %s", one_line(error))
         finally:
             await self._connection.close()
@@ -290,21 +291,21 @@ class CrawlSession:
         persistent = self._connection.outage.persistent
         if forget:
             await persistent("clear", self.frontier.clear, is_over=True)
-        elif self.worker.has_started:  # else nothing may have been queued yet
+        elif self.worker.has_started:  # else seeds may not be queued yet
             await persistent("end the run", self.frontier.end_run, self.run)
             note_run(self.options.paths.quads, self.run, now_ms())
 
     async def first_urls(
         self, contents: Sequence[FetchedContent], most: int
     ) -> list[str]:
-        """Return `FirstContents.ask`.
+        """Return `FirstContents.look_up`.
 
         Raises:
-            RedisError: Redis is full, or unreachable to the end.
+            RedisError: Redis is full or unreachable.
         """
-        ask = self.frontier.contents.ask
+        look_up = self.frontier.contents.look_up
         unless_full = self._connection.outage.persistent_unless_full
-        return await unless_full("compare contents", ask, contents, most)
+        return await unless_full("compare contents", look_up, contents, most)
 
     def turns(self, sleepers: WorkerSleep) -> HostTurns:
         """Return the source of turns for requests, until `sleepers` are stopped."""
@@ -321,7 +322,7 @@ class CrawlSession:
         )
 
     def kept_robots(self, options: KeepingOptions) -> KeptRobots:
-        """Return the rules of origins that all workers know."""
+        """Return the robots.txt rules shared by all workers."""
         return KeptRobots(self.frontier, self._connection.outage, options)
 
 
@@ -334,11 +335,11 @@ async def _enter(
     member: CrawlMember,
     is_fresh: bool,
 ) -> CrawlOptions:
-    """Create or join the crawl; return the options that the crawl keeps."""
-    if not await frontier.live_workers():  # else one of them has seen to it
+    """Create or join the crawl; return its stored options."""
+    if not await frontier.live_workers():  # else another worker has done it
         await rewrite_torn_logs(frontier.redis)
     if is_fresh:
-        await start_anew(frontier, options.paths)
+        await restart_crawl(frontier, options.paths)
     await frontier.open()
     options = await keep_settings(frontier, options, settings)
     await profiles.enter(member)

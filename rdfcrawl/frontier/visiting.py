@@ -1,4 +1,4 @@
-"""Which spiders the components of a crawl serve: those whose requests are visits."""
+"""Spiders whose requests are visits, as seen by the components of a crawl."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SpiderServices:
     Attributes:
         process_visit: callback of visits.
         release: frees the bodies of documents that were not processed.
-        is_pausing: whether no request is made for now, for a local failure.
+        is_pausing: whether requests pause because of a local failure.
         keeps_from_writing: whether stores would refuse data now.
         pause_if_local_failure: see `OwnTrouble.pause_if_local_failure`.
         active_transfers: tasks whose transfers make progress.
@@ -54,38 +54,37 @@ class VisitingSpider(Protocol):
 
     arguments: CrawlArguments
     session: CrawlSession | None
-    # it is there to look at one page, for `scrapy fetch` or `shell`, and leaves the
-    # crawl alone
+    # it reads one page, for `scrapy fetch` or `shell`, without joining the crawl
     is_onlooker: bool
     member: CrawlMember
 
     @property
     def crawl_options(self) -> CrawlOptions:
-        """Options of its crawl, and of this worker."""
+        """Options of the crawl and of this worker."""
 
     @property
     def request_of(self) -> Callable[[str], Record] | None:
-        """Makes a record of a pushed seed; None if seeds are for documents."""
+        """Makes a record of a pushed seed; None if seeds are documents."""
 
     def link_policy(self) -> EveryLink | None:
-        """Return the policy of the user; None if every link is followed."""
+        """Return the user's link policy; None if every link is followed."""
 
     def join(self, session: CrawlSession) -> SpiderServices:
-        """Join a crawl, with the options and arguments that the crawl keeps."""
+        """Join a crawl, with the options and arguments stored in it."""
 
     def joined(self) -> CrawlSession:
         """Return the connection to the crawl; raise `ConfigError` without one."""
 
     @property
     def makes_documents(self) -> bool:
-        """Whether a request that is nothing but a URL is for a document."""
+        """Whether a request with only a URL is for a document."""
 
     @property
     def parses_documents(self) -> bool:
-        """Whether the spider has a `parse_document` of its own."""
+        """Whether the spider overrides `parse_document`."""
 
     def obey(self, document: Document, reservations: Reservations) -> None:
-        """Make a document what its publisher asks for."""
+        """Apply the reservations of a publisher to a document."""
 
 
 def visiting_spider(crawler: Crawler) -> VisitingSpider:
@@ -97,7 +96,7 @@ def visiting_spider(crawler: Crawler) -> VisitingSpider:
 
 
 def makes_visits(spider: object) -> TypeGuard[VisitingSpider]:
-    """Tell whether a spider takes part in a crawl."""
+    """Return whether a spider takes part in a crawl."""
     return isinstance(spider, VisitingSpider) and not spider.is_onlooker
 
 
@@ -109,7 +108,7 @@ def urgency_of(request: Request) -> Urgency:
 
 
 def is_plain(request: Request) -> bool:
-    """Return whether a request is nothing but a URL: a request for a document."""
+    """Return whether a request has only a URL: a request for a document."""
     return (
         request.method == "GET"
         and not request.body

@@ -267,7 +267,7 @@ def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> PreparedSpide
         return ready
     report = str(ready.options.crawl.paths.root / "shapes")
     followers = {f"shapes:{shapes}": {"report": report}, **stores.followers}
-    options = ready.options.followed_by(replace(stores, followers=followers))
+    options = ready.options.with_stores(replace(stores, followers=followers))
     return replace(ready, options=options)
 
 

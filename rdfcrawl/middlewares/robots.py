@@ -160,7 +160,9 @@ class RobotsMiddleware:
     async def _keeper(self) -> RulesKeeper | None:
         settings = self._crawler.settings
         session = getattr(self._crawler.spider, "session", None)
-        if not (session or settings.get("REDIS_URL") or settings.get("REDIS_HOST")):
+        from rdfcrawl.frontier.redis.client_settings import named_redis
+
+        if not session and named_redis(settings) is None:
             return None
         from rdfcrawl.middlewares.shared_rules import SharedRules
 

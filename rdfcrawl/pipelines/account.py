@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 _STATUS_NAMES: Final[dict[Status, str]] = {
     status: f"document/status/{status.lower()}" for status in get_args(Status)
 }
-_MAX_TOLD: Final = 5  # seeds; the statistics have the number of all
+_MAX_LOGGED: Final = 5  # seeds; the statistics count all
 
 
 class AccountPipeline:
@@ -92,17 +92,17 @@ class AccountPipeline:
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
-        await self._tell_same()
-        self._tell_statistics()
+        await self._log_same_contents()
+        self._report_statistics()
         fault = await self._segments.flush()
         if fault is None and self._time is not None:
-            with suppress(OSError):  # as a full disk, which others tell
+            with suppress(OSError):  # e.g. a full disk, which other stores report
                 self._time.keep()
         return fault
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""
-        self._tell_statistics()
+        self._report_statistics()
         await self._segments.close()
 
     def process_item(self, item: object) -> object:
@@ -114,7 +114,7 @@ class AccountPipeline:
         return item
 
     def note(self, document: Document) -> None:
-        """Account for a document, which may be no item."""
+        """Account for a document, which may not be an item."""
         withhold(document)
         quads = describe(document, self._worker)
         self._segments.write_document(quads)
@@ -131,7 +131,7 @@ class AccountPipeline:
     ) -> list[str]:
         return await self._spider.joined().first_urls(contents, most)
 
-    async def _tell_same(self) -> None:
+    async def _log_same_contents(self) -> None:
         found = await self._same.compare()
         if found.n_documents:
             self._segments.write_document(found.quads)
@@ -148,7 +148,7 @@ class AccountPipeline:
             counts["document/changed"] += document.is_changed
             counts["document/stored"] += 1
             counts["document/quads"] += document.n_quads
-        if response.status and response.requested:  # not parts of a response
+        if response.status and response.requested:  # not for parts of a response
             counts[f"http/status/{response.status}"] += 1
             counts["http/bytes"] += response.n_bytes
             if document.n_quads or document.record.kind.is_source:
@@ -184,9 +184,9 @@ class AccountPipeline:
             counts[f"fault/{fault.reason}"] += fault.count
         if any(fault.is_own for fault in document.faults):
             self._count_own_faults(document)
-        fault = document.faults[0]  # behind another one, it is not the seed itself
+        fault = document.faults[0]  # otherwise, not a fault of the seed itself
         if fault.reason in GUARDED and _is_of_operator(document):
-            self._tell_refusal(document.url, fault)
+            self._log_refusal(document.url, fault)
 
     def _count_own_faults(self, document: Document) -> None:
         counts, form = self._counts, document.reading.format
@@ -201,10 +201,10 @@ class AccountPipeline:
                 counts[part_key(part)] += 1
                 keep_example(self._stats, part, fault.detail)
 
-    def _tell_refusal(self, url: str, fault: Fault) -> None:
+    def _log_refusal(self, url: str, fault: Fault) -> None:
         self._counts["guard/seeds"] += fault.count
         self._n_refused += 1
-        if self._n_refused <= _MAX_TOLD:
+        if self._n_refused <= _MAX_LOGGED:
             logger.error("seed %s: %s", url, fault.detail)
 
     def _count_reservations(self, reservations: Reservations) -> None:
@@ -217,14 +217,14 @@ class AccountPipeline:
         for signal in reservations.signals:
             self._counts[f"content_signal/{signal}"] += 1
 
-    def _tell_statistics(self) -> None:
+    def _report_statistics(self) -> None:
         for name, n in self._counts.items():
             self._stats.inc_value(name, n)
         self._counts.clear()
 
 
 def withhold(document: Document) -> None:
-    """Account for statements that are not stored on request of their publisher."""
+    """Account for statements withheld at the request of their publisher."""
     if document.withheld is not None:
         detail = counted(document.n_quads, "statement") if document.n_quads else ""
         document.faults.append(Fault(document.withheld, detail))
@@ -232,7 +232,7 @@ def withhold(document: Document) -> None:
 
 
 def _is_of_operator(document: Document) -> bool:
-    """Return whether a document is a seed itself, not the target of a redirect."""
+    """Return whether a document is a seed, not a redirect target."""
     record = document.record
     is_seed = record.depth == 0 and not record.parent and not record.chain
     return is_seed and not document.status and len(document.response.requested) <= 1

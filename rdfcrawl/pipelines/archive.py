@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 
 
 class ArchivePipeline:
-    """Pipeline that no item passes: it makes the web archive durable.
+    """Pipeline without items, which makes the web archive durable.
 
-    The records are written by the fetch, before anybody reads an answer.
+    The records are written during the fetch, before a response is processed.
     """
 
     def __init__(self, archive: WebArchive) -> None:
@@ -39,7 +39,7 @@ class ArchivePipeline:
 
         Raises:
             ConfigError: a setting is wrong.
-            NotConfigured: no archive is wanted.
+            NotConfigured: the archive is disabled.
         """
         harvesting_spider(crawler)
         archive = archive_of(crawler)
@@ -53,7 +53,7 @@ class ArchivePipeline:
         """Repair the files of dead workers, and begin to write.
 
         Raises:
-            StoreFault: the folder cannot be made, read or written.
+            StoreFault: the folder cannot be created, read or written.
         """
         try:
             await asyncio.to_thread(self._archive.open)
@@ -61,7 +61,7 @@ class ArchivePipeline:
             raise StoreFault(f"{self._archive.options.folder}: {error}") from error
 
     async def flush(self) -> StoreFault | None:
-        """Bring all records to the disk, before visits are acknowledged.
+        """Make all records durable, before visits are acknowledged.
 
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
@@ -81,7 +81,7 @@ class ArchivePipeline:
         try:
             await asyncio.to_thread(self._archive.close)
         except OSError as error:
-            if self._fault is None:  # else it was told, and the crawl stops for it
+            if self._fault is None:  # else it was reported, and the crawl stops
                 logger.critical("%s", _as_fault(error))
 
 

@@ -1,8 +1,8 @@
-"""Detect whether a document read again equals the one stored by an earlier run.
+"""Detect whether a document equals the one stored by an earlier run.
 
 For each document that a later run may request again, a digest of its statements is kept
-in Redis: once they are on disk, and only as long as they are the last ones. So is the
-store that a crawl writes to, for all its runs and workers.
+in Redis, from the time when they are on disk until they are replaced. The store of the
+crawl is kept, too, for all runs and workers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
     from rdfcrawl.pipelines.items import HarvestingSpider
 
-_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_CRAWL: Final = "crawl:"  # stands for the crawl instead of a source
 _STORED: Final = "stored"  # table of the crawl: digest of graph -> digest of statements
-_KEY_BYTES: Final = 8  # both have to be equal by chance for a change to be missed
+_KEY_BYTES: Final = 8  # a change is missed if both are equal by chance
 _DIGEST_BYTES: Final = 12
 
 
@@ -39,7 +39,7 @@ class DocumentDigest:
         return b64encode(self._hash.digest()).decode()
 
 
-def may_come_again(document: Document) -> bool:
+def may_be_revisited(document: Document) -> bool:
     """Return whether a later run may request the document again."""
     record = document.record
     return record.kind.is_source or bool(record.task or record.change)
@@ -48,8 +48,8 @@ def may_come_again(document: Document) -> bool:
 class StoredDigests:
     """Digests of the graphs of a crawl, for all runs and workers.
 
-    A digest is put after the statements are on disk, and removed before others are
-    written: whatever stops a worker, no changed graph is called unchanged.
+    A digest is stored after the statements are on disk, and removed before others are
+    written. So no changed graph counts as unchanged, however a worker ends.
     """
 
     def __init__(self, spider: HarvestingSpider) -> None:
@@ -57,7 +57,7 @@ class StoredDigests:
         self._written: dict[str, str] = {}  # since the last flush
 
     async def is_stored(self, document: Document, digest: DocumentDigest) -> bool:
-        """Return whether the store has just these statements of a document.
+        """Return whether the store has exactly these statements of a document.
 
         If the store has others, their digest is removed here, as they will be replaced,
         and `Document.is_changed` is set.
@@ -76,40 +76,40 @@ class StoredDigests:
     def may_have(self, document: Document) -> bool:
         """Return whether an earlier run may have stored a page or dump.
 
-        Of what `scrapy refresh` has fetched again, `lost_copy` judges.
+        For pages of `scrapy refresh`, use `lost_copy`.
         """
         record = document.record
         is_judged = record.kind.is_source or isinstance(record.task, RefreshedPage)
         return (
             bool(self._spider.joined().run)
-            and may_come_again(document)
+            and may_be_revisited(document)
             and not is_judged
         )
 
     async def has(self, document: Document) -> bool:
-        """Return whether an earlier run has stored the whole of a document."""
+        """Return whether an earlier run has stored the document completely."""
         key = _key(document)
         state_store = self._spider.joined().state_store
         return await state_store.get(_CRAWL, _STORED, key) is not None
 
     def note(self, document: Document, digest: DocumentDigest) -> None:
-        """Remember the digest of a document that has ended in the store."""
+        """Remember the digest of a document that was written to the store."""
         if not has_losses(document):
             self._written[_key(document)] = digest.text()
 
     async def forget(self, document: Document) -> None:
-        """Remove the digest of a document that is replaced, or deleted."""
+        """Remove the digest of a document that is replaced or deleted."""
         key = _key(document)
         self._written.pop(key, None)
         await self._spider.joined().state_store.drop(_CRAWL, _STORED, [key])
 
     def take(self) -> dict[str, str]:
-        """Return the digests of documents written so far, to put them once on disk."""
+        """Return the digests of documents written since the last flush."""
         written, self._written = self._written, {}
         return written
 
     async def put(self, written: dict[str, str]) -> None:
-        """Keep the digests of documents that are on disk."""
+        """Store the digests of documents that are on disk."""
         if written:
             await self._spider.joined().state_store.put(_CRAWL, _STORED, written)
 
@@ -124,13 +124,13 @@ _KEY: Final = "uri"
 
 
 class KeptStore:
-    """Remembers the `STORE` of a crawl, from the first flush on.
+    """Keeps the `STORE` of a crawl, from the first flush on.
 
-    Another one would lack what this one has, and nobody would ask for that again.
+    Another store would lack its documents, which are not requested again.
 
     Args:
         spider: of the crawl.
-        uri: of the store; a login in it is not kept.
+        uri: of the store; its login is not kept.
     """
 
     def __init__(self, spider: HarvestingSpider, uri: str) -> None:
@@ -139,20 +139,20 @@ class KeptStore:
         self._is_kept = False
 
     async def check(self) -> None:
-        """See that the crawl was not begun with another store.
+        """Check that the crawl has no other store.
 
         Raises:
-            ConfigError: it was.
+            ConfigError: it has another store.
         """
         kept = await self._spider.joined().state_store.get(*_WHERE, _KEY)
         if kept is not None:
             self._compare(kept)
 
     async def keep(self) -> None:
-        """Remember the store.
+        """Store the URI.
 
         Raises:
-            ConfigError: another worker was faster with another one.
+            ConfigError: another worker has stored another URI first.
         """
         if not self._is_kept:
             state_store = self._spider.joined().state_store
@@ -163,6 +163,6 @@ class KeptStore:
             crawl_id = self._spider.joined().options.crawl_id
             raise ConfigError(
                 f"STORE={self._uri}: crawl {crawl_id} was begun"
-                f" with STORE={kept}, and keeps it; -a fresh=1 begins it anew"
+                f" with STORE={kept}, and keeps it; -a fresh=1 restarts it"
             )
         self._is_kept = True

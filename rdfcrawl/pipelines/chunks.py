@@ -1,7 +1,7 @@
 """Close the chunks of a document.
 
-The iterators of our pipelines are classes, not generators: an event loop registers each
-asynchronous generator, which takes as long as storing a small document.
+Our iterators are classes, not generators: the event loop registers each asynchronous
+generator, which takes as long as storing a small document.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ async def close_chunks(chunks: object) -> None:
 class closing(Generic[T]):  # noqa: N801  # as `contextlib.aclosing`
     """Close chunks, or documents, at the end of a block.
 
-    Chunks of a user's pipeline may lack `aclose`, which `aclosing` would call. Without
-    closing, the child process that reads them would be busy until a garbage collection,
-    and other documents would wait for the child.
+    Chunks of a user's pipeline may lack `aclose`, which `aclosing` requires. Without
+    closing, the child process stays busy until the next garbage collection, and other
+    documents wait for it.
     """
 
     __slots__ = ("_chunks",)

@@ -30,7 +30,7 @@ _NO_LINKS: Final[frozenset[bytes]] = frozenset()
 
 
 class CopiedPages:
-    """The judge of one worker, and what to tell of documents."""
+    """The judge of one worker, with logging and counting."""
 
     def __init__(self, session: CrawlSession, limits: CopyLimits) -> None:
         self._session = session
@@ -53,12 +53,12 @@ class CopiedPages:
     def followed(
         self, document: Document, links: AbstractSet[bytes], whole: bytes | None
     ) -> CopyVerdict:
-        """Return what becomes of links; tell and count those given up.
+        """Return the verdict on links; log and count dropped ones.
 
         Args:
-            document: that may be a copy.
+            document: document that may be a copy.
             links: of the document.
-            whole: its statements; None if they were too many.
+            whole: all of its statements; None if too many.
         """
         if not document.facts.text_hash or document.record.depth == 0:
             return FOLLOWED

@@ -1,7 +1,7 @@
 """The quads of dumps of datasets that sitemaps declare, and of samples.
 
-With `slice=1` a dump is cut into the descriptions of its resources, each in a graph of
-its own. Also, sample URIs are compared with their descriptions in the dump.
+With `slice=1`, a dump is cut into the descriptions of its resources, each in a separate
+graph. Sample URIs are compared with their descriptions in the dump.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
-_AT_ONCE: Final = 200  # descriptions
-# What a document lacks then shows in no comparison as what it is.
+_BATCH_SIZE: Final = 200  # descriptions
+# With these faults, a comparison would be misleading.
 _LOSSES: Final = frozenset(
     {
         *(Reason.TRUNCATED_BODY, Reason.TOO_LARGE, Reason.BAD_CONTENT_ENCODING),
@@ -53,7 +53,7 @@ class DatasetChunks:
     async def wrap(
         self, document: Document, task: DumpPart | SamplePage | DescribedSample
     ) -> Document:
-        """Wrap the quads of a document, if anything is to be done with them."""
+        """Wrap the quads of a document if they need processing."""
         if document.chunks is None:
             return document
         if not isinstance(task, DumpPart):
@@ -82,7 +82,7 @@ class DatasetChunks:
     ) -> AsyncIterator[QuadChunk]:
         """Pass the quads of a sample on, and keep them for the comparison.
 
-        What an endpoint says is in its answers already: it is not stored once more.
+        The response of an endpoint is not stored again.
         """
         is_page = isinstance(sample, SamplePage)
         kept: list[bytes] = []
@@ -157,7 +157,9 @@ class DatasetChunks:
             log=log,
             folder=place,
         )
-        while batch := await asyncio.to_thread(lambda: list(islice(slices, _AT_ONCE))):
+        while batch := await asyncio.to_thread(
+            lambda: list(islice(slices, _BATCH_SIZE))
+        ):
             for block in gathered((each.lines for each in batch), CHUNK_BYTES):
                 for lines in quad_chunks(block):
                     yield QuadChunk(lines)
@@ -170,7 +172,7 @@ class DatasetChunks:
 
 
 def _is_whole(document: Document) -> bool:
-    """Return whether a document was fetched, and all of its statements were read."""
+    """Return whether a document was fetched and read without losses."""
     is_there = 200 <= document.status < 300 and not document.is_partial
     return is_there and not any(x.reason in _LOSSES for x in document.faults)
 
@@ -178,7 +180,7 @@ def _is_whole(document: Document) -> bool:
 async def _noted(
     chunks: AsyncIterator[QuadChunk], samples: Collection[str], path: Path
 ) -> AsyncIterator[QuadChunk]:
-    """Pass quads on, and keep those that may be about the samples in a file."""
+    """Pass quads on, and write those that may describe samples to a file."""
     with path.open("wb") as file:
         async with closing(chunks):
             async for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Write why URIs were not queued to the log of decisions."""
+"""Write decisions not to queue URIs to their log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DecisionLogPipeline:
-    """Pipeline without items, to log decisions when stores are flushed."""
+    """Pipeline without items, which logs decisions when stores are flushed."""
 
     def __init__(
         self, spider: HarvestingSpider, limits: SegmentLimits, stats: StatsCollector
@@ -35,7 +35,7 @@ class DecisionLogPipeline:
         """Return the pipeline of a crawler whose spider makes visits.
 
         Raises:
-            NotConfigured: no decisions are logged.
+            NotConfigured: the log of decisions is disabled.
         """
         spider = harvesting_spider(crawler)
         if not spider.options.crawl.decisions.share:

@@ -13,7 +13,7 @@ from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.copied_pages import CopiedPages
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
-from rdfcrawl.pipelines.reading_times import tell_times
+from rdfcrawl.pipelines.reading_times import add_reading_times
 from rdfcrawl.rdf.links.policy import with_own
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.page_fetches import PageFetches
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 
-_MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
+_MOST_LINKS_HELD = 8_000  # fits the processor's cache
 
 
 class DiscoverPipeline:
@@ -44,11 +44,11 @@ class DiscoverPipeline:
     ) -> None:
         self._spider = spider
         self._stats = stats
-        self._read_secs: list[float] = []  # of documents since they were told
+        self._read_secs: list[float] = []  # of documents since the last report
         self._session: CrawlSession
         self._fetches: PageFetches | None = None
         self._limits = limits
-        self._suspects: AbstractSet[str] = frozenset()  # contents of very many
+        self._suspects: AbstractSet[str] = frozenset()  # contents of many documents
         self._near_hosts: AbstractSet[str] = frozenset()
         self._discoveries: dict[int, DocumentDiscovery] = {}  # by profile
 
@@ -61,7 +61,7 @@ class DiscoverPipeline:
         return pipeline
 
     def open_spider(self) -> None:
-        """Take the session, which the scheduler has opened before."""
+        """Take the session, which the scheduler has opened."""
         self._session = self._spider.joined()
         self._links = self._session.links
         self._fetches = PageFetches(self._session.state_store)
@@ -71,17 +71,17 @@ class DiscoverPipeline:
         self._schemes = self._session.options.schemes
 
     async def flush(self) -> None:
-        """Keep what later runs are to know of the pages that were fetched."""
-        tell_times(self._stats, self._read_secs)
+        """Keep the state that later runs need of fetched pages."""
+        add_reading_times(self._stats, self._read_secs)
         self._read_secs.clear()
         if self._fetches is not None:  # else the crawl was not joined
             self._copies.judge.settle()
             await self._fetches.flush()
 
     async def process_item(self, item: object) -> object:
-        """Collect the links, some thousands at once, so that dumps need no more memory.
+        """Collect the links, a few thousand at a time, so that memory stays bounded.
 
-        `Document.links` is complete when the quads are read.
+        `Document.links` is complete after the quads are read.
         """
         if not isinstance(item, Document):
             return pass_through(item)
@@ -98,10 +98,10 @@ class DiscoverPipeline:
             began = perf_counter()
             links = await self._read(document, document.chunks, scan)
             self._read_secs.append(perf_counter() - began)
-            document.chunks = None  # they hold the body, and the document itself
+            document.chunks = None  # they hold the body and the document
             if document.reading.links or document.listed_links:
                 links |= follow.choose(document.links)
-        # First, as they know more of what they lead to than links do.
+        # First, as discoverers know more about the targets than links do.
         found = await discovery.find(document, scan)
         if found is not NOTHING_FOUND:
             await self._take(document, found)
@@ -120,7 +120,7 @@ class DiscoverPipeline:
         return document
 
     def _discovery_of(self, document: Document) -> DocumentDiscovery:
-        """Return what finds more in a document, and remember it for others."""
+        """Return the discoverer of a document, cached by profile."""
         record = document.record
         discovery = self._spider.harvesters_of(record).discovery
         if record.profile in self._session.profiles.arguments:
@@ -128,7 +128,7 @@ class DiscoverPipeline:
         return discovery
 
     async def _take(self, document: Document, found: Discovery) -> None:
-        """Queue what was discovered, and account for it."""
+        """Queue discovered requests, and account for them."""
         if found.is_excused:
             document.faults.clear()
         document.faults += found.faults
@@ -144,7 +144,7 @@ class DiscoverPipeline:
     async def _read(
         self, document: Document, chunks: AsyncIterator[QuadChunk], scan: DocumentScan
     ) -> set[bytes]:
-        """Read to the end; return the links that are still to be added."""
+        """Read to the end; return the links not added yet."""
         links: set[bytes] = set()
         last: QuadChunk | None = None
         is_first = True
@@ -162,7 +162,7 @@ class DiscoverPipeline:
         if last is not None and document.is_followed:
             if not is_first:
                 links |= self._links_in(document, last, scan)
-            else:  # as of most documents; its reader may have found the links
+            else:  # usual case; the reader may have found the links
                 found = None if self._schemes.own else document.reading.targets
                 scan.whole = last.lines
                 links = set(scan.links(last.lines, found))
@@ -189,7 +189,7 @@ class DiscoverPipeline:
     async def _hand_on(
         self, document: Document, links: set[bytes], scan: DocumentScan
     ) -> None:
-        """Add links while a document is read, and let go of them."""
+        """Add links while a document is read, and drop them from memory."""
         if scan.has_any:
             links -= scan.urls
         judged = await self._links.add_links(document, links)

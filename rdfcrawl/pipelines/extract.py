@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Of these, what each names is known one by one, and hashed as a list.
+# Each entry of these lists is known singly, and hashed as a list.
 _LISTS = frozenset({Kind.SITEMAP, Kind.RESOURCESYNC})
 
 
@@ -91,7 +91,7 @@ class ExtractPipeline:
         await self._sandbox.close()
 
     def process_item(self, item: object) -> object:
-        """Give a document its quads, unless its source has given some."""
+        """Set the chunks of a document, unless its source has set them."""
         if not isinstance(item, Document):
             return pass_through(item)
         if item.chunks is None and not item.is_read:
@@ -103,7 +103,7 @@ class ExtractPipeline:
         return item
 
     def _job_of_harvested(self, document: Document) -> ReadingJob:
-        """Return which facts of a document are wanted that was read already."""
+        """Return the job of computing facts of a document that was already read."""
         follow = self._arguments_of(document).follow
         return ReadingJob(
             url=document.url,
@@ -156,7 +156,7 @@ class ExtractPipeline:
         return await self._sandbox.read(source, job)
 
     def with_site(self, site: Reservations, stated: Reservations) -> Reservations:
-        """Return the reservations of a document, with those of its site."""
+        """Return the reservations of a document, merged with those of its site."""
         return site.under(self._reservation_policy).refined(stated)
 
     def _outlinks(self, follow: LinkPolicy) -> OutlinkOptions | None:
@@ -172,7 +172,7 @@ class ExtractPipeline:
         return session.profiles.of(document.record)
 
     def _count_child(self, layers: str) -> None:
-        """Count a child by how the kernel confines it; log what is new."""
+        """Count a child by its confinement; log new kinds."""
         name = f"extract/children/{layers}"
         stats = self._crawler.stats
         if stats is None:
@@ -191,7 +191,7 @@ class ExtractPipeline:
 def _http_links(document: Document) -> ReadResult:
     """Return the links in the headers of a response whose body was not received.
 
-    Pictures of Linked Data are described elsewhere (`describedby`).
+    Images are described elsewhere (`describedby`).
     """
     response = document.response
     if response.http_links and 200 <= response.status < 300:
@@ -200,7 +200,7 @@ def _http_links(document: Document) -> ReadResult:
 
 
 def _trust_in(document: Document) -> Trust:
-    """Return whose graph names are believed: also those of the hosts of a dataset."""
+    """Return whose graph names are trusted, including the hosts of a dataset."""
     task = document.record.task
     return (isinstance(task, DumpPart) and task.graphs) or "same-origin"
 
@@ -217,14 +217,14 @@ class _Chunks:
 
     def __init__(self, pipeline: ExtractPipeline, document: Document) -> None:
         self._pipeline, self._document = pipeline, document
-        self._source: bytes | Path | None = None  # None: all is read
+        self._source: bytes | Path | None = None  # None: everything is read
         self._job: ReadingJob  # with the source
         self._has_begun = False
         self._inline: Iterator[bytes] | None = None
         self._child: SandboxedReading | None = None
         self._taken: AsyncIterator[QuadChunk] | None = None  # from the child
         self._result = NOT_READ
-        # reservations of the site, if they were requested while the document was read
+        # reservations of the site, if requested while the document was read
         self._of_site: Reservations = NOTHING
 
     def __aiter__(self) -> _Chunks:
@@ -238,7 +238,7 @@ class _Chunks:
         if document.fetch_site is not None and (
             chunk is not None or self._result.links
         ):
-            await self._ask_site()
+            await self._apply_site_file()
             if document.withheld is Reason.TDM_RESERVED:
                 await self.aclose()
                 chunk = None
@@ -282,8 +282,8 @@ class _Chunks:
         """Return the next chunk; None at the end."""
         if self._taken is None:
             if self._document.fetch_site is not None:
-                # The few children must not wait for a site.
-                await self._ask_site()
+                # Children are few, and must not wait for a site.
+                await self._apply_site_file()
                 reservations = self._document.reservations
                 self._job = replace(self._job, reservations=reservations)
             bulk = self._pipeline.bulk(self._document)
@@ -300,8 +300,8 @@ class _Chunks:
             self._note(child.outcome)
         return None
 
-    async def _ask_site(self) -> None:
-        """Apply the reservations of the site, before anything is taken.
+    async def _apply_site_file(self) -> None:
+        """Apply the reservations of the site before the first chunk.
 
         Raises:
             HeldBack: they cannot be requested now.
@@ -322,17 +322,17 @@ class _Chunks:
         reservations = outcome.reservations
         if self._of_site is not NOTHING:
             reservations = self._pipeline.with_site(self._of_site, reservations)
-        # of the publisher, known before the statements of a page
+        # from the publisher, known before the statements of a page
         if reservations is not self._document.reservations:
             self._pipeline.spider.obey(self._document, reservations)
 
     def _note(self, outcome: ExtractOutcome) -> None:
-        """Add an outcome: the document may be read in two parts."""
+        """Add an outcome: a document may be read in two parts."""
         self._obey(outcome)
         document = self._document
         self._result = result_of(outcome, self._result)
         document.faults += outcome.faults
-        # A second reader, of what the first has left, knows the header alone.
+        # A second reader, for the rest of a document, only knows its header.
         if outcome.facts.text_hash or document.facts is NO_FACTS:
             document.facts = outcome.facts
 
@@ -345,14 +345,14 @@ class _Chunks:
 
 
 class _NearContexts:
-    """Contexts that are available without waiting; a `ContextSource`."""
+    """Contexts available without waiting; a `ContextSource`."""
 
     def __init__(self, services: Callable[[], FetchServices]) -> None:
         self._services = services
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return a context that was fetched shortly before, or raise `NeedsSandbox`."""
-        del document_url  # a page may name another than its own as its base
+        """Return a recently fetched context, or raise `NeedsSandbox`."""
+        del document_url  # a page may name another URL as its base
         context = self._services().contexts.peek(url)
         if context is None:
             raise NeedsSandbox(f"context {url}")
@@ -360,7 +360,7 @@ class _NearContexts:
 
 
 def result_of(outcome: ExtractOutcome, first: ReadResult = NOT_READ) -> ReadResult:
-    """Return the outcome of a reader, behind the result of a first one."""
+    """Return the outcome of a reader, appended to a first result."""
     found = ReadResult(
         outcome.format,
         outcome.decided_by,

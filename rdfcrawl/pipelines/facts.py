@@ -1,4 +1,4 @@
-"""Hash the body of each document, for all who compare documents."""
+"""Hash the body of each document, to compare documents."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class FactsPipeline:
         """Return the pipeline of a crawler.
 
         Raises:
-            ConfigError: the setting is no truth value.
-            NotConfigured: no facts are wanted.
+            ConfigError: the setting is not a boolean.
+            NotConfigured: facts are disabled.
         """
         if not harvesting_spider(crawler).options.extract.wants_facts:
             raise NotConfigured
         return cls()
 
     def process_item(self, item: object) -> object:
-        """Hash a body in memory at once, and a file in a thread."""
+        """Hash a body in memory directly, and a file in a thread."""
         if not isinstance(item, Document):
             return pass_through(item)
         response = item.response
-        if item.facts.content_hash:  # whoever read it has hashed it
+        if item.facts.content_hash:  # its reader has hashed it
             return item
         if response.body is not None:
             _note(item, content_hash(response.body))

@@ -29,7 +29,7 @@ def add_page_option(parser: argparse.ArgumentParser) -> None:
 
 
 class FeedsCommand(BaseRunSpiderCommand):
-    """Base of commands that run a spider, whose feeds may be RDF or compressed."""
+    """Base of commands that run a spider whose feeds may be RDF or compressed."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of Scrapy."""
@@ -44,7 +44,7 @@ class FeedsCommand(BaseRunSpiderCommand):
 
 
 def _add_formats(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
-    """Add our formats to the settings, and name those of `.gz` files in the options."""
+    """Add our formats to the settings, and set those of `.gz` files in the options."""
     if settings is not None:
         apply_feed_formats(settings)
     for name in ("output", "overwrite_output"):
@@ -59,7 +59,7 @@ def _with_format(uri: str) -> str:
 
 
 def _compress_feeds(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
-    """Compress those of the options whose names end in `.gz`."""
+    """Compress the files of the options whose names end in `.gz`."""
     feeds = settings.getdict("FEEDS") if settings is not None else {}
     given = {*(opts.output or ()), *(opts.overwrite_output or ())}
     given |= {uri.rpartition(":")[0] for uri in given}
@@ -76,6 +76,6 @@ def check_feeds_of_workers(settings: BaseSettings, n_workers: int) -> None:
     for uri in settings.getdict("FEEDS") if n_workers > 1 else ():
         if _PLACEHOLDER not in str(uri):
             fail(
-                f"workers: {uri}: each worker writes a feed of its own: put %(worker)s"
+                f"workers: {uri}: each worker writes a feed, so put %(worker)s"
                 " into the name"
             )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class DurableFeeds:
     """Extension that flushes Scrapy's feed exports to files on this machine.
 
-    Feeds elsewhere are sent when the crawl ends, as in any project.
+    Remote feeds are sent when the crawl ends, as in any project.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -50,7 +50,7 @@ class DurableFeeds:
 
 
 def _sync(file: Any) -> None:
-    """Write a feed to disk; of post-processing, what can be flushed before its end."""
+    """Write a feed to disk; with post-processing, as far as possible."""
     if isinstance(file, PostProcessingManager):
         plugin = file.head_plugin
         while plugin is not file.file:

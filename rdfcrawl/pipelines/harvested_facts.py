@@ -1,4 +1,4 @@
-"""The facts of documents whose statements come from a harvester, not from a body."""
+"""The facts of documents whose statements come from a harvester."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class ObservedChunks:
-    """The chunks of a harvested document, which gets facts and links at their end.
+    """The chunks of a harvested document; sets its facts and links at the end.
 
-    A document with more statements than are hashed is counted; its links are logged.
+    Documents with too many statements to hash are counted; their links are logged.
 
     Args:
         document: gets the facts.
         chunks: of its harvester.
-        job: says which facts are wanted.
-        crawler: that counts.
+        job: has the kinds of facts.
+        crawler: whose statistics are updated.
     """
 
     __slots__ = "_chunks", "_crawler", "_document", "_has_any", "_job", "_reading"

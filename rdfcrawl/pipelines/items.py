@@ -1,6 +1,6 @@
-"""Items of item pipelines and feeds, and the spiders that documents come from.
+"""Items of pipelines and feeds, and the spiders that yield documents.
 
-Items are documents, and those of users' own spiders.
+Items are documents, or items of users' spiders.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def pass_through(item: object) -> object:
-    """Return an item that is no document unchanged.
+    """Return an item that is not a document unchanged.
 
     Raises:
-        TypeError: a pipeline before returned None; its document would be lost.
+        TypeError: an earlier pipeline returned None; its document would be lost.
     """
     if item is None:
         raise TypeError("an item pipeline before this one returned no item")
@@ -47,7 +47,7 @@ def _faults(document: Document) -> list[dict[str, object]]:
     ]
 
 
-# Column of a feed -> its value; the page `docs/reference/commands.md` has the list.
+# Column of a feed -> its value; `docs/reference/commands.md` has the list.
 FIELDS: Final[dict[str, Callable[[Document], Any]]] = {
     "url": lambda document: document.url,
     "requested": lambda document: document.record.url,
@@ -71,8 +71,8 @@ FIELDS: Final[dict[str, Callable[[Document], Any]]] = {
 class DocumentAdapter(AdapterInterface):
     """A document as fields of feeds and of `ItemAdapter`.
 
-    Its body and quads are not among the fields: the quads are in the store. Item
-    pipelines may add fields.
+    Body and quads are no fields: the quads are in the store. Item pipelines may add
+    fields.
     """
 
     item: Document
@@ -117,9 +117,9 @@ def adapt_documents() -> None:
 
 
 class HarvestingSpider(VisitingSpider, Protocol):
-    """A spider whose visits bring responses of sources, too.
+    """A spider whose visits include responses of sources.
 
-    `harvesters` is by its own arguments.
+    `harvesters` has its own arguments.
     """
 
     harvesters: HarvesterRegistry

@@ -1,4 +1,4 @@
-"""Keep the statements of a document for a user's spider, and for feeds of RDF."""
+"""Keep the statements of a document for spiders and RDF feeds."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.quad_chunks import QuadChunk
 
-_EXPORTERS: Final = "rdfcrawl.pipelines.quad_feeds."  # imported for feeds alone
+_EXPORTERS: Final = "rdfcrawl.pipelines.quad_feeds."  # only imported for feeds
 
 
 class KeepPipeline:
-    """Pipeline that copies the quads of documents, if spider or feeds want to see any.
+    """Pipeline that copies the quads of documents for spiders and feeds.
 
     Copies of more than `spool_bytes` are in the folder.
     """
@@ -53,10 +53,9 @@ class KeepPipeline:
 
 
 class KeptQuads:
-    """The quads of a document, with a copy of those that have passed; a `QuadCopy`.
+    """The quads of a document, with a copy of those read so far; a `QuadCopy`.
 
-    The copy has no name in its folder: whatever ends the process removes the file, and
-    so does the end of its document.
+    The file of the copy is unnamed, so it vanishes with the process or the document.
     """
 
     __slots__ = ("_chunks", "_file", "is_whole", "n_bytes")

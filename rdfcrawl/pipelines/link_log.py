@@ -1,4 +1,4 @@
-"""Write the links of each document to the log of links, as they were found."""
+"""Write the links of each document to the log of links, as found."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LinkLogPipeline:
-    """Pipeline that logs links, before any of them is known, wanted or refused."""
+    """Pipeline that logs links before they are filtered."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class LinkLogPipeline:
         """Return the pipeline of a crawler whose spider makes visits.
 
         Raises:
-            NotConfigured: no log of links is wanted.
+            NotConfigured: the log of links is disabled.
         """
         options = harvesting_spider(crawler).options
         most = options.extract.most_outlinks
@@ -64,18 +64,18 @@ class LinkLogPipeline:
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
-        self._tell_statistics()
+        self._report_statistics()
         return await self._segments.flush()
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""
-        self._tell_statistics()
+        self._report_statistics()
         await self._segments.close()
 
     def process_item(self, item: object) -> object:
-        """Log the links of a document that was read, also if there are none.
+        """Log the links of a document that was read, even if there are none.
 
-        A document that says what is stored has the links of before, and is not logged.
+        An unchanged document has the same links as before, and is not logged.
         """
         if not isinstance(item, Document):
             return pass_through(item)
@@ -100,7 +100,7 @@ class LinkLogPipeline:
         mark = document_mark(graph_iri(document.url), document.response.started_ms)
         self._segments.write_document(mark + lines)
 
-    def _tell_statistics(self) -> None:
+    def _report_statistics(self) -> None:
         if self._n_logged:
             self._stats.inc_value("link/logged", self._n_logged)
         if self._n_cut:

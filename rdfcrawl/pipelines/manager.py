@@ -17,9 +17,9 @@ from rdfcrawl.core.records import Document
 class DocumentPipelines(ItemPipelineManager):
     """Manager that calls the pipelines one after the other, as Scrapy does.
 
-    Scrapy makes a name of each method for a warning that is hardly ever given, and
-    checks each time whether the method wants the spider: a tenth of the cost of all
-    pipelines for a small document.
+    Scrapy formats the name of each method for a rare warning, and checks each time
+    whether the method takes the spider: a tenth of the cost of all pipelines for a
+    small document.
     """
 
     @cached_property
@@ -34,10 +34,10 @@ class DocumentPipelines(ItemPipelineManager):
             return await super().process_item_async(item)
         for process in self.methods["process_item"]:
             given, item = item, process(item)  # type: ignore[misc]
-            if item is given:  # as mostly
+            if item is given:  # the usual case
                 continue
             if isinstance(item, CoroutineType):
                 item = await item
-            elif not isinstance(item, Document):  # a Deferred, or what users return
+            elif not isinstance(item, Document):  # a Deferred, or a user's object
                 item = await ensure_awaitable(item, _warn=global_object_name(process))
         return item

@@ -1,4 +1,4 @@
-"""The segments that a pipeline writes beside the stores, and their last failure."""
+"""The segments that a pipeline writes besides the stores, and their last failure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PipelineSegments:
     """The segments of one worker in a folder of a crawl.
 
     Args:
-        folder: of the crawl, in which workers write beside each other.
+        folder: of the crawl, shared by its workers.
         limits: of each segment.
     """
 
@@ -48,7 +48,7 @@ class PipelineSegments:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
         self._fault = None
-        if self._is_open:  # or were not closed well; else they are flushed
+        if self._is_open:  # failed to close; else they are flushed
             try:
                 await self._segments.flush(sync=True)
             except StoreFault as fault:
@@ -56,10 +56,10 @@ class PipelineSegments:
         return self._fault
 
     async def close(self) -> None:
-        """Flush and close the segments; a failure that was told is not told again."""
+        """Flush and close the segments; report a failure only once."""
         try:
             await self._segments.close()
         except StoreFault as fault:
-            if self._fault is None:  # else it was told, and the crawl stops for it
+            if self._fault is None:  # else it was reported, and the crawl stops
                 logger.critical("%s", fault)
         self._is_open = False

@@ -1,8 +1,8 @@
 """The provenance of one crawl of one document, as N-Quads.
 
-Each crawl of a document is a `prov:Activity` with a status, times, what the server
-answered, how the response was read and what was wrong with it; the terms are in
-`docs/reference/provenance.md`. All is in the graph `GRAPH`, never in the document's.
+Each crawl of a document is a `prov:Activity` with a status, times, the response of the
+server, how it was read, and its faults; `docs/reference/provenance.md` defines the
+terms. All statements are in the graph `GRAPH`, never in the document's.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GRAPH = "urn:rdfcrawl:provenance"
-MAX_FAULTS = 100  # described one by one for each document; the rest is counted
+MAX_FAULTS = 100  # described singly for each document; the rest is counted
 
 
 _END = f" <{GRAPH}> .\n"
@@ -55,13 +55,13 @@ Status = Literal[
 
 @dataclass(frozen=True, slots=True)
 class WorkerAgent:
-    """One process of one crawl, as agent of its activities."""
+    """One process of one crawl, as the agent of its activities."""
 
     name: str  # unique within its crawl
     crawl: str  # `CRAWL_ID`
     version: str = __version__
-    run: int | None = None  # number of runs of the crawl before
-    # by the numbers of their arguments, those that are known by now
+    run: int | None = None  # number of earlier runs of the crawl
+    # by the number of their arguments, as far as known
     spiders: Mapping[int, str] = field(default_factory=dict, compare=False)
     iri: str = field(init=False)
 
@@ -71,7 +71,7 @@ class WorkerAgent:
 
 
 def describe_worker(worker: WorkerAgent) -> bytes:
-    """Return N-Quads that describe a worker, to be written once by each worker."""
+    """Return N-Quads that describe a worker; each worker writes them once."""
     subject = f"<{worker.iri}>"
     return (
         f"{subject} <{RDF_TYPE}> <{PROV}Agent>{_END}"
@@ -118,9 +118,10 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
 
 
 def activity_iri(document: Document, worker: WorkerAgent) -> str:
-    """Return the IRI of one activity, which follows from worker, URL and start.
+    """Return the IRI of one activity, derived from worker, URL and start.
 
-    Of a page of a source there may be several at once, and several documents of one.
+    A page of a source may be processed several times at once, and have several
+    documents.
     """
     record = document.record
     names = [worker.iri, record.url, str(document.response.started_ms)]
@@ -146,14 +147,14 @@ def status_of(document: Document) -> Status:
 
 
 def has_losses(document: Document) -> bool:
-    """Return whether something of a document was not read."""
-    if not document.faults:  # as of most
+    """Return whether a part of a document was not read."""
+    if not document.faults:  # the usual case
         return document.is_partial
     return document.is_partial or any(x.reason in LOSSES for x in document.faults)
 
 
 def _has_listed(document: Document) -> bool:
-    """Return whether a list that has no statements has led to what it lists."""
+    """Return whether a list without statements has led to its entries."""
     is_list = document.record.kind in (Kind.SITEMAP, Kind.RESOURCESYNC)
     has_answer = 200 <= document.status < 300
     return is_list and has_answer and bool(document.n_follow_ups or document.n_links)
@@ -205,13 +206,13 @@ def _activity(
 
 
 def _task(task: Task, activity: str) -> str:
-    """Return the terms of a record's task: what a sitemap listed, or part of a source.
+    """Return the terms of a record's task: entry of a sitemap, or part of a source.
 
-    A URI that links have led to was first seen when its parent was crawled.
+    A URI found in a link was first seen when its parent was crawled.
     """
     if isinstance(task, RefreshedPage):
-        told = f"{task.TAG}(is_left=True)" if task.is_left else task.TAG
-        return f'<{activity}> <{RC}task> "{told}"{_END}'
+        text = f"{task.TAG}(is_left=True)" if task.is_left else task.TAG
+        return f'<{activity}> <{RC}task> "{text}"{_END}'
     if not isinstance(task, ListedPage):
         from rdfcrawl.core.tasks.text import describe_task  # noqa: PLC0415
 
@@ -268,7 +269,7 @@ def _response(document: Document, activity: str) -> str:
 
 
 def _redirects(urls: Sequence[str], activity: str) -> str:
-    """Return an `rdf:List` of all URLs that were requested, including the last."""
+    """Return an `rdf:List` of all requested URLs, including the last."""
     names = [f"{activity}:hop:{position:02}" for position in range(len(urls))]
     rests = [*names[1:], f"{RDF}nil"]
     cells = "".join(
@@ -293,7 +294,7 @@ def _extracted(extracted: Mapping[str, int], activity: str) -> str:
 def _parts(
     activity: str, kind: str, parts: Sequence[T], describe: Callable[[T, str], str]
 ) -> str:
-    """Return the description of members or faults, of which some may be left out."""
+    """Return the description of members or faults, up to a limit."""
     names = [f"{activity}:{kind}:{position}" for position in range(len(parts))]
     return "".join(
         f"<{activity}> <{RC}{kind}> <{name}>{_END}{describe(part, name)}"
@@ -335,7 +336,7 @@ def _facts(facts: DocumentFacts, activity: str) -> str:
 
 
 def _rare_facts(facts: DocumentFacts, activity: str) -> str:
-    """Return what is known of pages, and of sitemaps."""
+    """Return the known facts of pages and sitemaps."""
     stated = ""
     if facts.canonical:
         canonical = iri_or_literal(facts.canonical)
@@ -399,7 +400,7 @@ def _fault(fault: Fault, name: str) -> str:
 
 
 def identity(activity: str, url: str, started_ms: int) -> str:
-    """Return what tells an activity from others: what it has crawled, and when."""
+    """Return the statements that identify an activity: its URL and start."""
     crawled = f"<{activity}> <{SQUIRREL}crawled> {iri_or_literal(url)}{_END}"
     if not started_ms:
         return crawled
@@ -407,11 +408,11 @@ def identity(activity: str, url: str, started_ms: int) -> str:
 
 
 def same_content(activity: str, url: str) -> str:
-    """Return the statement that an activity has found the content of another URL.
+    """Return the statement that an activity found the content of another URL.
 
     Args:
         activity: its IRI.
-        url: of what had the same content.
+        url: of the document with the same content.
     """
     return f"<{activity}> <{RC}sameContentAs> {iri_or_literal(url)}{_END}"
 

@@ -17,13 +17,13 @@ _PIECE_BYTES: Final = 1 << 20
 
 
 class NQuadsExporter(BaseItemExporter):
-    """Writes the statements of documents; has nothing to write of other items.
+    """Writes the statements of documents; ignores other items.
 
     Attributes:
         format_name: extension of the files of the format.
 
     Raises:
-        TypeError: an option of the feed is not known.
+        TypeError: an option of the feed is unknown.
     """
 
     format_name: ClassVar = "nq"
@@ -42,7 +42,7 @@ class NQuadsExporter(BaseItemExporter):
             self._file.write(self._serializer.write(b"".join(lines)))
 
     def finish_exporting(self) -> None:
-        """End the file, and tell what was left out."""
+        """End the file, and log omitted statements."""
         self._file.write(self._serializer.end())
         if n_left_out := self._serializer.n_left_out:
             logger.warning(
@@ -53,13 +53,13 @@ class NQuadsExporter(BaseItemExporter):
 
 
 class NTriplesExporter(NQuadsExporter):
-    """Writes N-Triples: which document said a statement is lost."""
+    """Writes N-Triples, without the document of each statement."""
 
     format_name = "nt"
 
 
 class TurtleExporter(NQuadsExporter):
-    """Writes Turtle: which document said a statement is lost."""
+    """Writes Turtle, without the document of each statement."""
 
     format_name = "ttl"
 

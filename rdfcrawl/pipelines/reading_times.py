@@ -1,4 +1,4 @@
-"""How long documents take to be read: counted in buckets, at hardly any cost."""
+"""Reading times of documents, counted in buckets at little cost."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NAMES = tuple(f"document/parse_secs/{each}" for each in (*PARSE_SECS_BOUNDS, "m
 _place_of = partial(bisect_left, PARSE_SECS_BOUNDS)
 
 
-def tell_times(stats: StatsCollector, times: Collection[float]) -> None:
-    """Add to the statistics of a worker the seconds that some documents took."""
+def add_reading_times(stats: StatsCollector, times: Collection[float]) -> None:
+    """Add the reading times of documents to the statistics of a worker."""
     for place, n in Counter(map(_place_of, times)).items():
         stats.inc_value(_NAMES[place], n)
     if times:

@@ -1,4 +1,4 @@
-"""What is stored of a page, once it was fetched again and is gone or has moved."""
+"""Statements to delete after a refetched page is gone or has moved."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def lost_copy(document: Document) -> str:
-    """Return the URL of a page whose statements go; empty if all stay.
+    """Return the URL of a page whose statements are deleted; empty if all stay.
 
-    They go if the page is gone, is redirected to another host, or was read at another
-    URL. Any other answer says nothing about what is stored, and none says anything of
-    the URL where the page was read before: that one is asked for itself.
+    They are deleted if the page is gone, is redirected to another host, or was read at
+    another URL. Other responses change nothing stored, and none affects the URL where
+    the page was read before, which is requested by itself.
     """
     task, url = document.record.task, document.record.url
     if not isinstance(task, RefreshedPage) or not task.is_stored or task.read_at:
@@ -34,7 +34,7 @@ def lost_copy(document: Document) -> str:
 def moved_from(document: Document) -> str:
     """Return the URL of a page that is redirected; empty for others.
 
-    Its own statements go, unless nobody knows what there is instead.
+    Its own statements are deleted, unless the new content is unknown.
     """
     url, status = document.record.url, document.status
     is_redirect = 300 <= status < 400 and status != 304

@@ -1,7 +1,7 @@
-"""Tell which documents have the content of another one that the crawl had fetched.
+"""Find documents with the content of an earlier one in the crawl.
 
-Documents are compared when stores are flushed, all since the last time in one round
-trip, and the statements about them follow their activities in the provenance.
+All documents since the last flush are compared in one round trip, and the statements
+about them follow their activities in the provenance.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _NOTHING: Final = content_hash(b"")
 
 
 class SameContents:
-    """The documents of one worker that are still to be compared.
+    """The documents of one worker that wait for comparison.
 
     Args:
-        ask: returns the first URL of each content; see `FirstContents.ask`.
-        most: contents that the crawl remembers; 0: nothing is compared.
+        ask: returns the first URL of each content; see `FirstContents.look_up`.
+        most: contents that the crawl remembers; 0: no comparison.
     """
 
     def __init__(self, ask: AskFirst, most: int) -> None:
         self._ask = ask
         self._most = most
-        # what was fetched, from where it was asked for, when, and its activity
+        # content, requested URL, start, and activity
         self._waiting: list[tuple[FetchedContent, str, int, bytes]] = []
 
     def note(self, document: Document, quads: bytes) -> None:
-        """Have a document compared, if its content can be.
+        """Queue a document for comparison, if its content is comparable.
 
         Args:
-            document: that was fetched.
-            quads: that describe it, those of the activity first.
+            document: fetched document.
+            quads: that describe it, beginning with the activity.
         """
         if self._most and (content := compared_hash(document)):
             fetched = content, document.url
@@ -57,9 +57,9 @@ class SameContents:
             self._waiting.append((fetched, url, started_ms, activity))
 
     async def compare(self) -> SameStatements:
-        """Return the statements about all documents that were noted since.
+        """Return the statements about all documents noted since the last call.
 
-        If Redis is full, or unreachable to the end, there are none.
+        If Redis is full or unreachable, there are none.
         """
         waiting, self._waiting = self._waiting, []
         if not waiting:
@@ -71,7 +71,7 @@ class SameContents:
             skipped = counted(len(contents), "content")
             logger.debug("not compared: %s: %s", skipped, error)
             return SameStatements(b"", 0)
-        if not any(urls):  # as mostly
+        if not any(urls):  # the usual case
             return SameStatements(b"", 0)
         lines = [
             identity(activity.decode(), crawled, started_ms)
@@ -85,12 +85,12 @@ class SameContents:
 
 
 class SameStatements(NamedTuple):
-    """What is said about documents with the content of another one.
+    """Statements about documents with the content of another one.
 
     Attributes:
-        quads: a statement for each, behind those that tell of what it is: they may
-            stand far from the activity, and whoever reads on from there needs them.
-        n_documents: how many there are.
+        quads: a statement for each, preceded by its identification: it may be far from
+            the activity, and readers that continue there need it.
+        n_documents: their number.
     """
 
     quads: bytes
@@ -98,11 +98,11 @@ class SameStatements(NamedTuple):
 
 
 def compared_hash(document: Document) -> str:
-    """Return the hash by which a document is compared; empty for others.
+    """Return the hash for comparing a document; empty for others.
 
-    Of a page, and of what could not be read as a whole, that is the hash of all bytes:
-    pages with the same visible text may differ in their data. Of other documents it is
-    the hash of their statements, in which their own URL makes no difference.
+    For pages, and documents with losses, this is the hash of all bytes: pages with the
+    same visible text may differ in their data. For other documents, it is the hash of
+    their statements, independent of their URL.
     """
     shown, text_hash, sketch, *_ = document.facts
     if not shown or shown == _NOTHING:

@@ -1,4 +1,4 @@
-"""Process dumps of datasets that sitemaps declare, between extraction and store."""
+"""Process dumps of datasets that sitemaps declare."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SlicesPipeline:
-    """Pipeline that cuts dumps and compares samples; all other documents pass."""
+    """Pipeline that cuts dumps and compares samples; other documents pass."""
 
     def __init__(self, spider: HarvestingSpider) -> None:
         self._spider = spider
@@ -39,7 +39,7 @@ class SlicesPipeline:
     def _wrap(
         self, document: Document, task: DumpPart | SamplePage | DescribedSample
     ) -> Awaitable[Document]:
-        # Slow to import: most crawls meet no dump that a sitemap declares.
+        # Slow to import, and rarely needed.
         from rdfcrawl.pipelines.dataset_chunks import DatasetChunks  # noqa: PLC0415
 
         return DatasetChunks(self._spider).wrap(document, task)

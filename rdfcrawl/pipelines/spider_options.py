@@ -14,7 +14,7 @@ from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, swi
 from rdfcrawl.core.options.values import check_method, load_setting
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.downloader.archive_options import ArchiveSettings
-from rdfcrawl.downloader.open_files import held_to_open_files
+from rdfcrawl.downloader.open_files import limited_to_open_files
 from rdfcrawl.downloader.options import FetchOptions, ftp_logins
 from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.links.policy import EveryLink
     from rdfcrawl.stores.options import StoreOptions
 
-# Pages of the software in default values: nobody there knows of the crawl.
+# Pages of the software in default values, which are no contact of the crawl.
 SOFTWARE: Final = ("https://github.com/rdfcrawl/rdfcrawl", "https://scrapy.org")
 
-# RFC 5321 4.5.3.1.1: at most 64 characters stand before the @.
+# RFC 5321 4.5.3.1.1: at most 64 characters precede the @.
 _has_address = re.compile(
     r"[^\s@;,()<>]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE
 ).search
@@ -46,7 +46,7 @@ def link_policy_class(name: str, path: Any) -> type[EveryLink]:
     """Return the class that chooses among the links of documents.
 
     Raises:
-        ConfigError: there is none, or it is no policy.
+        ConfigError: there is none, or it is not a policy.
     """
     found = load_setting(name, "class", path)
     check_method(f"{name}={path}", found, "choose", 2)
@@ -55,7 +55,7 @@ def link_policy_class(name: str, path: Any) -> type[EveryLink]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpiderOptions(OptionsTable):
-    """The options of one spider in one worker, which are read once in a crawl."""
+    """The options of one spider in one worker, read once per crawl."""
 
     crawl: CrawlOptions
     fetch: FetchOptions
@@ -67,8 +67,8 @@ class SpiderOptions(OptionsTable):
     archive: ArchiveSettings = part(ArchiveSettings)
     copies: CopyLimits = part(CopyLimits)
     same_contents: int = integer("SAME_CONTENT_MAX", 100_000, 0, 100_000_000)
-    """contents of which Redis remembers the first URL, so that the provenance can say
-    [which documents are the same](provenance.md#same-content); 0: it does not say so"""
+    """contents of which Redis remembers the first URL, so that the provenance shows
+    [which documents are the same](provenance.md#same-content); 0: it does not"""
     link_policy: type[EveryLink] = parsed(
         "LINK_POLICY_CLASS", "rdfcrawl.rdf.links.policy.EveryLink", link_policy_class
     )
@@ -92,7 +92,7 @@ class SpiderOptions(OptionsTable):
         """Read the settings for a spider, whose name is the default of `CRAWL_ID`.
 
         Raises:
-            ConfigError: a value is not what it must be; one line that names it.
+            ConfigError: a value is invalid; one line that names it.
         """
         crawl = CrawlOptions.from_settings(settings, spider, budget=budget, quota=quota)
         extract = ExtractOptions.from_settings(settings, formats=crawl.formats)
@@ -103,7 +103,7 @@ class SpiderOptions(OptionsTable):
             "ftp_logins": ftp_logins(),
             "reservation_policy": read["robots"].policy,
         }
-        if not extract.wants_facts:  # there is nothing to compare documents by
+        if not extract.wants_facts:  # documents cannot be compared
             read["copies"] = NO_LIMITS
         return cls(**read)
 
@@ -118,23 +118,23 @@ class SpiderOptions(OptionsTable):
         return tuple(folders)
 
     def of_web(self) -> SpiderOptions:
-        """Return the options of a crawl without schemes of the user's."""
+        """Return the options of a crawl without user-defined schemes."""
         return replace(self, crawl=replace(self.crawl, schemes=NO_SCHEMES))
 
-    def followed_by(self, stores: StoreOptions) -> SpiderOptions:
+    def with_stores(self, stores: StoreOptions) -> SpiderOptions:
         """Return these options with other stores."""
         return replace(self, crawl=replace(self.crawl, stores=stores))
 
-    def held_to_open_files(self, settings: BaseSettings) -> SpiderOptions:
-        """Return these options, with fewer visits if few files may be open."""
-        work = held_to_open_files(self.crawl.work, settings)
+    def limited_to_open_files(self, settings: BaseSettings) -> SpiderOptions:
+        """Return these options, with fewer visits if the limit of open files is low."""
+        work = limited_to_open_files(self.crawl.work, settings)
         return replace(self, crawl=replace(self.crawl, work=work))
 
-    def introduced(self) -> SpiderOptions:
-        """Return these options; without a contact, the crawl keeps to its own networks.
+    def restricted_without_contact(self) -> SpiderOptions:
+        """Return these options; without a contact, only for allowed networks.
 
         Raises:
-            ConfigError: it has no networks of its own.
+            ConfigError: there are neither contact nor allowed networks.
         """
         agent = self.fetch.user_agent
         if not self.needs_contact or names_contact(agent):
@@ -183,5 +183,5 @@ class PreparedSpider:
     options: SpiderOptions
 
 
-# A command reads them before the crawl, as a check; the spider of the crawler follows.
+# A command reads them before the crawl, to check them; the crawler's spider uses them.
 prepared: WeakKeyDictionary[Crawler, PreparedSpider] = WeakKeyDictionary()

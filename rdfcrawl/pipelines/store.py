@@ -19,7 +19,7 @@ from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
     StoredDigests,
-    may_come_again,
+    may_be_revisited,
 )
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
@@ -41,7 +41,7 @@ _GONE: Final = frozenset({404, 410})
 
 
 class StorePipeline:
-    """Pipeline that writes each document's quads while they pass."""
+    """Pipeline that writes the quads of each document as they pass."""
 
     def __init__(
         self, store: Store, digests: StoredDigests, kept_store: KeptStore
@@ -49,7 +49,7 @@ class StorePipeline:
         self._store = store
         self._kept_store = kept_store
         self._digests = digests
-        self._writer_class: type | None = None  # that was checked
+        self._writer_class: type | None = None  # checked class
         self._is_open = False
         self._fault: StoreFault | None = None  # of the last flush
 
@@ -90,7 +90,7 @@ class StorePipeline:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
         self._fault = None
-        if self._is_open:  # or was not closed well; else it has flushed everything
+        if self._is_open:  # failed to close; else everything is flushed
             written = self._digests.take()
             try:
                 await self._store.flush()
@@ -108,16 +108,15 @@ class StorePipeline:
         try:
             await self._store.close()
         except Exception as error:
-            if self._fault is None:  # else it was told, and the crawl stops for it
+            if self._fault is None:  # else it was reported, and the crawl stops
                 logger.critical("%s", _as_fault(self._store, error))
         self._is_open = False
 
     async def process_item(self, item: object) -> object:
         """Tee a document's quads into the store; documents without quads pass.
 
-        A deleted document is replaced by nothing; one equal to that before is not
-        written again. Statements made or changed by a pipeline before this one are
-        counted here.
+        A deleted document is removed; an unchanged one is not written again. Statements
+        are counted here, after changes by earlier pipelines.
         """
         if not isinstance(item, Document):
             return pass_through(item)
@@ -132,11 +131,12 @@ class StorePipeline:
         """Open a document in the store.
 
         Raises:
-            StoreFault: the store takes nothing now, or has no writer.
+            StoreFault: the store refuses writes, or has no writer.
         """
         started_ms = document.response.started_ms
         writer = await self._store.begin(graph_iri(document.url), started_ms)
-        if type(writer) is not self._writer_class:  # or each document would be given up
+        # otherwise, each document would be given up
+        if type(writer) is not self._writer_class:
             try:
                 check_writer(type(self._store), type(writer))
             except ConfigError as error:
@@ -149,27 +149,27 @@ class StorePipeline:
         return self._digests.may_have(document)
 
     async def has(self, document: Document) -> bool:
-        """Return whether an earlier run has stored the whole of a document."""
+        """Return whether an earlier run has stored the document completely."""
         return await self._digests.has(document)
 
-    async def moved(self, document: Document) -> str:
-        """Return the URL of a redirected page that an earlier run has stored; or ""."""
+    async def stored_redirect(self, document: Document) -> str:
+        """Return the URL of a redirected page stored by an earlier run; or ""."""
         url = moved_from(document)
         if not (url and self.may_have(document)):
             return ""
         return url if await self.has(document.part(url)) else ""
 
     async def forget(self, document: Document) -> None:
-        """Replace a document in the store by nothing."""
+        """Delete a document in the store."""
         await self._digests.forget(document)
         writer = await self.open_document(document)
         await writer.end()
 
-    async def lose(self, document: Document, url: str) -> None:
-        """Replace what is stored of a page by nothing, as it is gone or has moved.
+    async def delete_stored(self, document: Document, url: str) -> None:
+        """Delete the stored statements of a page that is gone or has moved.
 
         Args:
-            document: that says so.
+            document: the response.
             url: of the document with the statements.
         """
         document.is_deleted = document.status in _GONE
@@ -180,7 +180,7 @@ class StorePipeline:
     async def end(
         self, document: Document, writer: DocumentWriter, digest: DocumentDigest | None
     ) -> None:
-        """Commit a document to the store, unless the store has the same already."""
+        """Commit a document to the store, unless it is unchanged."""
         if digest is not None and await self._digests.is_stored(document, digest):
             document.is_unchanged = True
             await writer.abandon()
@@ -193,7 +193,7 @@ class StorePipeline:
 class StoreTee:
     """The quads of a document, written to the store as they pass.
 
-    The document is in the store once the quads are read to their end.
+    The document is in the store after the last quad is read.
     """
 
     __slots__ = "_chunks", "_digest", "_document", "_n_quads", "_pipeline", "_writer"
@@ -206,7 +206,7 @@ class StoreTee:
     ) -> None:
         self._pipeline, self._document, self._chunks = pipeline, document, chunks
         self._writer: DocumentWriter | None = None
-        self._digest = DocumentDigest() if may_come_again(document) else None
+        self._digest = DocumentDigest() if may_be_revisited(document) else None
         self._n_quads = 0
 
     def __aiter__(self) -> StoreTee:
@@ -217,11 +217,11 @@ class StoreTee:
             async for chunk in self._chunks:
                 if not (
                     chunk.n_quads or chunk.lines
-                ):  # of a pipeline or harvester of the user's
+                ):  # of a user's pipeline or harvester
                     continue
                 self._n_quads += chunk.n_quads
                 if self._document.withheld is Reason.NOINDEX:
-                    return chunk  # it is read for its links
+                    return chunk  # read only for its links
                 if self._writer is None:
                     self._writer = await self._pipeline.open_document(self._document)
                 await self._writer.write(chunk)
@@ -237,12 +237,12 @@ class StoreTee:
     async def _end(self) -> None:
         document = self._document
         document.n_quads = self._n_quads
-        lost = lost_copy(document) or await self._pipeline.moved(document)
+        lost = lost_copy(document) or await self._pipeline.stored_redirect(document)
         writer = self._writer
-        if document.withheld:  # of a page, this is known at its end
+        if document.withheld:  # of a page, known at its end
             await self.aclose()
             writer = None
-            if may_come_again(document):
+            if may_be_revisited(document):
                 await self._pipeline.forget(document)
         elif document.status in _GONE:
             if writer is None and self._pipeline.may_have(document):
@@ -254,10 +254,10 @@ class StoreTee:
             await self._pipeline.end(document, writer, self._digest)
             self._writer = None
         if lost:
-            await self._pipeline.lose(document, lost)
+            await self._pipeline.delete_stored(document, lost)
 
     async def aclose(self) -> None:
-        """Discard the document: nothing of it stays in the store."""
+        """Discard the document; the store keeps none of it."""
         writer, self._writer = self._writer, None
         try:
             if writer is not None:
@@ -267,7 +267,7 @@ class StoreTee:
 
 
 def _as_fault(store: Store, error: Exception) -> StoreFault:
-    """Return the exception of a store as a fault; a user's store may raise any."""
+    """Return the exception of a store as a fault; user-defined stores may raise any."""
     if isinstance(error, StoreFault):
         return error
     return passing_fault(error) or StoreFault(_message(store, error))
@@ -278,7 +278,7 @@ def _message(store: Store, error: Exception) -> str:
 
 
 def _replaces(document: Document) -> bool:
-    """Return whether a document without statements may have had some before."""
+    """Return whether a document without statements may replace earlier ones."""
     record = document.record
     is_same = document.status == 304
     is_empty = all(fault.reason is Reason.EMPTY for fault in document.faults)

@@ -268,9 +268,6 @@ class ParserFallback:
                 environment=self._environment,
                 log=found,
             )
-        except SourceFault as error:
-            self._log.note(error.fault.reason, error.fault.detail)
-            return None
         except ValueError:
             return None
         self._mends = False

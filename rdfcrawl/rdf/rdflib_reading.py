@@ -14,7 +14,6 @@ from xml.parsers import expat
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.extras import needed_by_document
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.n3 import has_logic
@@ -59,14 +58,12 @@ def read_with_rdflib(
 
     Raises:
         NeedsSandbox: the process is not bounded.
-        SourceFault: `NOT_INSTALLED`.
         ValueError: rdflib also refuses the document; the message has the reason.
     """
     import logging  # noqa: PLC0415 (a child has no log, and starts for each crawl)
 
     environment.demand_bounds("rdflib")
-    with needed_by_document("old-rdf"):
-        import rdflib  # noqa: PLC0415  # takes 0.2 s, and few documents need it
+    import rdflib  # noqa: PLC0415 (takes 0.2 s, and few documents need it)
 
     rdflib.NORMALIZE_LITERALS = False  # keeps "01"^^xsd:integer unchanged
     logging.getLogger("rdflib").setLevel(logging.CRITICAL)

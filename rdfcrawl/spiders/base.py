@@ -111,7 +111,7 @@ class RdfSpider(Spider):
         ready = cls.prepare(crawler, kwargs, is_onlooker=is_onlooker)
         options = ready.options
         if crawler.crawling:
-            options = options.held_to_open_files(crawler.settings)
+            options = options.limited_to_open_files(crawler.settings)
         passed = ready.accepts.passed & kwargs.keys()
         spider = super().from_crawler(
             crawler,
@@ -119,6 +119,9 @@ class RdfSpider(Spider):
             arguments=ready.arguments,
             options=options,
             **{name: kwargs[name] for name in passed},
+        )
+        spider.options = replace(
+            options, crawl=options.crawl.of_spider(spider, crawler.settings)
         )
         spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
@@ -166,7 +169,7 @@ class RdfSpider(Spider):
             options = options.of_web()
         check_schemes(parsed, options.crawl.schemes.of_seeds)
         if not is_onlooker:
-            options = options.introduced()
+            options = options.restricted_without_contact()
             check_components(settings)
         prepared[crawler] = PreparedSpider(
             accepts=accepts, given=given, arguments=parsed, options=options
@@ -229,9 +232,7 @@ class RdfSpider(Spider):
             limit = min(MAX_DEPTH, settings.getint("DEPTH_LIMIT"))
         except ValueError:
             value = settings.get("DEPTH_LIMIT")
-            raise ConfigError(
-                f"DEPTH_LIMIT={value!r}: must be a whole number"
-            ) from None
+            raise ConfigError(f"DEPTH_LIMIT={value!r}: must be an integer") from None
         if limit:
             text = given.get("depth", str(limit))
             is_more = text.isdigit() and int(text) > limit
@@ -292,7 +293,7 @@ class RdfSpider(Spider):
                 for each in group
                 if each.kind is Kind.SITEMAP
             ]
-            await self.harvesters.will_begin(roots)
+            await self.harvesters.expect_named(roots)
 
     async def _add_sources(
         self, seeds: list[Seed], urgency: Urgency = Urgency.ORDINARY

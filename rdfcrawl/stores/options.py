@@ -57,7 +57,7 @@ STORE_CLASSES: Final = {
         for protocol in ("http", "https")
     },
 }
-"""Classes by the schemes of URIs, beside those of the setting of this name."""
+"""Classes by the schemes of URIs, in addition to those of the setting of this name."""
 
 
 def _classes(name: str, value: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class StoreOptions(OptionsTable):
     keeps the one that it was begun with"""
     classes: Mapping[str, Any] = parsed("STORE_CLASSES", {}, _classes)
     """classes by the schemes of URIs: [stores](../how-to/own-stores.md) for `STORE`,
-    [followers](../how-to/own-followers.md) for `STORES`; yours stand beside ours"""
+    [followers](../how-to/own-followers.md) for `STORES`; yours are added to ours"""
     followers: Mapping[str, Any] = mapping("STORES", {})
     """stores that [follow](stores.md#stores-that-follow) the crawl: options by URI, as
     `{"oxigraph:PATH": {}}`; the scheme of each is a key of `STORE_CLASSES`"""
@@ -87,7 +87,7 @@ class StoreOptions(OptionsTable):
     exports and for queries; the log has all of it"""
     segments: SegmentLimits = part(SegmentLimits)
     compaction_secs: float = number("COMPACTION_SECS", 0, 0)
-    """how often, in seconds, a process beside the workers looks whether the log can be
+    """how often, in seconds, a background process checks whether the log can be
     [compacted](stores.md#compaction); 0: never"""
 
     def store_class(self) -> type:

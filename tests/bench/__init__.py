@@ -1,4 +1,4 @@
-"""Benchmarks: each prints figures beside a reference that ran in the same minute.
+"""Benchmarks: each prints figures next to a reference that ran in the same minute.
 
-`make bench` runs them all; `python -m tests.bench.NAME -h` tells the options of one.
+`make bench` runs them all; `python -m tests.bench.NAME -h` lists the options of one.
 """

@@ -14,7 +14,7 @@ from tests.bench.figures import Figure, figures_of, judge
 
 
 def main(names: list[str]) -> int:
-    """Run benchmarks one after another, each in a process of its own.
+    """Run benchmarks one after another, each in a separate process.
 
     Returns:
         1 if a figure missed its budget, or a benchmark failed; else 0.
@@ -28,7 +28,7 @@ def main(names: list[str]) -> int:
     failed: list[str] = []
     for name in names or known:
         print(f"\n== {name}", flush=True)
-        # A fresh process: what an earlier benchmark left in memory is not measured.
+        # A fresh process: memory left by an earlier benchmark is not measured.
         with ProcessPoolExecutor(1, get_context("spawn")) as processes:
             try:
                 figures += processes.submit(figures_of, name).result()

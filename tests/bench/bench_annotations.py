@@ -1,4 +1,4 @@
-"""RDFa and microformats of pages, beside the libraries that read them otherwise.
+"""RDFa and microformats of pages, compared with other libraries.
 
 Run: `python -m tests.bench.bench_annotations [N_PAGES]`.
 """

@@ -32,7 +32,7 @@ N_WORKERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierRun:
-    """What one crawl took; times of CPU in seconds."""
+    """Cost of one crawl; times of CPU in seconds."""
 
     name: str
     documents: int
@@ -48,7 +48,7 @@ class FrontierRun:
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Print a row per crawl; return what the cluster costs beside one server."""
+    """Print a row per crawl; return the cost of the cluster relative to one server."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=2)

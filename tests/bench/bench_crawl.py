@@ -30,7 +30,7 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one crawl took.
+    """Cost of one crawl.
 
     Attributes:
         name: of the crawler.
@@ -57,12 +57,12 @@ class Run:
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Print a row per crawler; return what it costs beside the bare loop."""
+    """Print a row per crawler; return its cost relative to the bare loop."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     options = parser.parse_args(arguments)
-    # Whoever installs it has it compiled; a checkout need not be.
+    # Installations have it compiled; a checkout need not.
     compileall.compile_dir(Path(rdfcrawl.__file__).parent, quiet=1)
     config = WebConfig(**EXPERIMENTS[2] | {"n_nodes": options.nodes, "port": 0})
     with tempfile.TemporaryDirectory() as name, run_dataweb(config, Path(name)) as web:
@@ -158,7 +158,7 @@ def crawl_web(folder: Path, n_workers: int, *more: str) -> Run:
 
 
 def _recall(folder: Path, crawl: Path) -> float:
-    # In a process of its own: a child's peak memory begins with its parent's.
+    # In a separate process: a child's peak memory begins with its parent's.
     judge = subprocess.run(
         [
             *(sys.executable, "-m", "scrapy", "dataweb", "recall"),
@@ -201,10 +201,10 @@ def _bare(folder: Path) -> Run:
 
 
 def _bare_side_by_side(folder: Path) -> Run:
-    """Run two bare loops at the same time, each over the whole web.
+    """Run two bare loops in parallel, each over the full web.
 
-    They share nothing: what they take more than one alone is the machine's, and two
-    workers meet it, too.
+    They share nothing: the time beyond one alone is the machine's, and two workers meet
+    it, too.
     """
     with ThreadPoolExecutor(2) as threads:
         runs = list(threads.map(_bare, [folder, folder]))

@@ -1,10 +1,10 @@
-"""A large dump through a whole crawl: unpacked, parsed, stored, scanned for links.
+"""A large dump through a complete crawl: unpacked, parsed, stored, scanned for links.
 
 CPU is that of all processes of the crawl (worker, parser child, Redis), the web server
-excluded, so the rate is what one core does. The reference is a bare loop over
+excluded, so the rate is that of one core. The reference is a bare loop over
 `pyoxigraph.parse` on the same file, before the crawl and after it. The crawl keeps two
 processes busy, and where two CPUs share a core, or its cache, a second of each is worth
-less: the ratio to two such loops at once is printed as well.
+less: the ratio to two such loops in parallel is printed as well.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _measure(folder: Path, name: str, n_bytes: int) -> list[Figure]:
 
 
 def _bare_secs(plain: Path, n_at_once: int) -> float:
-    """Return the CPU seconds of one bare loop, of so many that run at once."""
+    """Return the CPU seconds of one bare loop, of several that run in parallel."""
     line = [sys.executable, "-c", BARE, str(plain), plain.suffix[1:]]
     loops = [
         subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
@@ -175,7 +175,7 @@ def _rdf_xml(number: int, other: int) -> str:
     )
 
 
-# What a file begins with, describes a resource with, and ends with.
+# Begin of a file, description of a resource, and end of a file.
 _SYNTAXES = {
     ".nt": ("", _ntriples, ""),
     ".ttl": (

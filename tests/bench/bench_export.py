@@ -1,4 +1,4 @@
-"""What exports cost, beside reading the log alone: CPU time, and peak memory.
+"""Cost of exports relative to reading the log alone: CPU time, and peak memory.
 
 Run: `python -m tests.bench.bench_export [N_QUADS [FOLDER]]`; a folder keeps the log.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUADS_OF_DOCUMENT = 20
-# Of each format, what it may cost at most, as a multiple of reading.
+# Format -> its budget, as a multiple of reading.
 FORMATS = {
     "nq.gz": 2.5,
     "nt": 3.5,
@@ -125,7 +125,7 @@ def _measured(name: str, root: Path, folder: Path) -> tuple[float, int, int]:
 
 
 def measure(root: Path, folder: Path) -> list[Figure]:
-    """Return what each format costs."""
+    """Return the cost of each format."""
     read_secs, _, n_read = _measured("read", root, folder)
     print(f"{n_read} quads: read at {n_read / read_secs / 1e3:.0f} k/s", flush=True)
     figures = []
@@ -149,7 +149,7 @@ def measure(root: Path, folder: Path) -> list[Figure]:
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Run all, each in a process of its own."""
+    """Run all, each in a separate process."""
     given = sys.argv[1:] if arguments is None else arguments
     if len(given) == 3:
         run(given[0], Path(given[1]), Path(given[2]))

@@ -1,7 +1,7 @@
 """CPU per small response: `HttpExchange` against the barest aiohttp loop.
 
-Run: `python -m tests.bench.bench_fetch [requests] [rounds]`. The server is a
-process of its own on loopback; both clients run in turns in this one.
+Run: `python -m tests.bench.bench_fetch [requests] [rounds]`. The server is a separate
+process on loopback; both clients run in turns in this one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Server(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer what ends a request head."""
+        """Respond to the end of a request head."""
         self.transport.write((HEAD + BODY) * data.count(b"\r\n\r\n"))
 
 
@@ -126,7 +126,7 @@ async def is_new(_: str) -> bool:
 
 
 def visits(visitor: VisitMaker, base: str) -> Callable[[int], Awaitable[None]]:
-    """Return what visits 20 records at every 20th number."""
+    """Return visits of 20 records at every 20th number."""
 
     async def visit_20(number: int) -> None:
         if number % 20:

@@ -1,7 +1,7 @@
-"""What a crawl itself pays for stores that follow it, and are in trouble.
+"""Cost of a crawl itself with stores that follow it, and fail.
 
-The same web is crawled without followers and beside a store that takes everything, one
-that is not there, one that is busy all the time, and one whose disk is full; in turns.
+The same web is crawled without followers, then with a store that accepts everything,
+one that is absent, one that is busy all the time, and one whose disk is full; in turns.
 CPU is that of the process that crawls alone, up to the end of the crawl: followers have
 processes of their own, which share the machine with it.
 """
@@ -45,24 +45,24 @@ _FULL_BYTES = 64 * 1024  # that are left
 
 
 class CrawlCost(NamedTuple):
-    """What a crawl took.
+    """Cost of a crawl.
 
     Attributes:
         cpu_secs: of the process that crawls.
         wall_secs: from its start to the end of the crawl.
-        told: what the progress says of the store then.
+        progress: line of the progress about the store then.
     """
 
     cpu_secs: float
     wall_secs: float
-    told: str
+    progress: str
 
 
 Stores = dict[str, dict[str, Any]]
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Print a row per trouble; return CPU beside that of a crawl without followers."""
+    """Print a row per failure; return CPU relative to a crawl without followers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=40)
     parser.add_argument("--turns", type=int, default=2)
@@ -72,19 +72,20 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     runs: dict[str, list[CrawlCost]] = {}
     with tempfile.TemporaryDirectory() as name, run_dataweb(config, Path(name)):
         for _ in range(options.turns):
-            for trouble, stores in TROUBLES.items():
+            for failure, stores in FAILURES.items():
                 folder = Path(name) / "crawls"
                 try:
                     with stores(Path(name)) as named:
                         run = _crawl(Path(name) / "seeds.txt", folder, named)
                 except pytest.skip.Exception as reason:
-                    print(f"{trouble}: {reason}")
+                    print(f"{failure}: {reason}")
                     continue
                 shutil.rmtree(folder)
-                runs.setdefault(trouble, []).append(run)
+                runs.setdefault(failure, []).append(run)
                 print(
-                    f"{trouble:10}{n_documents / run.wall_secs:7,.0f} documents/s,"
-                    f" {run.cpu_secs / n_documents * 1e3:.3f} ms of CPU; {run.told}",
+                    f"{failure:10}{n_documents / run.wall_secs:7,.0f} documents/s,"
+                    f" {run.cpu_secs / n_documents * 1e3:.3f} ms of CPU;"
+                    f" {run.progress}",
                     flush=True,
                 )
     cpu = {name: median(run.cpu_secs for run in each) for name, each in runs.items()}
@@ -113,9 +114,9 @@ def _crawl(seeds: Path, folder: Path, stores: Stores) -> CrawlCost:
             secs = cpu_secs(process.pid)
         time.sleep(_LOOK_SECS)
     wall_secs = time.monotonic() - began
-    told = "; ".join(status.summary() for status in read_statuses(root))
+    progress = "; ".join(status.summary() for status in read_statuses(root))
     _end(process)
-    return CrawlCost(secs, wall_secs, told)
+    return CrawlCost(secs, wall_secs, progress)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -173,7 +174,7 @@ def _full(folder: Path) -> Iterator[Stores]:
         yield {f"oxigraph:{disk.path / 'db'}": {}}
 
 
-TROUBLES: dict[str, Callable[[Path], AbstractContextManager[Stores]]] = {
+FAILURES: dict[str, Callable[[Path], AbstractContextManager[Stores]]] = {
     "off": _off,
     "well": _well,
     "gone": _gone,

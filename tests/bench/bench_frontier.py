@@ -1,4 +1,4 @@
-"""What the frontier costs: memory per URI, rates, server CPU, latencies.
+"""Cost of the frontier: memory per URI, rates, server CPU, latencies.
 
 usage: python -m tests.bench.bench_frontier [--uris N] [--program REDIS_SERVER]
 """
@@ -131,11 +131,11 @@ class Bench:
         budgets = {100: 45, 3: 120}
         if n_hosts == 1000:
             self._show(
-                f"whole frontier, {name}", (full - empty) / n, "B/URI", at_most=60
+                f"frontier in total, {name}", (full - empty) / n, "B/URI", at_most=60
             )
         else:
             self._show(f"queue, {name}", queue / n, "B/URI", at_most=budgets[a_host])
-            self._show(f"  whole frontier, {name}", (full - empty) / n, "B/URI")
+            self._show(f"  frontier in total, {name}", (full - empty) / n, "B/URI")
 
     async def _fill(self, frontier: Frontier, n_hosts: int, a_host: int) -> int:
         """Queue links as crawling finds them: of some hosts, in mixed order."""
@@ -273,7 +273,7 @@ async def drain(
 
     Args:
         frontier: whose hosts have no delay.
-        partitions: asked one after another, for 10 hosts each time.
+        partitions: claimed from one after another, 10 hosts each time.
         waits: takes the seconds of each claim.
         most: URIs, after which it ends.
     """
@@ -308,7 +308,7 @@ async def server_cpu(redis: Redis) -> float:
 
 
 def percentile(values: list[float], percent: int) -> float:
-    """Return the value that so many percent do not exceed."""
+    """Return the value that this percentage does not exceed."""
     return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 

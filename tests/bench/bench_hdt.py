@@ -1,4 +1,4 @@
-"""What reading and writing HDT costs, beside the bare parser on the same statements.
+"""Cost of reading and writing HDT, next to the bare parser on the same statements.
 
 Run: `python -m tests.bench.bench_hdt [N_TRIPLES]`.
 """
@@ -123,7 +123,7 @@ def _read(file: Path) -> int:
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Run all, each in a process of its own."""
+    """Run all, each in a separate process."""
     given = sys.argv[1:] if arguments is None else arguments
     if len(given) == 3:
         run(given[0], Path(given[1]), Path(given[2]))

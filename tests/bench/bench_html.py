@@ -1,4 +1,4 @@
-"""What reading a page costs, by what is in it, beside bare parsing.
+"""Cost of reading a page, by its content, next to bare parsing.
 
 Run: `python -m tests.bench.bench_html [N_PAGES]`.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 URL = "http://shop.example/articles/page"
 SIZES = (50_000, 100_000, 200_000)
-# Pages per second and core that are to be reached, with pages of all sizes; 0 if none.
+# Goals in pages per second and core, with pages of all sizes; 0 if none.
 LEAST = {
     "nothing": 500,
     "nothing, hyperlinks": 0,

@@ -1,4 +1,4 @@
-"""What JSON-LD costs: our fast way, PyLD with the same contexts, bare pyoxigraph.
+"""Cost of JSON-LD: our fast way, PyLD with the same contexts, bare pyoxigraph.
 
 Run: `python -m tests.bench.bench_jsonld`.
 """
@@ -87,7 +87,7 @@ def small_blocks() -> list[Figure]:
     data = json.dumps(PRODUCT).encode()
     inlined = json.dumps({**PRODUCT, **found[1]}).encode()
     bare = _documents_per_sec(_pyoxigraph, inlined, 50)
-    print(f"product, bare pyoxigraph, whole context inlined: {bare:.0f}/s")
+    print(f"product, bare pyoxigraph, full context inlined: {bare:.0f}/s")
     figures = []
     for name, read, n in (("fast way", _fast, 500), ("PyLD", _pyld, 50)):
         rate = _documents_per_sec(read, data, n)

@@ -64,7 +64,7 @@ PATHS: Final = (
     "/uri?u={refused}",
     "/datasets",
     "/datasets?sort=complete&page=200",
-    "/datasets?text=7&had=nothing&sort=modified",
+    "/datasets?text=7&stored=nothing&sort=modified",
     "/dataset?u={dataset}",
     "/datasets/graph",
     "/datasets/graph?nodes=300",
@@ -73,7 +73,7 @@ PATHS: Final = (
     "/faults?reason=empty",
     "/metrics",
 )
-"""What is asked; pictures are drawn anew meanwhile."""
+"""The requests; charts are redrawn meanwhile."""
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def _peak_mb(pid: int) -> float:
 
 
 class PageBench:
-    """One crawl, whose page is asked.
+    """One crawl whose page gets requests.
 
     Args:
         folder: of crawls.

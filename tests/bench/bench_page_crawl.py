@@ -1,4 +1,4 @@
-"""A crawl whose live page is looked at, beside the same crawl without.
+"""A crawl whose live page is watched, next to the same crawl without.
 
 One visitor follows the numbers of the moment, another one opens view after view. All
 of it is on this machine: crawl, web, page and visitors share its processors.
@@ -66,7 +66,7 @@ def _looked_at(folder: Path) -> Iterator[None]:
 
 
 def _look(folder: Path, stopped: threading.Event) -> None:
-    stopped.wait(1.0)  # what was there before is removed
+    stopped.wait(1.0)  # earlier data are removed
     while not list(folder.glob("*/quads/log.json")):
         if stopped.wait(0.05):
             return

@@ -1,4 +1,4 @@
-"""What it costs to rank URIs: time, CPU time and peak memory.
+"""Cost of ranking URIs: time, CPU time and peak memory.
 
 The logs are those of `bench_urldb`: each document has ten links, half of them to few
 pages, and each URI is listed by a sitemap.
@@ -24,7 +24,7 @@ MOST_US = 60.0  # of CPU for a link, on a machine that does other things as well
 
 
 def run(root: Path) -> None:
-    """Rank; print what it cost, and what was ranked."""
+    """Rank; print the cost, and the number of URIs."""
     start, cpu = time.perf_counter(), time.process_time()
     facts = rank(root, scratch=root).table.facts
     secs, cpu = time.perf_counter() - start, time.process_time() - cpu
@@ -34,7 +34,7 @@ def run(root: Path) -> None:
 
 
 def measure(root: Path, n_uris: int) -> list[Figure]:
-    """Return what a ranking of so many URIs costs, in a process of its own."""
+    """Return the cost of ranking a number of URIs, in a separate process."""
     python = [sys.executable, "-m"]
     for action in ("write", "build"):
         program = [*python, "tests.bench.bench_urldb", action, str(root), str(n_uris)]

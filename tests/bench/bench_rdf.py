@@ -1,4 +1,4 @@
-"""What parsing costs: small documents, dumps, blank nodes, the sandbox.
+"""Cost of parsing: small documents, dumps, blank nodes, the sandbox.
 
 Run: `python -m tests.bench.bench_rdf [N_TRIPLES]`.
 """

@@ -58,7 +58,7 @@ def policies(
 
 
 def compare(rates: list[float], n_days: int, share: float) -> list[Figure]:
-    """Print a row for each policy, and return its freshness beside a fixed interval."""
+    """Print a row for each policy; return its freshness next to a fixed interval."""
     budget = round(len(rates) * share)
     optimum = optimal_freshness(rates, budget)
     print(f"{len(rates)} pages, {budget} fetches a day; optimum {optimum:.3f}")
@@ -69,7 +69,7 @@ def compare(rates: list[float], n_days: int, share: float) -> list[Figure]:
         found = site.run(policy, n_epochs=n_days, budget=budget, warm_up=n_days // 3)
         fixed = fixed or found.freshness
         print(f"{name:28} {_row(found)}", flush=True)
-        # Adaptive intervals grow beyond what the budget would allow.
+        # Adaptive intervals grow beyond the budget.
         least = None if "adaptive" in name or "fixed" in name else 1.0
         figures.append(
             Figure(
@@ -88,7 +88,7 @@ def _row(found: RefreshResult) -> str:
 
 
 def truth(rates: list[float], n_days: int) -> list[Figure]:
-    """Return what a truthful sitemap costs, and when lies are found out."""
+    """Return the cost of a truthful sitemap, and the time until lies are found out."""
     budget = round(len(rates) * SHARES[-1])
     site = ChangingSite(rates, "truthful")
     found = site.run(SitemapLed(), n_epochs=n_days, budget=budget)

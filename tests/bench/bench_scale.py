@@ -1,7 +1,7 @@
-"""What a crawl of very many URIs takes: its share of one partition, filled as it is.
+"""Cost of a crawl of very many URIs: its share of one partition, filled the same way.
 
 All partitions of a crawl are alike, so that one of them, as full as it would be, is a
-sample of the whole. With `--uris 1e10 --partitions 256`, it has 39 million URIs.
+sample. With `--uris 1e10 --partitions 256`, it has 39 million URIs.
 
 usage: python -m tests.bench.bench_scale [--uris N] [--partitions P] [--sample S]
 """
@@ -40,7 +40,7 @@ _ROWS = 10  # of the table of how the seen set grows
 _OPERATIONS = 100_000  # links and visits that are timed once it is full
 _LINKS_A_CALL, _HOSTS_A_CALL = 500, 100
 _HOSTS_KNOWN = 1000
-_AGAIN_SHARE = 0.8  # of the links of pages, how many lead to what was seen
+_AGAIN_SHARE = 0.8  # of the links of pages, the share of seen ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,13 @@ class Crawl:
     sample: int
 
     def share(self, n: int) -> int:
-        """Return how many of so many things the sample has."""
+        """Return the size of the sample of this many things."""
         return n * self.sample // self.partitions
 
 
 @dataclass(slots=True)
 class Scale:
-    """Fills a sample of a crawl, and measures what is done in it."""
+    """Fills a sample of a crawl, and measures operations in it."""
 
     crawl: Crawl
     program: str
@@ -119,7 +119,7 @@ class Scale:
     # -- the queue -----------------------------------------------------------------
 
     async def _queued(self, a_host: int, length: int, n_uris: int = 150_000) -> None:
-        """Measure what a URI in a queue takes beside its place in the seen set."""
+        """Measure the memory of a URI in a queue, without its place in the seen set."""
         async with self._frontier() as frontier:
             empty = await used_memory(frontier.redis)
             n_hosts = n_uris // a_host
@@ -148,7 +148,7 @@ class Scale:
     # -- the seen set --------------------------------------------------------------
 
     async def _hosts(self, frontier: Frontier) -> None:
-        """Queue what waits at a time, of all hosts."""
+        """Queue the URIs that wait at a time, of all hosts."""
         crawl = self.crawl
         n_hosts = max(1, crawl.share(crawl.hosts))
         a_host = max(1, crawl.share(crawl.queued) // n_hosts)
@@ -167,7 +167,7 @@ class Scale:
         self._show("  queued at", n / (time.perf_counter() - start), "URIs/s")
 
     async def _fill(self, frontier: Frontier) -> None:
-        """Mark as seen what was done before, and print how that grows."""
+        """Mark finished URIs as seen, and print the growth."""
         n = self.crawl.share(self.crawl.uris - self.crawl.queued)
         before = await used_memory(frontier.redis)
         for row in self._rows(n):
@@ -205,7 +205,7 @@ class Scale:
         view = memoryview(some).cast("q")
         return view.tolist()
 
-    # -- what is done once it is full ----------------------------------------------
+    # -- operations on the full sample ----------------------------------------------
 
     async def _append_only(self, redis: Redis) -> None:
         """Write the file that a server is restarted from; crawls need one."""
@@ -243,7 +243,7 @@ class Scale:
         self._show("  append-only file", (full - size) / done, "B/URI")
 
     async def _looks(self, frontier: Frontier, n: int = 2000) -> None:
-        """Time what each worker asks each partition for: has any lease run out?"""
+        """Time the request of each worker to each partition for expired leases."""
         cpu = await server_cpu(frontier.redis)
         for _ in range(n):
             await frontier.reap()
@@ -251,7 +251,7 @@ class Scale:
         self._show("look for dead workers, a partition", used * 1e6, "us CPU")
 
     def _links_of_pages(self, call: int) -> list[Candidate]:
-        """Return links to some hosts, most of them to what is queued there."""
+        """Return links to some hosts, most of them to queued URLs."""
         n_each, links = _LINKS_A_CALL // _HOSTS_A_CALL, []
         for known in self._choose.sample(self._known, _HOSTS_A_CALL):
             host = int(known[0].key[1:].partition(".")[0])
@@ -269,7 +269,7 @@ class Scale:
 
 
 def _path(i: int, length: int) -> str:
-    """Return a path of so many characters, as sites with databases have them."""
+    """Return a path of a length that is usual for sites with databases."""
     tail = f"/{i * 7919 % 10**8:08}"
     middle = "/resource/category" * (length // 18 + 1)
     return middle[: length - len(tail)] + tail

@@ -1,4 +1,4 @@
-"""What serializations cost beside the bare parser, and second chances.
+"""Cost of serializations next to the bare parser, and of second chances.
 
 Run: `python -m tests.bench.bench_serializations [N_TRIPLES]`.
 """

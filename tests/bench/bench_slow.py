@@ -1,7 +1,7 @@
-"""A good host beside silent and endless ones: does it get what it gets alone?
+"""A good host among silent and endless ones: is it as fast as alone?
 
-The good host is crawled alone and beside the others, in turns, by one worker; what is
-compared are its documents per second, from the first of its requests to the last.
+The good host is crawled alone and among the others, in turns, by one worker; the
+benchmark compares its documents per second, from the first of its requests to the last.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
                 alone = _rate(good, options.documents, [], options.delay)
                 good.requests.clear()
                 beside = _rate(good, options.documents, bad, options.delay)
-                print(f"{alone:.1f} docs/s alone, {beside:.1f} beside the others")
+                print(f"{alone:.1f} docs/s alone, {beside:.1f} among the others")
                 ratios.append(beside / alone)
     finally:
         ours.send("end")
         process.join()
-    name = f"good host beside {options.hosts} silent, {options.hosts} endless"
+    name = f"good host among {options.hosts} silent, {options.hosts} endless"
     return [Figure(name, median(ratios), "x alone", at_least=LEAST)]
 
 
 def serve_bad(pipe: Connection, n_hosts: int) -> None:
-    """Serve hosts that say nothing, and as many that never end, until told to end."""
+    """Serve hosts that are silent, and as many that never end, until stopped."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n\r\n"
     piece = b"<> <urn:x:p> <urn:x:o> .\n" * 80
     endless: list[Any] = [head, *[each for _ in range(9000) for each in (piece, 0.05)]]
@@ -75,7 +75,7 @@ def serve_bad(pipe: Connection, n_hosts: int) -> None:
 
 
 def _rate(good: RawServer, n_docs: int, bad: list[str], delay_secs: float) -> float:
-    """Return how many documents a second the good host was asked for."""
+    """Return the requests to the good host per second."""
     seeds = [*bad, *(good.url(f"/{n}") for n in range(n_docs))]
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "seeds.txt").write_text("".join(f"{seed}\n" for seed in seeds))

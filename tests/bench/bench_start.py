@@ -1,4 +1,4 @@
-"""What it takes to begin: CPU of commands beyond that of `import scrapy`.
+"""Cost of starting: CPU of commands beyond that of `import scrapy`.
 
 Of each the least of several rounds counts, after one that leaves the bytecode behind,
 as an installation does, in a folder of the benchmark. Child processes are included.

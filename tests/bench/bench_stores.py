@@ -1,4 +1,4 @@
-"""What stores that follow a crawl cost, beside their own bulk loaders.
+"""Cost of stores that follow a crawl, next to their own bulk loaders.
 
 Each store is filled from a log by `scrapy store load`, then by its own bulk loader from
 `scrapy export` of the same log; CPU is that of loader and server together. Then it
@@ -38,7 +38,7 @@ _CRAWL_SECS = 300.0
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Print rows per store; return what it costs beside its bulk loader."""
+    """Print rows per store; return its cost relative to its bulk loader."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stores", nargs="*", help="names; all by default")
     parser.add_argument("--quads", type=int, default=60_000, help="in the log")
@@ -114,7 +114,7 @@ def _measure(
         store = new()
         with store.running():
             lag = _crawl(store, options.nodes)
-        print(f"{kind.name}, beside a crawl: {lag}", flush=True)
+        print(f"{kind.name}, behind a crawl: {lag}", flush=True)
     shutil.rmtree(place)
     return StoreRow(
         name=kind.name,

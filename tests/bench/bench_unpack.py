@@ -1,4 +1,4 @@
-"""What unpacking costs: each packing alone, and dumps in gzip to N-Quads.
+"""Cost of unpacking: each packing alone, and dumps in gzip to N-Quads.
 
 Run: `python -m tests.bench.bench_unpack [N_TRIPLES]`.
 """

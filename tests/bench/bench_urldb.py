@@ -1,7 +1,7 @@
-"""What the memory of URIs costs: CPU time, peak memory, and bytes for each URI.
+"""Cost of the memory of URIs: CPU time, peak memory, and bytes for each URI.
 
 Logs are written as a crawl writes them: each URI is listed by a sitemap, fetched once,
-and named by ten documents. Then a later run, which fetches one URI in a hundred anew.
+and named by ten documents. Then a later run, which fetches one URI in a hundred again.
 
 Run: `python -m tests.bench.bench_urldb [N_URIS ...]`, e.g. `1000000 10000000`.
 """
@@ -138,7 +138,7 @@ async def write(root: Path, n_uris: int, begin: int, step: int) -> None:
 
 
 def run(action: str, root: Path, n_uris: int) -> None:
-    """Write logs or build; print seconds of CPU, peak memory, and what was built."""
+    """Write logs or build; print seconds of CPU, peak memory, and the result."""
     start = time.process_time()
     n_records = n_bytes = 0
     if action == "build":
@@ -153,7 +153,7 @@ def run(action: str, root: Path, n_uris: int) -> None:
 
 
 def measured(action: str, root: Path, n_uris: int) -> tuple[float, int, int, int]:
-    """Run in a process of its own."""
+    """Run in a separate process."""
     program = [sys.executable, "-m", "tests.bench.bench_urldb", action, str(root)]
     done = subprocess.run(
         [*program, str(n_uris)], check=True, capture_output=True, text=True
@@ -169,7 +169,7 @@ def measured(action: str, root: Path, n_uris: int) -> tuple[float, int, int, int
 
 
 def measure(root: Path, n_uris: int) -> tuple[list[Figure], float]:
-    """Return what logs of a size cost, and microseconds for a URI."""
+    """Return the cost of logs of a size, and microseconds for a URI."""
     measured("write", root, n_uris)
     secs, peak_mb, n_records, n_bytes = measured("build", root, n_uris)
     measured("write-later", root, n_uris)
@@ -178,14 +178,14 @@ def measure(root: Path, n_uris: int) -> tuple[list[Figure], float]:
     us = secs / n_records * 1e6
     return [
         Figure(f"{name}, build", us, "µs/URI", at_most=MOST_US),
-        Figure(f"{name}, 1 % anew", later_secs / secs, "x build", at_most=0.7),
+        Figure(f"{name}, 1 % fetched again", later_secs / secs, "x build", at_most=0.7),
         Figure(f"{name}, memory", max(peak_mb, later_mb), "MB", at_most=MOST_MB),
         Figure(f"{name}, size", n_bytes / n_records, "B/URI", at_most=MOST_BYTES),
     ], us
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Run all sizes, each step in a process of its own."""
+    """Run all sizes, each step in a separate process."""
     given = sys.argv[1:] if arguments is None else arguments
     if given and not given[0].isdigit():
         run(given[0], Path(given[1]), int(given[2]))

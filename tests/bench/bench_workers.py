@@ -1,7 +1,7 @@
 """Throughput and fairness of 1 to 64 workers on one frontier, with simulated fetches.
 
-Fetches are waited for, everything else is real. In the first table each worker brings
-40 hosts more, in the second one 320 hosts are all there is.
+Fetches are waited for, everything else is real. In the first table each worker adds 40
+hosts, in the second one there are 320 hosts in all.
 
 usage: python -m tests.bench.bench_workers [--secs N] [--partitions P] [--machines M]
                                            [--workers N ...]
@@ -73,7 +73,7 @@ def _print_row(run: SimulatedRun, calls: float, cpu: float) -> None:
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
-    """Print a row per number of workers; return how 64 share what there is."""
+    """Print a row per number of workers; return how 64 share the work."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--secs", type=float, default=20.0)
     parser.add_argument("--partitions", type=int, default=16)

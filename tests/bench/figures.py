@@ -1,7 +1,7 @@
-"""What a benchmark gives: figures, each beside its budget.
+"""Results of a benchmark: figures, each with its budget.
 
-A benchmark is a module `bench_*` with `main(arguments) -> list[Figure]`, which prints
-what it likes on the way. Run alone, it ends with `sys.exit(judge(main()))`.
+A benchmark is a module `bench_*` with `main(arguments) -> list[Figure]`, which may
+print progress. Run alone, it ends with `sys.exit(judge(main()))`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure, and what it has to be.
+    """One figure, and its budget.
 
     A budget is a ratio to something measured in the same run wherever that can be:
     absolute times of one machine differ by half.
 
     Attributes:
-        name: what was measured.
+        name: of the measurement.
         value: the figure.
         unit: of it, e.g. "x bare loop", "MB".
         at_most: its budget, if it must not be greater.
@@ -61,7 +61,7 @@ def figures_of(name: str) -> list[Figure]:
 
 
 def judge(figures: Iterable[Figure]) -> int:
-    """Print each figure beside its budget; return 1 if one is missed, else 0."""
+    """Print each figure with its budget; return 1 if one is missed, else 0."""
     missed = 0
     for figure in figures:
         print(figure, flush=True)

@@ -46,7 +46,7 @@ COPY (
 
 
 class Spent(NamedTuple):
-    """What it took to fill a store.
+    """Cost of filling a store.
 
     Attributes:
         wall_secs: from begin to end.
@@ -91,12 +91,12 @@ class LoadedStore(ABC):
 
     @classmethod
     def missing(cls) -> str:
-        """Return what is not installed."""
+        """Return the missing software."""
         return ""
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run what the store needs."""
+        """Run the services of the store."""
         yield
 
     @property
@@ -109,7 +109,7 @@ class LoadedStore(ABC):
         """Load a file of N-Quads, gzip, by the bulk loader; the store does not run."""
 
     def while_running(self, call: Callable[[], Spent]) -> Spent:
-        """Run the store, and `call`; return what both take."""
+        """Run the store, and `call`; return the cost of both."""
         with self.running():
             pid = self.pid
             before = cpu_secs(pid) if pid else 0.0
@@ -123,7 +123,7 @@ class LoadedStore(ABC):
 
 
 def run_loader(command: list[str]) -> Spent:
-    """Run a bulk loader that is a program of its own."""
+    """Run a bulk loader that is a separate program."""
     usage = run_measured(command, lambda _: None)
     if usage.exit_code:
         raise RuntimeError(f"{command[0]} ended with {usage.exit_code}")
@@ -163,7 +163,7 @@ class FusekiStore(_ServedStore):
 
     @classmethod
     def missing(cls) -> str:
-        """Return what is not installed."""
+        """Return the missing software."""
         found = shutil.which("java") and find_jar(FUSEKI)
         return "" if found else FUSEKI
 
@@ -190,7 +190,7 @@ class OxigraphServerStore(_ServedStore):
 
     @classmethod
     def missing(cls) -> str:
-        """Return what is not installed."""
+        """Return the missing software."""
         return "" if shutil.which(_OXIGRAPH) else "oxigraph"
 
     def make(self) -> SparqlServer:
@@ -214,7 +214,7 @@ class VirtuosoStore(_ServedStore):
 
     @classmethod
     def missing(cls) -> str:
-        """Return what is not installed."""
+        """Return the missing software."""
         programs = ("virtuoso-t", "isql-vt")
         return " ".join(each for each in programs if not shutil.which(each))
 
@@ -268,7 +268,7 @@ class Rdf4jStore(_ServedStore):
 
     @classmethod
     def missing(cls) -> str:
-        """Return what is not installed."""
+        """Return the missing software."""
         found = shutil.which("java") and find_jar(RDF4J) and find_jar(JETTY)
         return "" if found else f"{RDF4J} or {JETTY}"
 
@@ -308,7 +308,7 @@ class OxigraphStore(LoadedStore):
 
     @classmethod
     def missing(cls) -> str:
-        """Return what is not installed."""
+        """Return the missing software."""
         return OxigraphServerStore.missing()
 
     def load(self, path: Path) -> Spent:
@@ -346,7 +346,7 @@ class FilesStore(LoadedStore):
 
     @classmethod
     def missing(cls) -> str:
-        """Return what is not installed."""
+        """Return the missing software."""
         return OxigraphServerStore.missing()
 
     def load(self, path: Path) -> Spent:

@@ -1,4 +1,4 @@
-"""Crawls that a benchmark runs as processes: what they took and what they stored."""
+"""Crawls that a benchmark runs as processes: their cost and their stored statements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a process took, and those of its children that it has waited for.
+    """Cost of a process, and of those of its children that it has waited for.
 
     Attributes:
         wall_secs: from its start to its end.
@@ -41,7 +41,7 @@ def run_measured(
     """Run a command to its end.
 
     Args:
-        line: program and arguments; what it prints is dropped.
+        line: program and arguments; output is dropped.
         look: called every 0.2 s with the id of the process.
         most_secs: after which it is killed.
     """

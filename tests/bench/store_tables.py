@@ -1,4 +1,4 @@
-"""What stores that follow a crawl took, as the tables of `performance.md`."""
+"""Cost of stores that follow a crawl, as the tables of `performance.md`."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class CrawlLag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRow:
-    """What one store took.
+    """Cost of one store.
 
     Attributes:
         name: of the store.
         loader: command of its bulk loader.
         n_documents: in the log.
         n_quads: in the log.
-        bulk: what the bulk loader took.
-        followed: what the follower took.
+        bulk: cost of the bulk loader.
+        followed: cost of the follower.
         lag: behind a crawl; None if there was none.
     """
 

@@ -16,7 +16,7 @@ def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return scrapy("demo", "--dir", folder, *words)
 
 
-def test_missing_redis_is_the_only_thing_told(tmp_path: Path) -> None:
+def test_only_the_missing_redis_is_reported(tmp_path: Path) -> None:
     """If there is no Redis, then one line says so before anything is served."""
     done = demo(tmp_path, "-s", "REDIS_SERVER=/nowhere/redis")
     assert done.returncode == 2

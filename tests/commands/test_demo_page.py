@@ -62,11 +62,11 @@ def test_demo_is_shown_until_it_is_interrupted(
             os.killpg(demo.pid, signal.SIGKILL)
     assert beside
     assert "Traceback" not in told.read_text()
-    assert moment(after) is None  # nobody listens any more
+    assert moment(after) is None  # no server listens any longer
 
 
 def _addresses(told: Path, n: int) -> list[str]:
-    """Return the addresses beside the crawl and after it, once there are as many."""
+    """Return the addresses during the crawl and after it, once there are as many."""
     found = re.findall(
         r"(?m)^(?:page +|crawl linkeddata: )(http://\S+)/$", told.read_text()
     )

@@ -1,4 +1,4 @@
-"""`scrapy export`: what it tells, what it refuses, and how it ends."""
+"""`scrapy export`: its messages, refusals, and ends."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return scrapy(*command(folder, *words))
 
 
-def test_summary_and_loaders_are_told(crawl: Path, tmp_path: Path) -> None:
-    """If an export succeeds, then it says what is there and how to load it."""
+def test_summary_and_loaders_are_shown(crawl: Path, tmp_path: Path) -> None:
+    """If an export succeeds, then it counts the output and shows how to load it."""
     done = run(crawl, "--to", f"{tmp_path}/all/", "--shards", "2", "--hosts", "e")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("40 documents, 80,000 statements in 2 files, ")
@@ -93,7 +93,7 @@ def test_closed_pipe_is_one_line(crawl: Path, tmp_path: Path) -> None:
 def test_interrupt_leaves_nothing(
     crawl: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """If Ctrl-C is pressed, or the process is told to end, nothing half stays."""
+    """If Ctrl-C is pressed, or the process gets SIGTERM, nothing half stays."""
     folder, told = tmp_path / "to", tmp_path / "told"
     folder.mkdir()
     target = folder / "x.jsonld"
@@ -105,7 +105,7 @@ def test_interrupt_leaves_nothing(
         time.sleep(0.005)
     process.send_signal(number)
     assert process.wait() == -signal.SIGINT
-    line = "scrapy: export: interrupted; the export was given up\n"
+    line = "scrapy: export: interrupted; the export was cancelled\n"
     assert told.read_text() == line
     assert [path.name for path in folder.iterdir()] == ["x.jsonld"]
     assert target.read_text() == "before"
@@ -113,7 +113,7 @@ def test_interrupt_leaves_nothing(
 
 @pytest.mark.parametrize("words", [["--to", "x.nt"], ["--to", "x.hdt"]])
 def test_full_disk_is_one_line(crawl: Path, tmp_path: Path, words: list[str]) -> None:
-    """If a disk is full, of the target or of what is sorted, then nothing is left."""
+    """If a disk is full, of the target or of temporary files, then nothing is left."""
     with small_disk(tmp_path) as disk:
         disk.fill(1 * MIB)
         before = sorted(disk.path.iterdir())
@@ -122,12 +122,12 @@ def test_full_disk_is_one_line(crawl: Path, tmp_path: Path, words: list[str]) ->
         (line,) = done.stderr.splitlines()
         assert line.startswith("scrapy: export: ")
         assert str(disk.path) in line
-        assert line.endswith(": No space left on device; the export was given up")
+        assert line.endswith(": No space left on device; the export was cancelled")
         assert sorted(disk.path.iterdir()) == before
 
 
-def test_damage_of_the_log_is_told(crawl: Path, tmp_path: Path) -> None:
-    """If a part of the log cannot be read, then the rest is exported, and told so."""
+def test_damage_of_the_log_is_reported(crawl: Path, tmp_path: Path) -> None:
+    """If a part of the log cannot be read, then the rest is exported."""
     shutil.copytree(crawl / "one", tmp_path / "one")
     (segment,) = (tmp_path / "one" / "quads").glob("*.gz")
     content = bytearray(segment.read_bytes())
@@ -161,15 +161,15 @@ def test_torn_log_is_exported_and_a_newer_one_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "export: say where to"),
+        ([], "export: give a target"),
         (["--to", "x.nq", "--latest", "--all-versions"], "give one of --latest"),
         (["--to", "x.nq", "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
     ],
 )
-def test_wrong_words_are_told_in_one_line(
+def test_wrong_words_are_reported_in_one_line(
     crawl: Path, words: list[str], told: str
 ) -> None:
-    """If the command cannot do what it is told, then one line says why."""
+    """If the command is used wrongly, then one line says why."""
     done = run(crawl, *words)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
@@ -177,7 +177,7 @@ def test_wrong_words_are_told_in_one_line(
 
 
 def test_export_is_described(crawl: Path, tmp_path: Path) -> None:
-    """If a description is asked for, then it names the files that were exported."""
+    """If a description is requested, then it names the exported files."""
     target, description = tmp_path / "all", tmp_path / "about.ttl"
     words = ("--to", f"{target}/", "--shards", "2", "--describe", str(description))
     done = run(crawl, *words, "-sDESCRIBE_PUBLISHER=Ada")
@@ -196,7 +196,7 @@ def test_export_is_described(crawl: Path, tmp_path: Path) -> None:
     }
 
 
-def test_crawl_is_described_beside_it(crawl: Path) -> None:
+def test_crawl_is_described_in_its_folder(crawl: Path) -> None:
     """If no file is named, then the description is in the folder of the crawl."""
     done = run(crawl, "--describe")
     assert (done.returncode, done.stderr) == (0, "")
@@ -222,4 +222,4 @@ def test_description_of_a_part_is_refused(crawl: Path, tmp_path: Path) -> None:
         assert len(done.stderr.splitlines()) == 1
     done = run(crawl, "--describe", str(tmp_path / "no" / "x.ttl"))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the export was given up" in done.stderr
+    assert "the export was cancelled" in done.stderr

@@ -1,4 +1,4 @@
-"""Options of commands that are numbers: any other word is told in one line."""
+"""Numeric options of commands: any other word is an error of one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_what_is_no_number_is_told_in_one_line(
+def test_bad_number_is_reported_in_one_line(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If an option wants a number, then no other word and no infinite one is taken."""
@@ -56,13 +56,13 @@ def test_what_is_no_number_is_told_in_one_line(
         (["--timeout", "-0.5"], "--timeout -0.5: must be 0 to 31536000"),
     ],
 )
-def test_number_out_of_range_is_told_with_its_bounds(
+def test_number_out_of_range_is_reported_with_its_bounds(
     words: list[str],
     told: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """If a number is too small or too large, then the line says what is allowed."""
+    """If a number is too small or too large, then the line names the limits."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     command = import_module("rdfcrawl.commands.query").Command()
     command.settings = Settings()

@@ -1,4 +1,4 @@
-"""`scrapy query`: what it answers, in which formats, and what it refuses."""
+"""`scrapy query`: results, formats and refusals."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_rows_are_the_same_in_each_format(crawl: Path) -> None:
     assert values == ['\t"<&\N{REPLACEMENT CHARACTER}[2J\n', "new"]
 
 
-def test_default_is_json_where_nobody_reads(crawl: Path) -> None:
+def test_default_is_json_without_a_terminal(crawl: Path) -> None:
     """If standard output is no terminal, then the answer is for programs."""
     found = json.loads(answered(crawl, ALL))
     assert len(found["results"]["bindings"]) == 2
@@ -80,7 +80,7 @@ def test_default_is_json_where_nobody_reads(crawl: Path) -> None:
     assert len(list(ox.parse(triples, format=ox.RdfFormat.N_TRIPLES))) == 2
 
 
-def test_table_escapes_what_a_terminal_would_obey(crawl: Path) -> None:
+def test_table_escapes_control_characters(crawl: Path) -> None:
     """If a literal has control characters, then a table shows them as text."""
     table = answered(crawl, ALL, "--format", "table")
     assert "\x1b" not in table
@@ -97,7 +97,7 @@ def test_graphs_are_documents(crawl: Path) -> None:
 
 
 def test_triples_are_written_in_their_formats(crawl: Path) -> None:
-    """If a query makes triples, they are N-Triples or Turtle, as many as asked for."""
+    """If a query makes triples, they are N-Triples or Turtle, up to the limit."""
     for name, kind in (("nt", ox.RdfFormat.N_TRIPLES), ("ttl", ox.RdfFormat.TURTLE)):
         words = ("DESCRIBE <http://e/s>", "--format", name)
         assert len(list(ox.parse(answered(crawl, *words), format=kind))) == 2
@@ -106,7 +106,7 @@ def test_triples_are_written_in_their_formats(crawl: Path) -> None:
 
 
 def test_limit_is_of_rows(crawl: Path) -> None:
-    """If a limit is given, then no more rows are written."""
+    """If a limit is given, then at most as many rows are written."""
     assert (
         len(answered(crawl, ALL, "--limit", "1", "--format", "tsv").splitlines()) == 2
     )
@@ -152,10 +152,10 @@ def test_long_query_ends_with_its_time(crawl: Path) -> None:
         ([ALL, "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
     ],
 )  # fmt: skip
-def test_wrong_words_are_told_in_one_line(
+def test_wrong_words_are_reported_in_one_line(
     crawl: Path, words: list[str], told: str
 ) -> None:
-    """If the command cannot do what it is told, then one line says why."""
+    """If the command is used wrongly, then one line says why."""
     done = query(crawl, *words)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -164,7 +164,7 @@ def test_wrong_words_are_told_in_one_line(
 
 
 def test_several_crawls_want_a_name(tmp_path: Path) -> None:
-    """If there are no crawls, or several, then one line says what to do."""
+    """If there are no crawls, or several, then one line says how to choose."""
     assert "no crawl has stored anything here" in query(tmp_path, ALL).stderr
     (tmp_path / "own" / "provenance").mkdir(parents=True)
     told = "CRAWL_ID=own: this command reads only STORE=segments"
@@ -177,7 +177,7 @@ def test_several_crawls_want_a_name(tmp_path: Path) -> None:
     assert answer.split() == ["o", "two"]
 
 
-def test_disk_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+def test_disk_that_cannot_be_read_is_reported_in_one_line(tmp_path: Path) -> None:
     """If a segment cannot be read, then the answer is one line that says so."""
     write_log(tmp_path / "one", [Written(A, 1, [(A, "x")])])
     (tmp_path / "one" / "quads" / "z-00000.nq.gz").mkdir()

@@ -54,8 +54,8 @@ def server(loopback: Loopback) -> RawServer:
     )
 
 
-def test_page_is_told_in_full(rdf: RunRdf, server: RawServer) -> None:
-    """If a page is annotated, then the command tells how it was read, and its links."""
+def test_page_is_described_in_full(rdf: RunRdf, server: RawServer) -> None:
+    """If a page is annotated, then the command shows how it was read, and its links."""
     done = rdf(server.url("/moved"))
     assert done.returncode == 0, done.stderr
     assert "schema:Person" in done.stdout
@@ -94,7 +94,7 @@ def test_nothing_of_the_web_steers_the_terminal(server: RawServer) -> None:
     assert b"A \x1b[31m" not in shown
 
 
-def test_page_without_annotation_is_told(rdf: RunRdf, server: RawServer) -> None:
+def test_page_without_annotation_is_reported(rdf: RunRdf, server: RawServer) -> None:
     """If there is nothing in a page, then the command says so, and exits with 1."""
     done = rdf(server.url("/empty"))
     assert done.returncode == 1
@@ -102,9 +102,7 @@ def test_page_without_annotation_is_told(rdf: RunRdf, server: RawServer) -> None
     assert done.stdout == ""
 
 
-def test_robots_are_obeyed_unless_told_otherwise(
-    rdf: RunRdf, server: RawServer
-) -> None:
+def test_robots_are_obeyed_by_default(rdf: RunRdf, server: RawServer) -> None:
     """If robots.txt forbids a document, then it is not read, except by a setting."""
     done = rdf(server.url("/secret"))
     assert done.returncode == 1
@@ -134,7 +132,7 @@ def test_url_of_a_file_has_no_steps_up(rdf: RunRdf, tmp_path: Path) -> None:
     assert done.stdout.strip() == f"<{url}> <urn:x:p> <{url}#b> ."
 
 
-def test_what_hdt_cannot_hold_is_told(rdf: RunRdf, tmp_path: Path) -> None:
+def test_losses_of_hdt_are_reported(rdf: RunRdf, tmp_path: Path) -> None:
     """If a statement cannot be written, then the command says so, and writes others."""
     dump, target = tmp_path / "d.nt", tmp_path / "d.hdt"
     dump.write_text('<http://a> <http://b> "\\u0000" .\n<http://a> <http://b> "x" .\n')
@@ -145,10 +143,10 @@ def test_what_hdt_cannot_hold_is_told(rdf: RunRdf, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".nt", ".hdt"])
-def test_graph_names_that_a_file_cannot_hold_are_told(
+def test_graph_names_that_a_file_cannot_hold_are_reported(
     rdf: RunRdf, tmp_path: Path, suffix: str
 ) -> None:
-    """If a format has no graphs, then triples are written and lost names are told."""
+    """If a format has no graphs, then triples are written and lost names are shown."""
     dump, target = tmp_path / "d.nq", tmp_path / f"d{suffix}"
     dump.write_text(
         '<http://a> <http://b> "x <http://g> ." <http://g> .\n'
@@ -167,7 +165,7 @@ def test_graph_names_that_a_file_cannot_hold_are_told(
     assert len({quad.graph_name for quad in ox.parse(path=quads)}) == 2
 
 
-def test_limit_cuts_what_is_shown(rdf: RunRdf, tmp_path: Path) -> None:
+def test_limit_cuts_the_statements(rdf: RunRdf, tmp_path: Path) -> None:
     """If there are more statements than are to be shown, then it says how many."""
     path = tmp_path / "d.ttl"
     path.write_bytes(TURTLE)

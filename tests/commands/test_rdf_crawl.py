@@ -90,7 +90,7 @@ def canonical(data: bytes) -> set[ox.Triple]:
 
 
 @pytest.mark.parametrize("path", ["/p/html", "/d/zip"])
-def test_url_gives_what_the_crawl_stores(
+def test_url_gives_the_statements_of_a_crawl(
     rdf: RunRdf,
     path: str,
     server: RawServer,
@@ -98,7 +98,7 @@ def test_url_gives_what_the_crawl_stores(
     rules: Path,
     tmp_path: Path,
 ) -> None:
-    """If the command asks for a URL, then it writes what a crawl stores."""
+    """If the command requests a URL, then it writes the statements of a crawl."""
     target = tmp_path / "out.nq"
     done = rdf(server.url(path), "--rules", rules, "--to", target)
     assert done.returncode == 0, done.stderr
@@ -108,7 +108,7 @@ def test_url_gives_what_the_crawl_stores(
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_file_with_a_base_gives_what_the_crawl_stores(
+def test_file_with_a_base_gives_the_statements_of_a_crawl(
     rdf: RunRdf,
     path: str,
     server: RawServer,
@@ -116,7 +116,7 @@ def test_file_with_a_base_gives_what_the_crawl_stores(
     rules: Path,
     tmp_path: Path,
 ) -> None:
-    """If a file has base and media type, then it gives what a crawl stores."""
+    """If a file has base and media type, then it gives the statements of a crawl."""
     body, media_type = DOCUMENTS[path]
     file, target = tmp_path / "file", tmp_path / "out.nq"
     file.write_bytes(body)
@@ -130,7 +130,7 @@ def test_file_with_a_base_gives_what_the_crawl_stores(
     assert canonical(target.read_bytes()) == canonical(crawled.raw(url))
 
 
-def test_reservations_of_a_publisher_are_told(rdf: RunRdf, loopback: Loopback) -> None:
+def test_reservations_of_a_publisher_are_shown(rdf: RunRdf, loopback: Loopback) -> None:
     """If a crawl would not store a page, the command shows it and says so."""
     page = '<meta name="robots" content="none"><a property="dc:relation" href="x">'
     server = loopback({"/a": loopback.response(page.encode(), "text/html")})
@@ -141,10 +141,10 @@ def test_reservations_of_a_publisher_are_told(rdf: RunRdf, loopback: Loopback) -
     assert "links 0 would be followed" in told
 
 
-def test_refused_rules_are_told_when_a_file_is_written(
+def test_refused_rules_are_reported_when_a_file_is_written(
     rdf: RunRdf, tmp_path: Path
 ) -> None:
-    """If a rule is refused, then the command says so, whatever it writes to."""
+    """If a rule is refused, then the command says so, for any output."""
     rules, page = tmp_path / "squirrel.yaml", tmp_path / "page.html"
     rules.write_text(
         "file_descriptor:\n  check: {domain: a.example}\n"

@@ -28,12 +28,11 @@ def refresh(
     )
 
 
-def test_refresh_tells_what_it_does(tmp_path: Path) -> None:
+def test_refresh_reports_its_steps(tmp_path: Path) -> None:
     """If pages are due, then a dry run shows them, and a refresh queues them once.
 
-    On a terminal, a line tells how far it is.
-    Another one in the same epoch queues what was left out, which is nothing; one beside
-    it says in one line that it is not alone.
+    On a terminal, a line shows the progress. A second refresh in the same epoch queues
+    nothing; a concurrent one is refused with one line.
     """
     root = tmp_path / "c"
     write_events(root, [UrlFetched(url, FETCHED_MS) for url in PAGES])

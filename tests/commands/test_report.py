@@ -27,7 +27,7 @@ SITE, OTHER = "http://a.example", "http://b.example"
 
 
 def events() -> list[UrlEvent]:
-    """Return what happens to three pages of one site, and to one of another.
+    """Return the events of three pages of one site, and of one of another.
 
     The sitemap lists 1 and 2, which have the same text; 2 is linked a day later; 3 is
     only linked, and fails.
@@ -61,7 +61,7 @@ def report(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def rows_of(path: Path) -> dict[str, dict[str, str]]:
-    """Return the rows of a table by what stands in their first column."""
+    """Return the rows of a table by their first column."""
     with path.open(newline="") as file:
         return {next(iter(row.values())): row for row in csv.DictReader(file)}
 
@@ -104,7 +104,7 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_be_reported_is_told(tmp_path: Path) -> None:
+def test_missing_reports_are_explained(tmp_path: Path) -> None:
     """If there is no crawl, or an option is wrong, then one line says so."""
     for words in ((), ("site",), ("--since", "soon")):
         done = report(tmp_path, *words)

@@ -23,7 +23,7 @@ def store(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_store_is_loaded_looked_at_and_compared(tmp_path: Path) -> None:
-    """If a store differs from the log, then it is told how, and `load` mends it."""
+    """If a store differs from the log, then `verify` shows it; `load` repairs it."""
     uri = f"oxigraph:{tmp_path / 'store'}"
     write_log(tmp_path / "one", [Written(g, 1, [(g, "x")]) for g in (A, B)], "1")
     done = store(tmp_path, "load", uri)
@@ -51,7 +51,7 @@ def test_store_is_loaded_looked_at_and_compared(tmp_path: Path) -> None:
 
 
 def test_log_is_compacted_by_hand(tmp_path: Path) -> None:
-    """If versions were replaced, then the command drops them and tells how many."""
+    """If versions were replaced, then the command drops and counts them."""
     for worker in "12":
         versions = [Written(g, int(worker), [(g, worker)]) for g in (A, B)]
         write_log(tmp_path / "one", versions, worker)
@@ -65,16 +65,16 @@ def test_log_is_compacted_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "store: say what to do"),
+        ([], "store: choose an action"),
         (["load", "nowhere:x"], "STORES=nowhere:x: STORE_CLASSES has no 'nowhere'"),
         (["status"], "store status: a store has not followed the crawl"),
         (["verify", "oxigraph:"], "must be oxigraph:PATH"),
     ],
 )
-def test_wrong_words_are_told_in_one_line(
+def test_wrong_words_are_reported_in_one_line(
     tmp_path: Path, words: list[str], told: str
 ) -> None:
-    """If the command cannot do what it is told, then one line says why."""
+    """If the command is used wrongly, then one line says why."""
     write_log(tmp_path / "one", [Written(A, 1)])
     done = store(tmp_path, *words)
     assert (done.returncode, done.stdout) == (2, "")
@@ -82,7 +82,7 @@ def test_wrong_words_are_told_in_one_line(
     assert told in line
 
 
-def test_damaged_database_is_told_in_one_line(tmp_path: Path) -> None:
+def test_damaged_database_is_reported_in_one_line(tmp_path: Path) -> None:
     """If the folder of a store holds something else, then one line says so."""
     write_log(tmp_path / "one", [Written(A, 1)])
     (tmp_path / "store").mkdir()
@@ -93,7 +93,7 @@ def test_damaged_database_is_told_in_one_line(tmp_path: Path) -> None:
     assert str(tmp_path / "store") in line
 
 
-def test_disk_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+def test_disk_that_cannot_be_read_is_reported_in_one_line(tmp_path: Path) -> None:
     """If a segment cannot be read, then one line says so."""
     write_log(tmp_path / "one", [Written(A, 1, [(A, "x")])])
     (tmp_path / "one" / "quads" / "z-00000.nq.gz").mkdir()

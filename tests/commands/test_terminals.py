@@ -22,7 +22,7 @@ CONTROLS = set("\x1b\x07\x9b\u202e\x7f\x08")
 
 
 def on_terminal(folder: Path, *words: str) -> str:
-    """Return what a command shows on a terminal; it must end well."""
+    """Return the output of a command on a terminal; it must end well."""
     ours, theirs = pty.openpty()
     read = bytearray()
 
@@ -58,7 +58,7 @@ def test_no_command_sends_controls_of_the_web_to_a_terminal(tmp_path: Path) -> N
         ("rdf", str(file)),
     ):
         shown = on_terminal(tmp_path, *words)
-        if words[0] == "rdf":  # with colours of its own
+        if words[0] == "rdf":  # with its own colours
             shown = shown.replace("\x1b[34m", "").replace("\x1b[32m", "")
             shown = shown.replace("\x1b[0m", "")
         assert "[2J" in shown, words

@@ -21,7 +21,7 @@ NTRIPLES = "application/n-triples"
 
 
 def plan(kind: NodeKind) -> NodePlan:
-    """A plan at an address of its own, with a link."""
+    """A plan at a separate address, with a link."""
     return NodePlan(
         index=0,
         kind=kind,
@@ -153,7 +153,7 @@ def test_pages_lead_to_all_members(style: PagingStyle, loops: bool) -> None:
 
 
 def test_full_pages_of_an_event_stream_never_change() -> None:
-    """If members are added, full pages stay as they were, and only these say so."""
+    """If members are added, full pages stay unchanged, and only these say so."""
     node = paged(n_members=25, styles=(PagingStyle.LDES,))
     before = {url: ask(node, url, NTRIPLES) for url in node.page_urls(PagingStyle.LDES)}
     are_full = [b"immutable" in one.head for one in before.values()]
@@ -174,7 +174,7 @@ def test_the_front_page_names_each_collection() -> None:
 
 
 def test_pages_that_are_not_there_are_404() -> None:
-    """If a page beyond the last, or another style, is asked for, it is not there."""
+    """If a page beyond the last, or another style, is requested, it is not there."""
     node = paged(styles=(PagingStyle.HYDRA,))
     for path in ("/hydra?page=9", "/hydra?page=1", "/hydra?page=0", "/tree", "/x"):
         assert ask(node, node.plan.origin + path).status == 404

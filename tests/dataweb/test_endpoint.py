@@ -1,4 +1,4 @@
-"""A SPARQL endpoint with limits: what it refuses, cuts, and how it says so."""
+"""A SPARQL endpoint with limits: refusals, cuts, and their announcements."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_revision_replaces_labels() -> None:
     assert len(after - before) == len(before - after) == 4
 
 
-def test_what_is_no_query_is_refused() -> None:
+def test_text_that_is_no_query_is_refused() -> None:
     """If a query is not SPARQL or the path another, the status says so."""
     node = endpoint()
     assert ask(node, "SELECT nothing").status == 400

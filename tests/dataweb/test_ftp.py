@@ -24,7 +24,7 @@ pytest.importorskip("pyftpdlib", reason="the FTP server of the data web")
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what starts nodes."""
+    """Yield a function that starts nodes."""
     with LocalWeb(first_address="127.93.0.1", n_hosts=1) as served:
         yield served
 
@@ -140,7 +140,7 @@ def test_a_server_with_a_certificate_wants_tls(tmp_path: Path, web: LocalWeb) ->
         assert fetch(secure, url) == node.state()[url]
 
 
-def test_without_pyftpdlib_one_line_says_what_to_install(
+def test_without_pyftpdlib_one_line_names_the_package(
     monkeypatch: pytest.MonkeyPatch, web: LocalWeb
 ) -> None:
     """If pyftpdlib is not installed, the message names the extra that has it."""

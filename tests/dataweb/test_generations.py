@@ -1,4 +1,4 @@
-"""The web as it changes: what is different in its next generation."""
+"""The web as it changes: differences of its next generation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reached(web: DataWeb) -> set[str]:
         subject, _, target, _ = line.split(maxsplit=3)
         links.setdefault(subject[1:-1], []).append(target[1:-1])
     seen, queue = set(web.seeds), list(web.seeds)
-    # The endpoint of a SPARQL node stands for what is in it.
+    # The endpoint of a SPARQL node stands for its contents.
     queue += [subject for subject in links if "/data/" in subject]
     while queue:
         for target in links.get(queue.pop(), []):

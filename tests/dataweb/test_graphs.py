@@ -239,7 +239,7 @@ def test_config_survives_json() -> None:
     "text", ["{", "[]", '{"weights": {"ftp": 1}}', '{"weights": {}, "colour": 1}']
 )
 def test_bad_json_config_is_an_error(text: str) -> None:
-    """If the parameters are not what `to_json` writes, that is a ConfigError."""
+    """If the parameters are not in the form of `to_json`, that is a ConfigError."""
     with pytest.raises(ConfigError):
         parse_config(text)
 

@@ -51,7 +51,7 @@ def fetch(url: str, **fields: str) -> tuple[int, http.client.HTTPMessage, bytes]
         connection.close()
 
 
-def test_nodes_are_started_one_by_one_at_addresses_told_before() -> None:
+def test_nodes_are_started_one_by_one_at_given_addresses() -> None:
     """If two nodes are started, each is where `origins` said, with its own log."""
     with LocalWeb(first_address="127.92.1.1", n_hosts=2) as web:
         origins = web.origins(2)
@@ -69,7 +69,7 @@ def test_nodes_are_started_one_by_one_at_addresses_told_before() -> None:
             web.start(SitemapOptions())
 
 
-def test_whoever_has_a_document_gets_304_until_it_changes() -> None:
+def test_conditional_requests_get_304_until_a_change() -> None:
     """If a page has not changed, its validators give 304; after a change, 200."""
     with LocalWeb(first_address="127.92.1.1") as web:
         site = web.start(SitemapOptions(n_pages=3))
@@ -88,7 +88,7 @@ def test_whoever_has_a_document_gets_304_until_it_changes() -> None:
 
 
 def test_a_range_gives_the_rest_if_the_document_is_still_the_same() -> None:
-    """If a range is asked for with the right tag, 206 has the rest; else 200 all."""
+    """If a range is requested with the right tag, 206 has the rest; else 200 all."""
     with LocalWeb(first_address="127.92.1.1") as web:
         site = web.start(SitemapOptions(n_pages=1))
         _, fields, body = fetch(site.page_url(0))
@@ -173,7 +173,7 @@ def test_options_that_a_kind_has_not_are_refused(
 
 
 def test_options_of_sources_are_read_from_texts() -> None:
-    """If options come from the command line, numbers, lists and names are told."""
+    """If the command line has options, numbers, lists and names are distinguished."""
     sources = parse_sources(
         ["sitemap.formats=text,atom", "sitemap.n_pages=4", "sitemap.has_lastmod=false"]
     )

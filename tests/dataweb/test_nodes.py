@@ -1,4 +1,4 @@
-"""What each kind of node answers, without a network."""
+"""Responses of each kind of node, without a network."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_negotiation(accept: str, expected: str | None) -> None:
-    """If `Accept` is given, RFC 9110 12.5.1 decides; ties go to what is first."""
+    """If `Accept` is given, RFC 9110 12.5.1 decides; ties go to the first."""
     chosen = RDF_NEGOTIATOR.choose(accept)
     assert (chosen.media_type if chosen else None) == expected
 
@@ -78,7 +78,7 @@ def test_negotiation(accept: str, expected: str | None) -> None:
     ],
 )
 def test_a_resource_says_the_same_in_every_format(media_type: str) -> None:
-    """If a resource is asked for in a format, the body parses to its triples."""
+    """If a resource is requested in a format, the body parses to its triples."""
     node = DereferencingNode(plan(NodeKind.DEREFERENCING), OBJECTS)
     response = get(node, "/dataset-0/resource-0", media_type)
     assert fields(response)["Content-Type"] == media_type
@@ -130,7 +130,7 @@ def test_robots_states_delay_and_disallowed() -> None:
 
 
 def unpack(name: str, body: bytes) -> bytes:
-    """Decompress what a dump node serves."""
+    """Decompress the dump of a dump node."""
     if name == ".gz":
         return gzip.decompress(body)
     if name == ".bz2":
@@ -248,7 +248,7 @@ def test_ckan_errors_have_the_envelope(target: str, status: int, kind: str) -> N
 
 
 def test_ckan_status_front_page_and_unknown_action() -> None:
-    """If a client asks what this is, API and front page say CKAN."""
+    """If a client looks for the software, API and front page say CKAN."""
     node = CkanNode(plan(NodeKind.CKAN))
     status = json.loads(get(node, "/api/3/action/status_show").body)["result"]
     assert status["ckan_version"] == "2.8.1"

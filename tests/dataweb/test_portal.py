@@ -63,7 +63,7 @@ def walk(node: PortalNode, since: str = "") -> list[dict[str, Any]]:
         since = rows[-1]["metadata_modified"][:-3] + "Z"
 
 
-def test_a_large_portal_is_walked_and_then_only_what_changed() -> None:
+def test_a_large_portal_is_walked_and_then_only_its_changes() -> None:
     """If 200 of 1,500 change and 100 go, a second walk has 200, the list 1,400."""
     node = portal(n_datasets=1_500)
     first = walk(node)
@@ -103,7 +103,7 @@ def test_equal_seeds_make_equal_revisions() -> None:
 
 
 def test_rows_are_capped_silently() -> None:
-    """If more rows are asked for than the portal gives, it gives its most."""
+    """If more rows are requested than the portal gives, it gives its most."""
     node = portal(n_datasets=50, rows_cap=20)
     result = search(node, rows=1000)
     assert (result["count"], len(result["results"])) == (50, 20)
@@ -146,7 +146,7 @@ def test_robots_are_those_of_ckan() -> None:
     assert "/api/" not in portal(forbids_api=False).robots
 
 
-def test_the_truth_is_what_the_datasets_say() -> None:
+def test_the_truth_equals_the_datasets() -> None:
     """If datasets are shown, the truth has their titles, resources, files, links."""
     links = tuple(f"http://127.0.0.1/{n}" for n in range(7))
     node = portal(*links, n_datasets=5, rdf_every=2)
@@ -166,7 +166,7 @@ def test_the_truth_is_what_the_datasets_say() -> None:
 
 
 def test_a_dataset_may_have_very_many_resources() -> None:
-    """If one dataset is to have 10,000 resources, it has, and the others few."""
+    """If one dataset should have 10,000 resources, it has, and the others few."""
     node = portal(n_datasets=3, n_wide=10_000)
     sizes = [one["num_resources"] for one in search(node, sort="id asc")["results"]]
     assert sorted(sizes) == [2, 3, 10_000]
@@ -206,7 +206,7 @@ def test_native_dcat_has_all_datasets_in_pages(dcat: Any, extension: str) -> Non
 
 
 def test_sections_count_their_datasets() -> None:
-    """If datasets of an organization or group are asked for, the counts agree."""
+    """If datasets of an organization or group are requested, the counts agree."""
     node = portal(n_datasets=100)
     for section, field in (("organization", "organization"), ("group", "groups")):
         _, value = call(node, f"{section}_list")
@@ -220,7 +220,7 @@ def test_sections_count_their_datasets() -> None:
 
 
 def test_requests_of_our_own_client_are_understood() -> None:
-    """If the CKAN client asks, by scope and by ids, the portal finds the same."""
+    """If the CKAN client searches by scope and by ids, the portal finds the same."""
     node = portal(n_datasets=200)
     ids = node.ids()[:3]
     asked = PortalAddress(url=node.origin).search_ids(ids, rows=10)
@@ -254,7 +254,7 @@ def test_requests_of_our_own_client_are_understood() -> None:
         ("", True),
     ],
 )
-def test_queries_mean_what_solr_means(query: str, holds: bool) -> None:
+def test_queries_have_the_meaning_of_solr(query: str, holds: bool) -> None:
     """If a query is parsed, it holds for just the rows that it should."""
     row = {"a": ["1"], "b": ["x"], "": ["Some words"]}
     assert parse_query(query).holds(lambda field: row.get(field, [])) is holds
@@ -270,7 +270,7 @@ def test_bad_queries_are_refused(query: str) -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet='ab:()[]{}*"\\+-! TOANDR01', max_size=30))
 def test_any_query_is_parsed_or_refused(text: str) -> None:
-    """If a query is anything at all, it is understood or refused, and no more."""
+    """If a query is any text, it is either understood or refused."""
     try:
         assert parse_query(text).holds(lambda _: ["1"]) in (True, False)
         parse_order(text)
@@ -279,7 +279,7 @@ def test_any_query_is_parsed_or_refused(text: str) -> None:
 
 
 def test_pages_lists_and_paths_that_are_not_there() -> None:
-    """If pages are asked for, they are CKAN's; what there is not is 404."""
+    """If pages are requested, they are CKAN's; all others are 404."""
     node = portal(n_datasets=30, dcat="hydra")
     assert b"ckan 2.10" in node.answer(NodeRequest("GET", "/")).body
     assert (

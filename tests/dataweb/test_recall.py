@@ -144,7 +144,7 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
             judge(truth, [str(output)])
 
 
-def test_truth_of_a_whole_web_finds_itself(tmp_path: Path) -> None:
+def test_truth_of_a_web_finds_itself(tmp_path: Path) -> None:
     """If the truth is its own output, recall is 1 for all kinds, without surplus."""
     web = build_web(WebConfig())
     truth = tmp_path / "truth.nq"
@@ -173,7 +173,7 @@ def environment(project: Path) -> dict[str, str]:
 
 
 def dataweb(project: Path, *words: str) -> tuple[int, str]:
-    """Run `scrapy dataweb`; return its exit code and what it said."""
+    """Run `scrapy dataweb`; return its exit code and output."""
     env = environment(project)
     done = scrapy("dataweb", *words, folder=project, env=env)
     return done.returncode, done.stdout + done.stderr
@@ -217,7 +217,7 @@ def test_serve_then_recall(project: Path) -> None:
         (("serve", "--nodes", "3"), "nodes is 3"),
         (("serve", "--colour", "red"), "--colour"),
         (("recall", "none.nq", "none.nq"), "none.nq"),
-        (("advance", "nowhere"), "nowhere is no folder of a web"),
+        (("advance", "nowhere"), "nowhere is not the folder of a web"),
         (("advance", "web", "--days", "-1"), "--days -1"),
     ],
 )

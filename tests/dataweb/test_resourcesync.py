@@ -65,7 +65,7 @@ def entries(node: ResourceSyncNode, name: str) -> list[Item]:
 
 
 def is_sound(body: bytes, md: dict[str, str]) -> bool:
-    """Whether bytes are what an `rs:md` says."""
+    """Whether bytes match an `rs:md`."""
     hashes = dict(one.split(":") for one in md["hash"].split())
     return len(body) == int(md["length"]) and all(
         hashlib.new(name.replace("-", "", name == "sha-1"), body).hexdigest() == value
@@ -172,7 +172,7 @@ def test_a_closed_change_list_says_until_when() -> None:
 
 
 def test_some_hashes_are_wrong() -> None:
-    """If hashes are to be wrong, they are, of just the resources that are told."""
+    """If hashes should be wrong, they are, of just the named resources."""
     node = source(n_resources=12, n_wrong=2)
     state = node.state()
     listed = entries(node, "resourcelist")
@@ -201,7 +201,7 @@ def test_mirrors_and_patches_are_linked() -> None:
     assert b'"replace"' in get(node, patches[0])
 
 
-def test_what_is_left_out_is_not_there() -> None:
+def test_omitted_parts_are_not_there() -> None:
     """If a source has no dumps or is not announced, then nothing says otherwise."""
     node = source(has_dumps=False, found_by=())
     assert len(read(get(node, node.capability_list_url))[1]) == 2

@@ -114,7 +114,7 @@ def test_dump_and_fragments_are_the_dataset(dump: DumpKind) -> None:
 
 
 def test_descriptions_and_endpoint_are_the_dataset() -> None:
-    """If all URIs are resolved, or the endpoint asked for all, it is the dataset."""
+    """If all URIs are resolved, or the endpoint is queried, it is the dataset."""
     node = site(n_uris=12)
     truth = canonical(to_ntriples(node.iter_truth()))
     accept = "application/n-triples"
@@ -140,7 +140,7 @@ def test_descriptions_and_endpoint_are_the_dataset() -> None:
 def test_descriptions_are_cut_as_the_slicing_says(
     slicing: str, n_statements: int, has_part: bool, has_incoming: bool
 ) -> None:
-    """If a slicing is declared, the description of a URI is what it means."""
+    """If a slicing is declared, the description of a URI follows it."""
     node = site(slicing=slicing, n_uris=12)
     found = node.description(5)
     assert len(found) == n_statements
@@ -151,7 +151,7 @@ def test_descriptions_are_cut_as_the_slicing_says(
 
 
 def test_mirrors_have_priorities_and_serve_the_same() -> None:
-    """If a mirror confirms what is said of it, both sitemaps have one dataset."""
+    """If a mirror confirms a claim about it, both sitemaps have one dataset."""
     main = site(mirrors=(DatasetPlace("http://127.0.0.10:8085", 0),), dump_priority=10)
     mirror = site(1, mirrors_of=main)
     text = ask(main, main.sitemap_url).body.decode()

@@ -59,7 +59,7 @@ async def read_response(reader: asyncio.StreamReader) -> tuple[int, bytes, bytes
 
 
 def get(path: str, *fields: str) -> bytes:
-    """A GET request as it is sent."""
+    """A GET request in its sent form."""
     lines = [f"GET {path} HTTP/1.1", "Host: anything", "User-Agent: probe", *fields]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
@@ -94,7 +94,7 @@ async def test_a_node_is_found_by_its_address() -> None:
 
 
 async def test_head_has_the_length_but_no_body() -> None:
-    """If HEAD is asked, the fields are those of GET and no body follows."""
+    """If HEAD is sent, the fields are those of GET and no body follows."""
     async with serve(small()) as served, connect(served) as (reader, writer):
         request = get("/dataset-0/resource-0")
         writer.write(request.replace(b"GET", b"HEAD") + request)
@@ -105,7 +105,7 @@ async def test_head_has_the_length_but_no_body() -> None:
 
 
 async def test_post_with_expectation_is_continued() -> None:
-    """If a POST waits for 100 Continue, it is told to go on, then answered."""
+    """If a POST waits for 100 Continue, it gets that first, then a response."""
     config = WebConfig(
         n_nodes=2, degree=1, weights=parse_weights("sparql=1"), port=0, triples=20
     )
@@ -159,7 +159,7 @@ async def test_bad_requests_end_the_connection(data: bytes, status: int) -> None
     ids=["close", "http10"],
 )
 async def test_connection_ends_where_the_client_wants(request_: bytes) -> None:
-    """If the client wants no more, the connection ends after the answer."""
+    """If the client closes its side, the connection ends after the response."""
     async with serve(small()) as served, connect(served) as (reader, writer):
         writer.write(request_ + request_)
         answer = await reader.read()
@@ -184,7 +184,7 @@ async def test_a_client_that_does_not_read_is_not_read_from() -> None:
         assert served.log().total("n_requests") == n_requests
 
 
-async def test_access_log_counts_what_happened() -> None:
+async def test_access_log_counts_requests() -> None:
     """If a client is rude, the log has the figures."""
     config = small(disallowed=0.1, delay_secs=10)
     async with serve(config) as served:
@@ -302,7 +302,7 @@ def test_a_killed_process_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_command_to_a_dead_process_is_an_error_once(tmp_path: Path) -> None:
-    """If the server is dead when it is asked, one error says so and none follows it."""
+    """If the server dies before a request, one error says so and none follows it."""
     with run_dataweb(small(), tmp_path) as web:
         os.kill(web.pid, signal.SIGKILL)
         os.waitid(os.P_PID, web.pid, os.WEXITED | os.WNOWAIT)

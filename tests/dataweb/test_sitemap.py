@@ -19,7 +19,7 @@ ORIGIN = "http://127.0.0.9:80"
 
 
 def plan(kind: NodeKind, *links: str) -> NodePlan:
-    """A plan at an address of its own."""
+    """A plan at a separate address."""
     return NodePlan(
         index=0,
         kind=kind,
@@ -70,8 +70,8 @@ def test_each_page_is_in_one_sitemap() -> None:
 
 
 @pytest.mark.parametrize("form", SitemapSyntax)
-def test_a_format_has_the_pages_that_are_told_of_it(form: SitemapSyntax) -> None:
-    """If a crawler cannot read a format, `urls_of` tells which pages it misses."""
+def test_a_format_has_the_pages_listed_for_it(form: SitemapSyntax) -> None:
+    """If a crawler cannot read a format, `urls_of` lists the pages it misses."""
     node = site(SitemapOptions(n_pages=60))
     urls = [u for u in node.sitemap_urls if f"/{form}." in u]
     assert len(urls) == 2
@@ -80,7 +80,7 @@ def test_a_format_has_the_pages_that_are_told_of_it(form: SitemapSyntax) -> None
 
 
 @pytest.mark.parametrize("damage", UrlsetDamage)
-def test_a_damaged_sitemap_still_tells_its_pages(damage: UrlsetDamage) -> None:
+def test_a_damaged_sitemap_still_lists_its_pages(damage: UrlsetDamage) -> None:
     """If a sitemap is damaged, its pages are in it, as a tolerant reader sees."""
     node = site(SitemapOptions(n_pages=12, formats=(), damages=(damage,)))
     (url,) = node.sitemap_urls
@@ -133,7 +133,7 @@ def test_foreign_pages_are_in_a_sitemap_of_their_own() -> None:
     assert foreign not in node.urls()
 
 
-def test_a_large_sitemap_is_made_when_it_is_asked_for() -> None:
+def test_a_large_sitemap_is_made_on_request() -> None:
     """If a sitemap has 10,000 entries, each is there, each with its page."""
     options = SitemapOptions(
         n_pages=10_000, formats=(SitemapSyntax.URLSET,), packed="no"

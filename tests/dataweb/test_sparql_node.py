@@ -1,4 +1,4 @@
-"""What a node with a SPARQL endpoint answers, without a network."""
+"""Responses of a node with a SPARQL endpoint, without a network."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_sparql_constructs_the_truth_by_pages() -> None:
 
 
 def test_sparql_has_its_data_in_a_named_graph() -> None:
-    """If graphs are asked for, there is one; the default graph is the union."""
+    """If graphs are requested, there is one; the default graph is the union."""
     node = sparql_node()
     rows = ask(node, "SELECT ?g { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g", "text/csv")
     assert rows.body.decode().split() == ["g", node.graph]
@@ -155,7 +155,7 @@ def test_sparql_refuses(request_: NodeRequest, status: int) -> None:
 
 
 def test_sparql_answers_ask_and_describes_itself() -> None:
-    """If ASK or nothing is asked, the answer is a boolean or the description."""
+    """If ASK or no query is sent, the response is a boolean or the description."""
     node = sparql_node()
     assert json.loads(ask(node, "ASK { ?s ?p ?o }").body)["boolean"] is True
     xml = ask(node, "ASK { <x:x> ?p ?o }", "application/sparql-results+xml").body

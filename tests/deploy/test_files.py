@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEPLOY = Path(__file__).parents[2] / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
 SERVICES = [path for path in UNITS if path.suffix == ".service"]
-# What keeps whoever takes over a crawler from taking over the machine.
+# Directives that keep a hijacked crawler from taking over the machine.
 HARDENED = {
     "NoNewPrivileges": "yes",
     "ProtectSystem": "strict",
@@ -90,7 +90,7 @@ def test_services_are_hardened_and_start_our_commands(unit: Path) -> None:
 def test_systemd_understands_the_units(unit: Path, tmp_path: Path) -> None:
     """If systemd reads a unit, then it has nothing to say about it."""
     program = shutil.which("systemd-analyze") or pytest.skip("no systemd here")
-    for path in UNITS:  # a timer is for a service beside it
+    for path in UNITS:  # a timer starts a separate service
         text = path.read_text(encoding="utf-8")
         text = text.replace("/opt/rdfcrawl/bin/rdfcrawl", "/bin/true")
         (tmp_path / path.name).write_text(text)
@@ -167,7 +167,7 @@ def test_compose_has_a_cluster_two_workers_and_a_follower() -> None:
     assert volumes == set(found["volumes"])
 
 
-def test_image_is_built_from_what_a_checkout_has() -> None:
+def test_image_is_built_from_files_of_a_checkout() -> None:
     """If the image is built, then all that is copied is there and not left out."""
     folder = DEPLOY / "container"
     text = (folder / "Containerfile").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The package as it is installed: a wheel, and an archive that Python runs."""
+"""The package in installed form: a wheel, and an archive that Python runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_wheel_has_every_file(wheel: Path) -> None:
     assert names == package_files(ROOT)
 
 
-def test_archive_reads_what_a_checkout_reads(
+def test_archive_reads_the_same_as_a_checkout(
     wheel: Path, commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If the package runs from an archive, then each reader finds the same as here."""

@@ -37,7 +37,7 @@ class PlacedDeployment(NamedTuple):
     """Where a deployment is on this machine.
 
     Attributes:
-        folder: of seeds and of what is stored.
+        folder: of seeds and of the store.
         ports: of exporter and page.
     """
 
@@ -66,7 +66,7 @@ def of_systemd(placed: PlacedDeployment, role: str) -> list[str]:
         for line in re.findall(r"(?m)^Environment=(.*)$", text)
         for each in line.split(" ")
     )
-    # What an operator would have in CRAWL_ID.env.
+    # Contents of an operator's CRAWL_ID.env.
     variables |= {"ARGUMENTS": f"-aseeds=@{placed.folder}/seeds.txt"}
     variables |= {"STORE_URI": "oxigraph:/data/oxigraph"}
     (line,) = re.findall(r"(?m)^ExecStart=(.*)$", text)
@@ -150,7 +150,7 @@ def test_commands_of_a_deployment_work_together(
         assert list(placed.folder.glob("data/example/quads/*.nq.gz"))
         exporter, follower = start("exporter"), start("follower")
         commands.wait_until((placed.folder / "data/oxigraph/CURRENT").exists)
-        if deployment(placed, "follower")[0] == "sh":  # until it is told to end
+        if deployment(placed, "follower")[0] == "sh":  # until it is terminated
             follower.send_signal(signal.SIGTERM)
         assert follower.wait() == 0
         commands.wait_until(lambda: "rdfcrawl_documents_total{" in _told(placed))
@@ -164,7 +164,7 @@ def test_commands_of_a_deployment_work_together(
 def started(
     words: list[str], output: Path, environment: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield a process that is ended at last; what it says is in a file."""
+    """Yield a process that is ended at last; its output is in a file."""
     with output.open("wb") as file:
         process = subprocess.Popen(
             words, env=environment, stdout=file, stderr=file, cwd=output.parent

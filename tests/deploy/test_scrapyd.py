@@ -55,7 +55,7 @@ open_directly = build_opener(ProxyHandler({})).open
 
 @dataclass(frozen=True, slots=True)
 class Scrapyd:
-    """A scrapyd that runs in a folder of its own.
+    """A scrapyd that runs in a separate folder.
 
     Attributes:
         folder: has its configuration, and gets eggs, logs and crawls.
@@ -110,7 +110,7 @@ class Scrapyd:
         return log.read_text()
 
     def result(self, crawl_id: str) -> CrawlResult:
-        """Return what a crawl has left behind."""
+        """Return the files left by a crawl."""
         return CrawlResult(0, "", self.folder / "crawl" / crawl_id, 0.0, 0)
 
     def processes(self) -> set[int]:
@@ -220,7 +220,7 @@ def web_of(address: str, latency_ms: float = 0.0) -> WebConfig:
 
 
 def check_complete(web: ServedWeb, result: CrawlResult) -> None:
-    """See that a crawl found all of a web, and asked for nothing twice."""
+    """Check that a crawl found all of a web, and requested nothing twice."""
     report = judge(web.truth_path, [str(result.folder / "quads")])
     assert report.micro == 1.0, report.missing
     assert report.n_surplus == 0, report.surplus
@@ -231,7 +231,7 @@ def check_complete(web: ServedWeb, result: CrawlResult) -> None:
     assert web.log().total("n_duplicates") == 0
 
 
-def test_password_is_asked_for(scrapyd: Scrapyd) -> None:
+def test_password_is_required(scrapyd: Scrapyd) -> None:
     """If the password is wrong, then scrapyd with our configuration refuses."""
     with pytest.raises(HTTPError, match="401") as refused:
         scrapyd.ask("daemonstatus", password="wrong")
@@ -239,7 +239,7 @@ def test_password_is_asked_for(scrapyd: Scrapyd) -> None:
 
 
 def test_other_addresses_of_the_machine_do_not_answer(scrapyd: Scrapyd) -> None:
-    """If somebody asks at another address of the machine, then nobody is there."""
+    """If a client uses another address of the machine, then the connection fails."""
     socket.create_connection(("127.0.0.1", scrapyd.port)).close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", scrapyd.port))
@@ -284,7 +284,7 @@ def test_scheduled_workers_share_a_crawl(deployed: Scrapyd, tmp_path: Path) -> N
         wait_until(lambda: deployed.processes() == {deployed.process.pid}, START_SECS)
         result = deployed.result("shared")
         check_complete(web, result)
-    # A copy that is installed beside the tests, not editable, would hide the egg.
+    # A copy that is installed next to the tests, not editable, would hide the egg.
     assert set(result.ask("?a rc:software ?x")) == {f"rdfcrawl {VERSION}"}
     n_quads = len(result.quads)
     for log in logs:

@@ -33,7 +33,7 @@ def paths(n: int, host: str = "a.example", start: int = 0) -> list[str]:
 
 
 class TestAdd:
-    """What becomes of candidates."""
+    """The results of adding candidates."""
 
     async def test_a_new_uri_is_queued_and_a_repeat_is_not(
         self, make_frontier: MakeFrontier
@@ -117,7 +117,7 @@ class TestAdd:
         await frontier.release(visits)
         await frontier.ack(visits)
         again = await frontier.add(candidates(frontier, paths(5)))
-        assert (again.new, again.seen, again.over_host) == (0, 5, 0)  # told once
+        assert (again.new, again.seen, again.over_host) == (0, 5, 0)  # reported once
         await check_frontier(frontier)
 
     async def test_a_refused_uri_is_not_marked_as_seen(

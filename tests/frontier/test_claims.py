@@ -29,7 +29,7 @@ class TestClaim:
     async def test_a_batch_is_in_order_and_the_host_is_locked(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a host is claimed, then nobody else gets it until it is released."""
+        """If a host is claimed, then no other claim gets it until it is released."""
         frontier = await make_frontier(batch=3)
         urls = await add(frontier, 5)
         visit = await claim_one(frontier)
@@ -150,7 +150,7 @@ class TestClaimAgain:
 
 
 class TestUnreadable:
-    """What is in a queue and is not a record."""
+    """Queue entries that are not records."""
 
     @pytest.mark.parametrize(
         "item",
@@ -419,7 +419,7 @@ class TestAck:
     async def test_answers_are_counted_over_partitions(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If some of many visits are lost, then exactly they are told."""
+        """If some of many visits are lost, then exactly they are returned."""
         frontier = await make_frontier(partitions=3)
         for i in range(12):
             await add(frontier, 1, f"h{i}.example")

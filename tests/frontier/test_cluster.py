@@ -122,7 +122,7 @@ async def test_rules_are_kept_on_all_nodes(frontier: Frontier) -> None:
     assert all(each.is_due for each in found)
     waiting = asyncio.gather(*map(keepers[1].look, origins))
     for n, origin in enumerate(origins):
-        await keepers[0].good(origin, b"%d" % n, 60.0)
+        await keepers[0].keep_rules(origin, b"%d" % n, 60.0)
     assert [each.rules for each in await waiting] == [b"%d" % n for n in range(30)]
     for keeper in keepers:
         await keeper.close()
@@ -197,7 +197,7 @@ def test_primaries_and_histories_are_known_again() -> None:
 
 
 async def message(url: str) -> str:
-    """Return what is said when a URL cannot be used."""
+    """Return the message for an unusable URL."""
     options = CrawlOptions.from_settings(BaseSettings({"REDIS_URL": url}), "c")
     with pytest.raises(ConfigError) as info:
         await FrontierConnection.connect(options, BaseSettings())
@@ -214,7 +214,7 @@ async def test_a_node_without_cluster_in_its_url(cluster: RedisCluster) -> None:
 async def test_nobody_answers() -> None:
     """If no node answers, then the line names one."""
     said = await message("redis+cluster://127.0.0.1:1,127.0.0.1:2")
-    assert "no node of the cluster answers: Error 111 connecting" in said
+    assert "no node of the cluster responds: Error 111 connecting" in said
 
 
 async def test_one_node_of_many_is_enough(cluster: RedisCluster) -> None:

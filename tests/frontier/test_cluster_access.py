@@ -61,7 +61,7 @@ def with_login(url: str, login: str) -> str:
 
 
 async def refusal(url: str) -> str:
-    """Return what is said to a user who may not open a frontier."""
+    """Return the message for a user who may not open a frontier."""
     settings = BaseSettings({"REDIS_URL": url})
     options = CrawlOptions.from_settings(settings, "c")
     with pytest.raises(ConfigError) as info:
@@ -100,7 +100,10 @@ def test_the_rights_of_the_guide_are_enough(
     for node in cluster.nodes:
         with closing(node.client()) as client:
             denied = {each["object"].partition("|")[0] for each in client.acl_log()}
-            assert denied <= {"client", "config"}  # its name, and CONFIG SET: as told
+            assert denied <= {
+                "client",
+                "config",
+            }  # its name, and CONFIG SET: as documented
 
 
 @pytest.mark.service
@@ -178,7 +181,7 @@ async def test_certificates_of_clients(tmp_path: Path, server_directory: Path) -
         url = f"{trusting}&ssl_certfile={pem}&ssl_keyfile={pem}"
         settings = BaseSettings({"REDIS_URL": url})
         await open_and_close(CrawlOptions.from_settings(settings, "c"))
-        assert "no node of the cluster answers" in await refusal(trusting)
+        assert "no node of the cluster responds" in await refusal(trusting)
 
 
 @pytest.mark.soak
@@ -195,7 +198,7 @@ async def test_sentinels_with_tls(tmp_path: Path, server_directory: Path) -> Non
         url = f"{trusting}&ssl_certfile={pem}&ssl_keyfile={pem}"
         settings = BaseSettings({"REDIS_URL": url})
         await open_and_close(CrawlOptions.from_settings(settings, "c"))
-        # It is said as the alert or as its closed connection, whichever comes first.
+        # Either the alert or the closed connection comes first.
         assert "rediss+sentinel://127.0.0.1" in await refusal(trusting)
         await asyncio.to_thread(watched.fail_over)
         await open_and_close(CrawlOptions.from_settings(settings, "c"))

@@ -1,4 +1,4 @@
-"""The client that the settings describe, and how it bears a server that is away."""
+"""The client that the settings describe, and its behaviour while the server is away."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def parent(pid: int) -> int:
 
 
 class TestClient:
-    """What the settings mean."""
+    """The meaning of the settings."""
 
     @pytest.mark.parametrize("make", [dict, Settings], ids=["dict", "Settings"])
     def test_settings_of_scrapy_redis(self, make: type[Any]) -> None:
@@ -101,7 +101,7 @@ class TestClient:
 
     @pytest.mark.parametrize("kind", ["", "+sentinel", "+cluster"])
     def test_number_of_connections(self, kind: str) -> None:
-        """If REDIS_PARAMS limits the connections, then so, whatever serves."""
+        """If REDIS_PARAMS limits the connections, then so for all servers."""
         path = "/service" if kind == "+sentinel" else ""
         settings = {"REDIS_URL": f"redis{kind}://a.example:7000{path}"}
         assert async_client(settings).connection_pool.max_connections == 10_000
@@ -182,10 +182,10 @@ class TestClient:
 
 @pytest.mark.service
 class TestFacts:
-    """What is learnt from the server."""
+    """The facts of the server."""
 
     async def test_embedded_server(self, client: redis.asyncio.Redis) -> None:
-        """If the server is ours, then its facts are what it was started with."""
+        """If the server is ours, then its facts are its options at the start."""
         facts = await server_facts(client)
         assert facts.version >= (6, 2)
         assert facts.set_max_intset_entries == 4096
@@ -222,7 +222,7 @@ class TestFacts:
 @pytest.mark.service
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the guardian in /proc")
 class TestKilledServer:
-    """What a worker bears."""
+    """Failures that a worker survives."""
 
     @pytest.mark.parametrize(
         "new_loop",
@@ -250,7 +250,7 @@ class TestKilledServer:
             guardian = parent(pid)
             os.kill(guardian, signal.SIGSTOP)  # else it may be back before it is missed
             os.kill(pid, signal.SIGKILL)
-            while not outage._n_waiting:  # noqa: ASYNC110 (it tells nobody)
+            while not outage._n_waiting:  # noqa: ASYNC110 (it has no event)
                 await asyncio.sleep(0.01)
             os.kill(guardian, signal.SIGCONT)
             await asyncio.gather(*tasks)
@@ -286,7 +286,7 @@ class TestKilledServer:
 
 
 class TestOutage:
-    """What is tried again."""
+    """Errors that are retried."""
 
     @pytest.mark.parametrize(
         ("error", "passes"),
@@ -418,7 +418,7 @@ class TestPacking:
 
 
 class TestEchoes:
-    """What is told of outages that follow one another at once."""
+    """Messages about outages in quick succession."""
 
     @staticmethod
     def failing(n_times: int) -> Any:
@@ -436,7 +436,7 @@ class TestEchoes:
     async def test_dead_idle_connection_is_no_second_outage(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """If an idle connection is found dead after an outage, then nothing is told."""
+        """If an idle connection is dead after an outage, then nothing is logged."""
         caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.retry")
         outage = RedisRetry()
         for n_times in (2, 1, 1):
@@ -446,7 +446,7 @@ class TestEchoes:
     async def test_second_outage_is_told(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """If Redis is away again soon after an outage, then that is told as well."""
+        """If Redis is away again soon after an outage, then that is logged, too."""
         caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.retry")
         outage = RedisRetry()
         for _ in range(2):

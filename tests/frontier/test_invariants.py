@@ -1,4 +1,4 @@
-"""Whatever several workers do and whenever they die, no URI is lost or doubled."""
+"""Random operations and deaths of several workers lose and double no URI."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Mortal(LuaScripts):
 
 
 class Crawl(RuleBasedStateMachine):
-    """A crawl with three partitions; the model is what its workers may believe.
+    """A crawl with three partitions; the model has the possible views of its workers.
 
     A domain has seven hosts in its own partition, and others are away.
 
@@ -139,7 +139,7 @@ class Crawl(RuleBasedStateMachine):
         assert added.new == fresh
         n_over = added.over_host + added.over_domain
         assert added.seen == len(urls) - fresh - n_over
-        # What is away and over one budget is told once more when it is over the other.
+        # URIs that are away and over one budget are reported again for the other.
         n_again = sum(_key(url) in self.away for url in old)
         assert refused <= n_over <= refused + n_again
 
@@ -158,7 +158,7 @@ class Crawl(RuleBasedStateMachine):
         self.run(heir.add(candidates(heir, urls)))
 
     def expect(self, urls: list[str], known_away: set[str]) -> tuple[int, int]:
-        """Do to the model what is done to the frontier.
+        """Apply an operation to the model.
 
         Args:
             urls: offered.
@@ -167,7 +167,7 @@ class Crawl(RuleBasedStateMachine):
         Returns:
             How many are accepted, and how many are refused for the first time.
         """
-        # The order of a call is that of its keys, as they come first; what is away
+        # The order of a call is that of its keys, as they come first; away ones
         # comes after all else.
         by_key: dict[str, list[str]] = {}
         for url in urls:
@@ -249,7 +249,7 @@ class Crawl(RuleBasedStateMachine):
 
     @rule(most_keys=st.integers(1, 3))
     def claim(self, most_keys: int) -> None:
-        """Lease hosts: never one that somebody else has now."""
+        """Lease hosts: never one leased to another worker."""
         visits, _ = self.run(self.frontier.claim([0, 1, 2], most_keys=most_keys))
         locked = {v.key for v in self.held if v not in self.lost}
         assert not locked & {v.key for v in visits}
@@ -281,7 +281,7 @@ class Crawl(RuleBasedStateMachine):
     @precondition(lambda self: self.open)
     @rule(data=st.data())
     def ack(self, data: st.DataObject) -> None:
-        """Commit a visit; what was not put back is done, unless the lease was lost."""
+        """Commit a visit; records not put back are done, unless the lease was lost."""
         visit = data.draw(st.sampled_from(self.open))
         assert self.run(self.frontier.ack([visit])) == (visit in self.lost)
         self.open.remove(visit)
@@ -291,7 +291,7 @@ class Crawl(RuleBasedStateMachine):
 
     @rule()
     def renew(self) -> None:
-        """Prolong all leases; exactly the lost ones are told."""
+        """Prolong all leases; exactly the lost ones are returned."""
         mine = [*self.held, *self.open]
         assert set(self.run(self.frontier.renew(mine))) == self.lost & set(mine)
 
@@ -300,7 +300,7 @@ class Crawl(RuleBasedStateMachine):
     @precondition(lambda self: self.held or self.open)
     @rule(data=st.data())
     def run_out(self, data: st.DataObject) -> None:
-        """Let some leases run out; whoever has them does not know it yet."""
+        """Let some leases run out; their workers do not know it yet."""
         alive = [v for v in (*self.held, *self.open) if v not in self.lost]
         expired = [v for v in alive if data.draw(st.booleans())]
         if expired:
@@ -315,7 +315,7 @@ class Crawl(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost(self) -> None:
-        """Check the raw keys, and that they hold what the model says, each URI once."""
+        """Check that the raw keys agree with the model, with each URI once."""
         states = self.run(check_frontier(self.frontier, is_twice=False))
         waiting = [u for s in states for u in (*s.queued_urls(), *s.leased_urls())]
         dead = [u for s in states for u in s.dead_urls()]

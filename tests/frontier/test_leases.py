@@ -1,4 +1,4 @@
-"""Visits of the dead in Redis: reaped and counted; what is set for a host."""
+"""Visits of the dead in Redis: reaped and counted; settings of a host."""
 
 from __future__ import annotations
 

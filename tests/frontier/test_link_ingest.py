@@ -1,4 +1,4 @@
-"""From a link to a candidate: what is turned away, and where the rest goes."""
+"""From a link to a candidate: rejected links, and bands of the others."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from tests.support.link_ingests import PAGE, new_ingest, taken
     ],
 )
 def test_kind_by_name(name: str, kind: Kind) -> None:
-    """If only a URL is known, then the end of its file name tells dumps from pages."""
+    """If only a URL is known, then the end of its name separates dumps from pages."""
     assert kind_of(f"https://a.example/d/{name}") is kind
 
 
@@ -237,14 +237,14 @@ def test_where_a_redirect_may_lead(kind: Kind, target: str, *, is_wanted: bool) 
         (Kind.PAGE, PAGE, "https://a.example/secret", True),
         (Kind.PAGE, PAGE, "https://a.example/x", False),
         (Kind.PAGE, "", "https://a.example/secret", False),  # named by the operator
-        (Kind.SPARQL, PAGE, "https://a.example/secret", False),  # part of what was
+        (Kind.SPARQL, PAGE, "https://a.example/secret", False),  # part of a source
         (Kind.SITEMAP, PAGE, "https://b.example/secret", True),
     ],
 )
 def test_what_is_queued_may_be_denied(
     kind: Kind, parent: str, url: str, *, is_refused: bool
 ) -> None:
-    """If a record is denied, then nobody asks for it, unless the operator named it."""
+    """If a record is denied, then it is not requested, unless the operator named it."""
     ingest = new_ingest(deny="secret")
     assert ingest.refuses(Record(url, kind, parent=parent)) is is_refused
     assert not new_ingest().refuses(Record(url, kind, parent=parent))
@@ -269,7 +269,7 @@ def test_a_link_has_the_fingerprint_of_its_normal_form(spelled: str) -> None:
 
 
 def test_a_forgotten_link_is_offered_again() -> None:
-    """If Redis may have lost what it took, then a repeated link goes on once more."""
+    """If Redis may have lost links, then a repeated link is sent again."""
     ingest = new_ingest()
     link = b"https://b.example/x"
     assert len(taken(ingest, link)) == 1
@@ -295,7 +295,7 @@ def test_covered_links_are_deferred() -> None:
     assert prefix == "https://a.example/id/"
     assert [each.record.url[-1] for each in waiting] == ["1", "3"]
     ingest.covered.replace(["https://a.example/id/x/"])
-    (first,) = ingest.again(waiting)
+    (first,) = ingest.uncovered(waiting)
     assert unpack(first.item[1:], first.key).url == "https://a.example/id/1"
     assert list(ingest.take_deferred()) == ["https://a.example/id/x/"]
     assert ingest.rejected.covered == 3
@@ -362,7 +362,7 @@ def test_own_schemes_are_reached_from_themselves() -> None:
     """If a link is of a scheme of the user's, then who was asked for it decides."""
     ingest = new_ingest(schemes=SchemePolicy(frozenset({"s3", "file"})))
     link, own = b"s3://b/x", Record("s3://b/")
-    # A source of the Web may call its documents what it likes.
+    # A source of the Web may name its documents freely.
     for url in (PAGE, "s3://b/named"):
         candidates, faults = ingest.links([link], parent=Record(PAGE), url=url)
         assert not candidates

@@ -95,7 +95,7 @@ def test_a_payload_does_not_depend_on_the_key(record: Record) -> None:
         pytest.param(
             Record("https://a.example/r/1", parent="https://a.example/r/2"),
             b"\x00\x00/r/1\x00\x142",
-            id="parent: what differs",
+            id="parent: the difference",
         ),
         pytest.param(
             Record("https://a.example/r/1", parent="https://a.example/r/1"),
@@ -135,7 +135,7 @@ def test_the_bytes(record: Record, payload: bytes) -> None:
     ],
 )
 def test_what_others_wrote_is_no_record(payload: bytes) -> None:
-    """If somebody wrote into the queue, then what is no record is refused."""
+    """If a queue has foreign entries, then unreadable ones are refused."""
     with pytest.raises((ValueError, LookupError, SourceFault)):
         unpack(payload, "b.example")
 

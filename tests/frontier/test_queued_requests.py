@@ -40,7 +40,7 @@ SPIDER = OwnSpider()
 
 
 def through_frontier(request: Request) -> Request:
-    """Return what comes back of a request."""
+    """Return a request after its way through a record."""
     record = record_of(request, SPIDER)
     found = unpack(pack(record, "a.example"), "a.example")
     assert found == record
@@ -110,7 +110,7 @@ def test_bad_url_is_refused() -> None:
 
 
 def test_method_that_is_gone_is_named() -> None:
-    """If a spider has lost a method since, then its name is told."""
+    """If a spider has lost a method since, then the error has its name."""
     task = RequestTask(callback="parse_that")
     with pytest.raises(UnqueueableError, match="own has no method parse_that"):
         request_of(URL, task, SPIDER)

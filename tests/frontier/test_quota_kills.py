@@ -1,4 +1,4 @@
-"""Whatever workers do and whenever they die, no epoch has more than its quota."""
+"""Random operations and deaths of workers never exceed the quota of an epoch."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class ScheduledCrawl(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """Grant what may be granted, and begin epochs."""
+        """Grant waiting URIs, and begin epochs."""
         self.run(self.frontier.epochs.look())
 
     @rule(n_runs=st.integers(0, 3))
@@ -179,7 +179,7 @@ class ScheduledCrawl(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
-        """End a visit: what was not asked for goes back, and some of what was."""
+        """End a visit: put back unrequested records, and some others."""
         visit = data.draw(st.sampled_from(self.held))
         asked = self.requested[visit]
         for index, record in enumerate(visit.records):

@@ -201,7 +201,7 @@ async def listening(
     ],
 )
 async def test_servers_that_are_no_redis_are_named(said: bytes, expected: str) -> None:
-    """If something else listens there, then the line has what it says."""
+    """If something else listens there, then the line has its greeting."""
     async with listening(said) as address:
         assert expected in await refusal(f"redis://{address}/0")
 

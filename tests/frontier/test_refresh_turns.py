@@ -1,4 +1,4 @@
-"""What is fetched again, beside links: both have half of a host's turns."""
+"""Refetched pages and links: both have half of a host's turns."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ CONF = "rc:{c}:conf"
 
 
 async def settings(redis: AsyncRedis) -> dict[bytes, bytes]:
-    """Return what was fixed when the crawl began."""
+    """Return the fixed settings of the crawl."""
     return cast("dict[bytes, bytes]", await redis.hgetall(CONF))
 
 
@@ -51,9 +51,9 @@ EARLIER = (
 async def test_a_crawl_of_another_schema_is_refused_and_not_touched(
     make_frontier: MakeFrontier, redis: AsyncRedis, fields: dict[str, str], said: str
 ) -> None:
-    """If another version has begun a crawl, then one line says what to do.
+    """If another version has begun a crawl, then one line has a remedy.
 
-    Nothing is written into what this version does not know.
+    No key of an unknown version is changed.
     """
     for name, value in fields.items():
         await redis.hset(CONF, name, value)

@@ -43,7 +43,7 @@ def bands_of(bands: ScoreBands, urls: Sequence[str], band: bytes) -> bytes:
 def test_links_have_the_bands_of_their_scores(root: Path) -> None:
     """If links have scores, then they are in their bands, and unknown ones as before.
 
-    What is to come later stays so, and so does what sitemaps list by its priority.
+    Late URIs stay late, and pages of sitemaps keep the band of their priority.
     """
     choice = ScoreChoice(of_links=DiscoveryScore.INLINKS)
     bands = ScoreBands(open_ranks(root), choice)
@@ -53,7 +53,7 @@ def test_links_have_the_bands_of_their_scores(root: Path) -> None:
 
 
 def test_listed_pages_have_the_urgency_of_their_scores(root: Path) -> None:
-    """If listed pages have scores, then what is stated counts for nothing."""
+    """If listed pages have scores, then stated priorities do not count."""
     for table in (open_ranks(root), None):
         bands = ScoreBands(table, ScoreChoice(SitemapScore.PAGERANK))
         known = bands.of_listed(fingerprint(B), Urgency.LOW)

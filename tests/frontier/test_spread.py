@@ -56,7 +56,7 @@ def away_key(n_partitions: int = 4) -> tuple[str, int]:
 async def test_what_is_forgotten_is_new_again(make_frontier: MakeFrontier) -> None:
     """If a fingerprint is forgotten, then once; so it is of a host that is away.
 
-    What was never seen is not forgotten, and makes no host.
+    Unseen URIs are not forgotten, and add no host.
     """
     frontier = await make_frontier(**SMALL)
     urls = names(40)
@@ -156,7 +156,7 @@ class TestWhereHostsLie:
     async def test_what_is_told_is_forgotten_if_redis_comes_back_older(
         self, make_frontier: MakeFrontier, redis: Redis
     ) -> None:
-        """If Redis has lost that hosts are away, then it decides anew, and once."""
+        """If Redis has lost that hosts are away, then it decides again, and once."""
         frontier = await make_frontier(**SMALL)
         await frontier.add(candidates(frontier, names(100)))
         for prefix in frontier._prefixes:
@@ -221,7 +221,7 @@ class TestBudgets:
     async def test_a_budget_that_comes_later_counts_what_is_new(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a domain has got a budget of URIs, then what is seen takes none of it."""
+        """If a domain has got a budget of URIs, then seen URIs take none of it."""
         free = await make_frontier(**SMALL)
         await free.add(candidates(free, names(80)))
         bound = await make_frontier(budget=CrawlBudget(of_domain=50), **SMALL)
@@ -255,7 +255,7 @@ class TestBudgets:
     async def test_a_death_between_two_calls_costs_nothing(
         self, make_frontier: MakeFrontier, n_runs: int
     ) -> None:
-        """If a worker dies amid adding, then what is offered again is counted once."""
+        """If a worker dies amid adding, then URIs offered again are counted once."""
         budget = CrawlBudget(of_host=3, hosts=60, of_domain=150)
         frontier = await make_frontier(budget=budget, **SMALL)
         links = [url for i in range(4) for url in names(80, str(i))]
@@ -364,7 +364,7 @@ class TestClocks:
 async def test_a_full_server_says_which_links_of_a_giant_wait(
     make_frontier: MakeFrontier,
 ) -> None:
-    """If links are only looked at, then those of hosts that are away are told, too."""
+    """If links are only looked at, then those of away hosts are reported, too."""
     first: Frontier = await make_frontier(**SMALL)
     await first.add(candidates(first, names(60)))
     for frontier in (first, await make_frontier(**SMALL)):

@@ -1,4 +1,4 @@
-"""What the pages of a source know of each other."""
+"""State that the pages of a source share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_what_was_put_is_there_and_the_rest_is_none(
 
 
 async def test_first_claim_counts(make_frontier: MakeFrontier) -> None:
-    """If two claim an entry, then both get what the first one set."""
+    """If two claim an entry, then both get the value of the first."""
     store = store_of(await make_frontier())
     assert await store.claim(PORTAL, "way", "taken", "1") == "1"
     assert await store.claim(PORTAL, "way", "taken", "2") == "1"

@@ -1,4 +1,4 @@
-"""Append-only files that a crash has cut within what a script has done."""
+"""Append-only files that a crash has cut within the commands of a script."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ async def cut_in_last_script(server: RedisServer, client: Redis) -> None:
 
 
 async def until_rewritten(client: Redis) -> None:
-    """Wait until the file is written anew."""
+    """Wait until the file is rewritten."""
     async with asyncio.timeout(60):
         while not await is_rewritten(client):  # noqa: ASYNC110  (a child)
             await asyncio.sleep(0.05)
 
 
 async def is_rewritten(client: Redis) -> bool:
-    """Return whether the file was written anew since the server was started."""
+    """Return whether the file was rewritten since the server was started."""
     facts = await client.info("persistence")
     is_over = not facts["aof_rewrite_in_progress"]
     return bool(is_over and facts["aof_last_rewrite_time_sec"] >= 0)
@@ -87,7 +87,7 @@ async def is_rewritten(client: Redis) -> bool:
 async def test_half_a_script_is_never_run(logged_server: RedisServer) -> None:
     """If a crash leaves half of a script in the log, then no start ever runs the half.
 
-    The first one leaves it out; what is written on behind it must not be run with it.
+    The first start skips it; commands appended later must not run with it.
     """
     server = logged_server
     async with server.client() as client:
@@ -109,7 +109,7 @@ async def test_half_a_script_is_never_run(logged_server: RedisServer) -> None:
 
 @pytest.mark.service
 async def test_log_is_written_anew_once(logged_server: RedisServer) -> None:
-    """If nothing was loaded, or the log is new, then no log is written anew."""
+    """If nothing was loaded, or the log is new, then no log is rewritten."""
     server = logged_server
     async with server.client() as client:
         await rewrite_torn_logs(client)
@@ -130,9 +130,9 @@ async def test_log_is_written_anew_once(logged_server: RedisServer) -> None:
 async def test_disk_that_was_full_leaves_a_whole_log(
     redis_program: str, server_directory: Path, tmp_path: Path
 ) -> None:
-    """If the disk of Redis was full, then workers have the log written anew.
+    """If the disk of Redis was full, then workers rewrite the log.
 
-    A command that was written in part is not taken back rightly once a log is new.
+    A partly written command is not removed correctly after a rewrite.
     """
     with small_disk(tmp_path) as disk:
         options = ("--appendonly", "yes", "--dir", str(disk.path))
@@ -172,7 +172,7 @@ async def write_until_refused(client: Redis) -> None:
 
 @pytest.mark.service
 async def test_server_that_refuses_is_borne(logged_server: RedisServer) -> None:
-    """If a user may not have the log written anew, then the crawl goes on."""
+    """If a user may not rewrite the log, then the crawl goes on."""
     server = logged_server
     async with server.client() as client:
         await add(client, *map(str, range(20)))

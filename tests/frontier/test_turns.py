@@ -29,7 +29,7 @@ async def take(
     hold_secs: float = 60.0,
     epoch: int | None = None,
 ) -> tuple[int, float]:
-    """Ask for a turn; return what came of it, and the seconds."""
+    """Request a turn; return its code, and the seconds."""
     entry = TurnEntry(token, KEY, delay_secs, epoch, hold_secs)
     ((what, ms),) = await frontier.turns([entry])
     return what, ms / 1000
@@ -86,7 +86,7 @@ async def test_turn_that_is_given_back_costs_nothing(
 
 
 async def test_turn_of_the_dead_is_free_in_time(make_frontier: MakeFrontier) -> None:
-    """If nobody says what became of a turn, then it counts as used when it began."""
+    """If the end of a turn is not reported, then it counts as used when it began."""
     frontier = await make_frontier()
     await take(frontier, "a", delay_secs=300.0, hold_secs=100.0)
     assert (await take(frontier, "b", delay_secs=300.0))[0] == WAIT
@@ -99,7 +99,7 @@ async def test_turn_of_the_dead_is_free_in_time(make_frontier: MakeFrontier) -> 
 async def test_visit_has_turns_as_long_as_its_lease(
     make_frontier: MakeFrontier,
 ) -> None:
-    """If the lease of a visit is lost, then it has no turn, whoever has the host."""
+    """If the lease of a visit is lost, then it has no turn for a free host."""
     frontier = await make_frontier(lease_secs=0.05)
     await frontier.add(candidates(frontier, [f"https://{KEY}/1"]))
     (visit,), _ = await frontier.claim([0], most_keys=1)
@@ -129,7 +129,7 @@ async def test_longest_delay_of_the_living_holds(make_frontier: MakeFrontier) ->
 
 
 async def test_newcomer_knows_who_keeps_its_delay(make_frontier: MakeFrontier) -> None:
-    """If others do not keep a delay yet, or no longer, then its worker is told."""
+    """If others do not keep a delay yet, or no longer, then its worker notices."""
     quick = await make_frontier(delay_secs=0.5)
     slow = [await make_frontier(delay_secs=2.0) for _ in range(2)]
     await quick.beat("quick", {})
@@ -195,7 +195,7 @@ async def test_others_do_not_shorten_the_delay_of_a_visit(
     await send(frontier, "c", delay_secs=0.5, epoch=visit.epoch)
     what, secs = await take(frontier, "d", delay_secs=0.5)
     assert (what, secs <= 0.5) == (GIVEN, True)
-    # The same request may be reported once more, with what came of it.
+    # The same request may be reported once more, with its result.
     await send(frontier, "d", delay_secs=0.5, epoch=visit.epoch)
     await send(frontier, "d", delay_secs=5.0, epoch=visit.epoch, ago_secs=0.005)
     what, secs = await take(frontier, "e", delay_secs=0.5)

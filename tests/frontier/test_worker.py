@@ -1,4 +1,4 @@
-"""One worker's share of a crawl: what it commits, and when."""
+"""One worker's share of a crawl: commits and their times."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_worker_that_was_silent_confirms_the_delay(
 
 
 async def test_links_after_the_end_are_followed(make_frontier: MakeFrontier) -> None:
-    """If somebody offers a link when all was over, then it is not over."""
+    """If a link is offered when all was over, then it is not over."""
     frontier = await make_frontier()
     worker = new_worker(frontier)
     await worker.open()
@@ -223,7 +223,7 @@ class TestCommit:
     async def test_a_worker_that_ends_waits_for_the_lag(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a worker ends within the lag, then what it has stored is done after it."""
+        """If a worker ends within the lag, then its stored URIs are done after it."""
         frontier = await make_frontier()
         await frontier.add(candidates(frontier, paths(2)))
         worker, began = await lagging_worker(frontier)
@@ -262,7 +262,7 @@ class TestClose:
     async def test_what_was_not_begun_goes_back(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a worker stops, then what it did not finish is queued at once."""
+        """If a worker stops, then its unfinished URIs are queued now."""
         frontier = await make_frontier(batch=2, partitions=2)
         urls = [url for host in "abcd" for url in paths(2, f"{host}.example")]
         await frontier.add(candidates(frontier, urls))

@@ -51,7 +51,7 @@ class StoppedClock:
         return self.secs
 
     async def read_again(self) -> None:
-        """Wait until what is done at the time of now has begun and ended."""
+        """Wait until the pending tasks have begun and ended."""
         enough = self._n_readings + 3
         await until(lambda: self._n_readings >= enough)
 
@@ -127,7 +127,7 @@ class TestEnd:
         await asyncio.sleep(0.1)  # it has looked, and found nothing
         seeds = candidates(frontier, paths(1))
         await frontier.add(seeds)
-        worker.links.added_at_once(seeds)
+        worker.links.note_added(seeds)
         visit = await next_visit(worker)
         worker.has_started = True
         worker.finish(visit)
@@ -137,7 +137,7 @@ class TestEnd:
     async def test_not_while_another_worker_visits(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If another worker visits, then this one waits for what it finds."""
+        """If another worker visits, then this one waits for its links."""
         frontier = await make_frontier()
         await frontier.add(candidates(frontier, paths(1)))
         busy, idle = new_worker(frontier, "busy"), new_worker(frontier, "idle")
@@ -163,7 +163,7 @@ class TestEnd:
     async def test_it_waits_for_the_idle_time(
         self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """If an idle time is set, then the crawl stays open, and takes what comes."""
+        """If an idle time is set, then the crawl stays open, and takes new seeds."""
         clock = StoppedClock()
         monkeypatch.setattr("rdfcrawl.frontier.worker.worker.monotonic", clock)
         frontier = await make_frontier()

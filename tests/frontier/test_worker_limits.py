@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class TestBounds:
-    """What a worker does while Redis takes nothing."""
+    """A worker while Redis refuses writes."""
 
     async def test_a_full_buffer_stops_visits_and_producers(
         self, make_frontier: MakeFrontier, redis: Redis
@@ -148,7 +148,7 @@ class TestBounds:
 async def test_what_another_spider_is_to_do_comes_to_its_worker(
     make_frontier: MakeFrontier,
 ) -> None:
-    """If a worker gives back what is not of its spider, then others get it soon."""
+    """If a worker puts back requests of another spider, then others get it soon."""
     frontier = await make_frontier(partitions=16)
     names = ["m-1-a", "m-2-b"]
     workers = [new_worker(frontier, name) for name in names]

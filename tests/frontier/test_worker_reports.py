@@ -1,4 +1,4 @@
-"""What workers tell of themselves stays, and is counted once, when they are gone."""
+"""Reports of workers stay, and are counted once, after their end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_reports_are_as_many_as_workers_of_a_day(
 async def test_worker_that_comes_back_is_counted_once(
     make_frontier: MakeFrontier,
 ) -> None:
-    """If a worker goes on that was taken for gone, then it tells what it did since."""
+    """If a worker counted as gone goes on, then it reports its figures since then."""
     frontier = await make_frontier()
     seen = {SEEN: 5.0}
     worker = new_worker(frontier, "late", figures=lambda: dict(seen))
@@ -69,8 +69,8 @@ async def test_worker_that_comes_back_is_counted_once(
         seen[SEEN] += 2
         await worker.leases.beat()
         assert await total(frontier) == 5 + 2 * n_days
-    await worker.leases.say_goodbye()
-    await worker.leases.say_goodbye()  # as the answer to the first one was lost
+    await worker.leases.report_end()
+    await worker.leases.report_end()  # as the answer to the first one was lost
     assert await total(frontier) == 9
     assert await frontier.live_workers() == []
 
@@ -78,7 +78,7 @@ async def test_worker_that_comes_back_is_counted_once(
 async def test_report_that_is_none_of_ours_is_passed_over(
     make_frontier: MakeFrontier, redis: Redis
 ) -> None:
-    """If somebody writes anything into the reports, then the others are still told."""
+    """If a report is damaged, then the others are still returned."""
     frontier = await make_frontier()
     await frontier.beat("w", {SEEN: 3})
     bad = {"x": "{", "y": "[1]", "z": json.dumps({SEEN: "many"})}

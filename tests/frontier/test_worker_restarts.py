@@ -1,4 +1,4 @@
-"""What a worker keeps when its Redis is killed."""
+"""State that a worker keeps when its Redis is killed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def durable_server(redis_program: str) -> Iterator[RedisServer]:
-    """Yield a server that keeps what it acknowledged, as the embedded one does.
+    """Yield a server that keeps acknowledged writes, as the embedded one does.
 
     In memory if possible: while a slow disk syncs, Redis answers before it writes, so
     that a kill may lose the last second there.

@@ -1,8 +1,8 @@
-"""The parsers of what strangers send, each by its public door.
+"""The parsers of foreign input, each by its public door.
 
 A door takes bytes and returns nothing. A fault that is named (`SourceFault`) is fine,
-and whatever else is in `raises`; any other exception is a defect, and so is output that
-a strict parser refuses.
+and so are the exceptions in `raises`; any other exception is a defect, and so is output
+that a strict parser refuses.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 URL: Final = "http://e.example/d/doc"
 LIMITS: Final = ParseLimits(literal_bytes=2**16, n_quads=10**6)
 UNPACK: Final = UnpackLimits(n_bytes=10**7, n_members=100)
-# What a child would end with is not what a document has to do with.
+# A child would end with these; they do not depend on the document.
 NORMAL_FORM: Final = NormalForm()
 DEFECTS: Final = {Reason.INTERNAL, Reason.PARSE_CRASH}
 
@@ -84,7 +84,7 @@ class Door:
     """One parser.
 
     Attributes:
-        read: whose exceptions are defects, but for `SourceFault` and `raises`.
+        read: its exceptions are defects, except for `SourceFault` and `raises`.
         is_bounded: it runs in a child with a limit of CPU time: long is no defect.
     """
 
@@ -262,7 +262,7 @@ def _documents() -> Iterator[tuple[str, Door]]:
     yield "archive", Door(partial(_document, "", name=".gz"), is_bounded=True)
 
 
-_RECORDS = (ValueError, LookupError)  # whoever takes a record knows these
+_RECORDS = (ValueError, LookupError)  # callers that take a record know these
 
 DOORS: Final = {name.lower().replace("/", "-"): door for name, door in _documents()} | {
     "sitemap": Door(_sitemap),

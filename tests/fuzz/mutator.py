@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 MOST_BYTES: Final = 1 << 16
-# What parsers of text and of binary formats look at closely.
+# Texts that parsers of text and of binary formats look at closely.
 _ODD: Final = (
     *(b"\x00", b"\xff", b"\xff\xff\xff\xff", b"\x80", b"\xed\xa0\x80", b"\xef\xbb\xbf"),
     *(b"\xe2\x80\xa8", b"\xe2\x80\xae", b"\n", b"\r", b"\t", b" ", b"\\", b"%", b"%00"),

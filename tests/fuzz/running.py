@@ -20,7 +20,7 @@ MOST_GROWTH_BYTES: Final = 512 * 2**20  # of the peak of memory, by one input
 
 
 class Defect(NamedTuple):
-    """An input that does what no input may do."""
+    """An input with a forbidden effect."""
 
     door: str
     data: bytes
@@ -38,7 +38,7 @@ def inputs_of(door: str) -> list[bytes]:
 
 
 def try_input(name: str, data: bytes) -> Defect | None:
-    """Give one input to a door; return what is wrong with that."""
+    """Give one input to a door; return its defect."""
     door = DOORS[name]
     fine: tuple[type[Exception], ...] = (SourceFault, *door.raises)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -58,7 +58,7 @@ def try_input(name: str, data: bytes) -> Defect | None:
 
 
 def iter_defects(door: str, *, secs: float, seed: object) -> Iterator[Defect | None]:
-    """Yield what each input does to a door, for seconds of CPU: its corpus first."""
+    """Yield the effect of inputs on a door, for seconds of CPU: its corpus first."""
     until = time.process_time() + secs
     corpus = inputs_of(door)
     for data in corpus:

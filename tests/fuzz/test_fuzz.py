@@ -1,4 +1,4 @@
-"""Whatever strangers send, a parser gives statements or a named fault."""
+"""If strangers send any bytes, a parser gives statements or a named fault."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Places, by their beginning, whose expressions see no fetched text, and why.
 EXEMPT: Final = {
     "rdfcrawl.rdf.user_queries.": "a query of the operator",
-    "rdfcrawl.commands.": "arguments, and what the command itself has written",
+    "rdfcrawl.commands.": "arguments, and text written by the command itself",
     "rdfcrawl.dataweb.": "the synthetic web, which only its own crawler asks",
     "rdfcrawl.stores.followers.query.": "a query of the operator",
     "rdfcrawl.frontier.redis.scripts.": "the scripts of the package",
@@ -81,7 +81,7 @@ MARKS: Final = {
 }
 
 
-# What the parts stand in, besides nothing.
+# Surroundings of the parts, in addition to none.
 OPENINGS: Final = {
     "sitemap": b"<urlset><url><loc>a",
     "headers": b'</a>; rel="',
@@ -140,7 +140,8 @@ LOOKS: Final[dict[str, Callable[[bytes], object]]] = {
 def test_readers_are_linear() -> None:
     """If a part is repeated eight times as often, then a reader takes that much longer.
 
-    Whatever reads in the worker itself is tried, and not the parsers of the sandbox.
+    All readers that run in the worker itself are tried, and not the parsers of the
+    sandbox.
     """
     reads = {name: door.read for name, door in DOORS.items() if not door.is_bounded}
     slow = []

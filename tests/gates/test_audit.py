@@ -80,7 +80,7 @@ def test_nothing_is_known_without_network() -> None:
     assert said.count("\n") == 1
 
 
-async def test_service_is_asked_once_for_all(raw_server: RawServers) -> None:
+async def test_service_gets_one_request_for_all(raw_server: RawServers) -> None:
     """If a service answers, then its advisories are those that count."""
     n = len(json.loads(_queries()))
     results = [{"vulns": [{"id": "GHSA-x", "modified": ""}]}, *[{}] * (n - 1)]
@@ -101,7 +101,7 @@ async def _run(**environment: str) -> tuple[int, str]:
 
 
 def _queries() -> str:
-    """Return the releases that are asked for."""
+    """Return the requested releases."""
     from tests.support.audit import installed
 
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

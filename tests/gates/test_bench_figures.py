@@ -26,7 +26,7 @@ def test_a_figure_is_judged_by_its_budget(
     assert Figure("crawl", value, "x bare loop", **budget).is_met is is_met
 
 
-def test_one_missed_budget_fails_the_whole_run(
+def test_one_missed_budget_fails_the_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """If one of several figures is missed, it stands out and the run fails."""

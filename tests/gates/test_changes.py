@@ -26,7 +26,7 @@ def themes() -> list[str]:
 
 
 def faults(name: str, text: str) -> list[str]:
-    """Return what is wrong with a fragment."""
+    """Return the errors of a fragment."""
     form = rf"\+[a-z0-9]+(-[a-z0-9]+)*\.({'|'.join(themes())})\.md"
     rules = {
         "the name is not +short-name.theme.md": re.fullmatch(form, name),
@@ -48,7 +48,7 @@ def test_fragments_have_the_form_of_a_change() -> None:
     assert not any(found.values()), found
 
 
-def test_bad_fragments_are_told() -> None:
+def test_bad_fragments_are_reported() -> None:
     """If a fragment breaks a rule, then that rule is named."""
     good = "Sitemaps are read to their end.\n"
     assert not faults("+gzip-length.sources.md", good)

@@ -1,4 +1,4 @@
-"""The README and `docs/` say what the code does; see `test_docs_examples`, too."""
+"""The README and `docs/` match the code; see `test_docs_examples`, too."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import default_settings
 from scrapy.utils.project import get_project_settings
+from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 
 from rdfcrawl import settings as our_settings
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, of_one
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
-from rdfcrawl.frontier.redis.client import NAMES
 from rdfcrawl.pipelines.provenance import Status
 from rdfcrawl.stores.options import STORE_CLASSES
 from tests.support import arguments_page, settings_page
@@ -68,7 +68,8 @@ def test_settings_page_is_written_from_the_declarations() -> None:
 
 def test_settings_are_declared() -> None:
     """If a setting is ours, then a table declares it, and Scrapy's have our default."""
-    known = {*vars(default_settings), *settings_page.declared(), *NAMES, "REDIS_PARAMS"}
+    redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS", "SCHEDULER_SERIALIZER"}
+    known = {*vars(default_settings), *settings_page.declared(), *redis}
     assert settings_read_elsewhere() <= known
     ours = {name for name in vars(our_settings) if name.isupper()}
     assert ours <= known
@@ -88,7 +89,7 @@ def test_stores_page_names_every_kind_of_store() -> None:
 
 
 def test_spiders_page_is_written_from_the_declarations() -> None:
-    """If a spider takes an argument, then its page says what it is, and if it lasts."""
+    """If a spider takes an argument, then its page describes it, and if it lasts."""
     page = read_page("spiders.md")
     drawn = arguments_page.drawn(page)
     assert page == drawn, "run python -m tests.support.arguments_page"
@@ -127,7 +128,7 @@ def test_statistics_page_lists_all_keys() -> None:
         match node:
             case ast.Constant(str(text)) if key.fullmatch(text):
                 counted.add(text)
-            case ast.Constant("context/" as group):  # what `count` is called with
+            case ast.Constant("context/" as group):  # arguments of `count`
                 counted.add(f"{group}*")
             case ast.JoinedStr(parts):
                 text = "".join(

@@ -1,4 +1,4 @@
-"""What the pages state in numbers, lists and rules is what the code does."""
+"""Numbers, lists and rules stated by the pages match the code."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _contexts = ContextOptions()
 _sitemap = SitemapLimits()
 _segments = SegmentLimits()
 
-# Page, sentence with `#` in the places of numbers, and what the code has there.
+# Page, sentence with `#` in the places of numbers, and the values in the code.
 NUMBERS = [
     ("architecture.md", "in chunks of at most # KiB", [CHUNK_BYTES / KIB]),
     ("architecture.md", "goes back to the queue, up to # times", [MAX_RETRIES]),
@@ -135,7 +135,7 @@ def cells(page: str, heading: str) -> list[list[str]]:
 
 
 def in_code(text: str) -> list[str]:
-    """Return what is written as code."""
+    """Return the code spans."""
     return re.findall(r"`([^`]+)`", text)
 
 
@@ -152,14 +152,14 @@ def test_numbers(page: str, sentence: str, values: list[float]) -> None:
 
 
 def test_statements_of_one_document() -> None:
-    """If a document may have so many statements, then the page says how many."""
+    """If the statements of a document are limited, then the page has the number."""
     assert ParseLimits().n_quads == 10**9
     assert "more statements than are read of one document (10^9)" in read_page(
         "faults.md"
     )
 
 
-def test_what_is_kept_over_a_budget() -> None:
+def test_number_of_uris_kept_over_a_budget() -> None:
     """If URIs over `max_per_host` are kept, then the page says how many."""
     script = ROOT / "rdfcrawl" / "frontier" / "lua" / "over.lua"
     found = re.search(r"MOST_OVER_OF_KEY = (\d+)", script.read_text(encoding="utf-8"))
@@ -170,7 +170,7 @@ def test_what_is_kept_over_a_budget() -> None:
 
 
 def test_hosts_that_make_a_crowd() -> None:
-    """If so many hosts of a domain stand for themselves, then the page says so."""
+    """If the single hosts of a domain are limited, then the page has the number."""
     script = ROOT / "rdfcrawl" / "frontier" / "lua" / "prelude.lua"
     assert "CROWD_AFTER = 16\n" in script.read_text(encoding="utf-8")
     assert "beyond the first 16 of a partition are a *crowd*" in read_page(

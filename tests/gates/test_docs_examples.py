@@ -1,4 +1,4 @@
-"""The examples of the README and of `docs/` run, and show what they give."""
+"""The examples of the README and of `docs/` run, and give the shown output."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _PROGRAMS = {"python", "rdfcrawl", "scrapy"}
 
 # Their examples read a crawl; other tests run them.
 _WITH_DATA = (
-    *("copy-a-site.md", "describe-the-crawl.md", "first-crawl.md"),
+    *("copy-a-site.md", "describe-the-crawl.md", "first-crawl.md", "items.md"),
     *("judge-sitemaps.md", "parquet.md", "read-the-result.md"),
 )
 
 
-# What examples call that want a crawler; it crawls in a copy of their process.
+# Examples that need a crawler; it crawls in a copy of their process.
 _PREAMBLE = f"""
 def crawl(seeds):
     import os, runpy, sys
@@ -90,7 +90,7 @@ def examples(language: str, *, but: Sequence[str] = ()) -> list[Any]:
 
 @pytest.mark.parametrize("block", examples("python", but=_WITH_DATA))
 def test_python_examples_run(block: str, tmp_path: Path) -> None:
-    """If a page shows Python, then it runs and answers what the page says."""
+    """If a page shows Python, then it runs and gives the results on the page."""
     if ">>>" in block:
         example = doctest.DocTestParser().get_doctest(block, {}, "example", None, 0)
         assert doctest.DocTestRunner().run(example).failed == 0
@@ -137,7 +137,7 @@ def after(option: str, words: list[str]) -> list[str]:
 
 @dataclass(slots=True)
 class Step:
-    """One command of a console, and what it is said to print."""
+    """One command of a console, and its expected output."""
 
     command: str
     lines: list[str] = field(default_factory=list)
@@ -159,7 +159,7 @@ _varies = re.compile(r"^this run|INFO:|startedAtTime|^#\s").search
 
 
 def shape(line: str, *, is_cut_short: bool) -> str:
-    """Return a line without what differs from run to run: times, sizes and hashes."""
+    """Return a line without the parts that vary by run: times, sizes and hashes."""
     line = re.sub(r"[0-9a-f]{32}", "0", line)
     if is_cut_short or _varies(line):
         line = re.sub(r"\d[\d,.:]*", "0", line)
@@ -221,14 +221,14 @@ class Terminal:
         return Typed(process, os.fdopen(reader, encoding="utf-8"))
 
     def run(self, line: str) -> str:
-        """Run a command to a good end; return what it printed."""
+        """Run a command to a good end; return its output."""
         typed = self.start(line)
         output = typed.rest()
         assert typed.process.wait() == 0, output
         return output
 
     def run_and_interrupt(self, line: str) -> str:
-        """Press Ctrl-C when a crawl has run for a moment; return what it printed."""
+        """Press Ctrl-C when a crawl has run for a moment; return its output."""
         typed = self.start(line)
         begin = typed.read_until("frontier in")
         time.sleep(2.5)
@@ -238,13 +238,13 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A command that was typed, and what it prints."""
+    """A typed command, and its output."""
 
     process: ForkedCommand
     out: TextIO
 
     def read_until(self, text: str) -> str:
-        """Return what is printed up to a line that has a text in it."""
+        """Return the output up to a line that contains a text."""
         lines = []
         for line in self.out:
             lines.append(line)
@@ -299,7 +299,7 @@ def server() -> None:
 
 @pytest.mark.usefixtures("server")
 def test_tour_of_the_readme(tmp_path: Path) -> None:
-    """If a newcomer types what the README says, then they see what it shows."""
+    """If a newcomer types the commands of the README, then they see its output."""
     demo, *others = consoles_of(*(page for page in PAGES if page != TUTORIAL))
     assert demo.command == "make demo"
     assert "scrapy demo" in (ROOT / "Makefile").read_text()

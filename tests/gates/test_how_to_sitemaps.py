@@ -66,7 +66,7 @@ def tables_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
 def test_sitemaps_of_a_site_are_judged(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If a site is crawled as the guide says, then its tables show what is wrong."""
+    """If a site is crawled as the guide says, then its tables show the errors."""
     page = read_page("judge-sitemaps.md")
     typed = commands_in(page)
     site = judged_site(loopback, "127.81.12.1")

@@ -1,4 +1,4 @@
-"""The examples of how-to guides do what the guides say, on servers on loopback."""
+"""The examples of how-to guides work as described, on servers on loopback."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SITE, PORTAL = "https://example.org", "https://data.example.org"
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sources."""
+    """Yield a server of sources."""
     with LocalWeb(first_address="127.81.9.1", n_hosts=1) as web:
         yield web
 
@@ -47,7 +47,7 @@ def web() -> Iterator[LocalWeb]:
 def type_command(
     commands: Commands, words: list[str], host: tuple[str, str], folder: Path
 ) -> CrawlResult:
-    """Run a command of a page in a folder, with another origin in place of its own."""
+    """Run a command of a page in a folder, with another origin."""
     typed = [word.replace(*host) for word in words[1:]]
     crawl = folder / "crawl"
     files = {"RESOURCESYNC_FILES": folder / "files"}
@@ -59,7 +59,7 @@ def type_command(
 
 
 def run_python(example: str, folder: Path) -> str:
-    """Run an example in a folder, and return what it prints."""
+    """Run an example in a folder, and return its output."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", example],
         cwd=folder,
@@ -90,7 +90,7 @@ def put_sitemap(server: RawServer, loopback: Loopback, pages: dict[str, int]) ->
 def test_copy_of_a_site_with_a_sitemap(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If the command is given again, then only what has changed is fetched."""
+    """If the command is given again, then only changed pages are fetched."""
     page = read_page("copy-a-site.md")
     words = next(words for words in commands_in(page) if words[2] == "sitemap")
     server = loopback()
@@ -202,7 +202,7 @@ def nightly() -> list[str]:
     return shlex.split(service["Service"]["ExecStart"])
 
 
-def test_second_night_fetches_what_changed(
+def test_second_night_fetches_changed_pages(
     commands: Commands, web: LocalWeb, tmp_path: Path
 ) -> None:
     """If the service runs again, then it fetches the datasets that have changed."""
@@ -337,7 +337,7 @@ def test_result_is_read_by_each_tool(crawled: Path) -> None:
 @pytest.mark.service
 @pytest.mark.skipif(not find_spec("duckdb"), reason="duckdb is not installed")
 def test_dataset_of_parquet_is_queried(crawled: Path, commands: Commands) -> None:
-    """If a crawl is loaded into Parquet, then DuckDB finds what the page asks for."""
+    """If a crawl is loaded into Parquet, then DuckDB runs the queries of the page."""
     page = read_page("parquet.md")
     (words,) = [each for each in commands_in(page) if each[1] == "store"]
     typed = [each.replace("people", f"{crawled}/people") for each in words[1:]]
@@ -352,7 +352,7 @@ def test_dataset_of_parquet_is_queried(crawled: Path, commands: Commands) -> Non
 
 
 def test_crawl_is_described_and_published(crawled: Path, commands: Commands) -> None:
-    """If the commands of the page are typed, what it queries and publishes is there."""
+    """If the commands of the page are typed, its queries and publications work."""
     page = read_page("describe-the-crawl.md")
     for words in commands_in(page):
         typed = [each.replace("public/", f"{crawled}/public/") for each in words[1:]]
@@ -384,7 +384,7 @@ def test_list_of_hosts_to_leave(tmp_path: Path) -> None:
 # -- keep a mirror of a portal, watch a site -----------------------------------------
 
 
-def test_mirror_is_kept_by_what_is_due(
+def test_mirror_is_kept_by_due_pages(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If pages change, come and vanish, then the commands of a night take that over."""
@@ -416,10 +416,10 @@ def test_mirror_is_kept_by_what_is_due(
     assert said == {(server.url(page), f'"{year}"') for page, year in years.items()}
 
 
-def test_watched_site_is_asked_again_and_again(
+def test_watched_site_is_requested_repeatedly(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If a page changes, then the refresher has the worker beside it fetch it."""
+    """If a page changes, then the refresher has a running worker fetch it."""
     crawling, refreshing = commands_in(read_page("watch-a-site.md"))
     server = loopback()
     host = f"{SITE}/", server.url("/page")

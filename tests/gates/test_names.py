@@ -20,10 +20,10 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 # Each command of Scrapy's is found by the name of its file.
 EXEMPT = {"Command"}
-# Percent. Who brings one down writes so here; none goes up.
+# Percent. A change that lowers one must lower the number here; none goes up.
 MOST_OF_ONE_WORD = 9
 MOST_WITH_PRONOUNS = 10
-SLACK = 5  # what may be gained before it must be written here
+SLACK = 5  # possible gain before it must be written here
 
 _has_words = re.compile(r"[a-z0-9][A-Z]").search
 _has_pronoun = re.compile(
@@ -33,7 +33,7 @@ _has_pronoun = re.compile(
     r"|cannot|may|must|will|would|does|do|did)\b|[.,;:]|$)",
     re.IGNORECASE,
 ).search
-# What begins the docstring of a function that is no property.
+# Begin of the docstring of a function that is no property.
 _is_no_order = re.compile(
     r"(?:Whether|What|Which|Who|Where|When|Why|How|The|A|An|[A-Z]\w*[^s]s)\b"
 ).match
@@ -67,7 +67,7 @@ class ModuleOutline:
 
 @cache
 def modules() -> dict[str, ModuleOutline]:
-    """Return what each module of the package says of itself."""
+    """Return the outline of each module of the package."""
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
         name = str(path.relative_to(ROOT))
@@ -118,7 +118,7 @@ def check_percent(what: str, percent: float, most: int) -> None:
 def test_public_class_names_are_unique() -> None:
     """If a class is public, then no other module has one of its name."""
     doubles = {name: at for name, at in class_names().items() if len(at) > 1}
-    assert not doubles, f"classes of one name: say what each is: {doubles}"
+    assert not doubles, f"classes of one name: name them apart: {doubles}"
 
 
 def test_class_names_of_one_word_become_fewer() -> None:
@@ -130,7 +130,7 @@ def test_class_names_of_one_word_become_fewer() -> None:
 
 
 def test_docstrings_begin_with_a_sentence() -> None:
-    """If something has a docstring, then its first line is a whole sentence."""
+    """If something has a docstring, then its first line is a complete sentence."""
     wrong = [each.place for each in docstrings() if not each.line.endswith(".")]
     assert not wrong
 

@@ -22,7 +22,7 @@ def test_folders_with_files_are_packages() -> None:
     assert not bare, f"add an __init__.py to {sorted(bare)}: an egg has no such folder"
 
 
-def test_no_module_looks_for_files_beside_itself() -> None:
+def test_no_module_looks_for_files_next_to_itself() -> None:
     """If a module reads a file of the package, then through `importlib.resources`."""
     found = {
         f"{path.relative_to(ROOT)}:{node.lineno}"

@@ -33,7 +33,7 @@ _is_constant = re.compile(r"(?:\w+\.)*[A-Z_]+$").match
 
 
 def faulty(text: str) -> Iterator[str]:
-    """Yield what a module says of numbers without `counted`."""
+    """Yield the messages of a module with numbers but without `counted`."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.JoinedStr):
             for value, after in zip(node.values, node.values[1:], strict=False):
@@ -85,7 +85,7 @@ def test_a_plural_is_found() -> None:
         'f"{n_hosts:,} hosts"',
         'f"{len(found)} finished segments had"',
         'f"{report.n_left_out} old files are read"',
-        '"waiting for %d hosts that do not answer"',
+        '"waiting for %d hosts that do not respond"',
         'f"{a:,} documents" f"{b}"',
         'f"{a:,}" f" documents of {b}"',
         '(f"{a:,}"\n    " documents")',

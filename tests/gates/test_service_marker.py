@@ -25,7 +25,7 @@ def test_ordinary():
 
 
 @pytest.mark.parametrize("is_ci", [False, True], ids=["at home", "in CI"])
-def test_a_skip_of_what_needs_a_service_fails_in_ci(
+def test_a_skip_of_a_test_with_a_service_fails_in_ci(
     tmp_path: Path, is_ci: bool
 ) -> None:
     """If CI is set, then a missing service is a failure, and other skips are not."""

@@ -1,4 +1,4 @@
-"""What may not be imported before it is needed: a command's start is paid each time."""
+"""Imports forbidden before their first use: a command's start is paid each time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HEAVY = {
         "rdfcrawl.sources.harvest.sparql",
     ),
 }
-# Scrapy imports them for what it is told to leave out, or we for what comes later.
+# Scrapy imports them for components that are switched off, or we for later steps.
 _NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
     *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
     *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
@@ -68,7 +68,7 @@ atexit.register(lambda: sys.stderr.write("MODULES " + " ".join(sys.modules)))
 
 
 def _modules(line: str) -> set[str]:
-    """Return what a process has imported in the end; its exit code must be 0."""
+    """Return the imports of a process at its end; its exit code must be 0."""
     done = subprocess.run(
         [sys.executable, "-c", _TOLD + line],
         capture_output=True,
@@ -89,7 +89,7 @@ def _scrapy(*arguments: str) -> set[str]:
 
 
 def _imported_before_the_first_request(folder: Path) -> set[str]:
-    """Return what a crawl of one page has imported when it asks for something."""
+    """Return the imports of a crawl of one page at the time of a request."""
     told = folder / "stderr"
     with socket.create_server(("127.0.0.1", 0)) as server, told.open("wb") as stderr:
         server.settimeout(60)
@@ -125,7 +125,7 @@ def test_a_command_that_crawls_nothing_imports_no_room_of_a_crawl(
     assert not imported & (_HEAVY | _OF_THE_NETWORK | _OF_A_CRAWL)
 
 
-def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> None:
+def test_a_file_is_read_without_imports_for_other_documents(tmp_path: Path) -> None:
     """If `scrapy rdf` reads N-Triples, it opens no network, no page and no child."""
     path = tmp_path / "one.nt"
     path.write_text('<http://e/s> <http://e/p> "o" .\n')
@@ -135,14 +135,14 @@ def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> Non
     assert not imported & (_HEAVY | _OF_THE_NETWORK)
 
 
-def test_a_crawl_asks_before_it_imports_what_few_crawls_need(tmp_path: Path) -> None:
+def test_a_crawl_sends_requests_before_rare_imports(tmp_path: Path) -> None:
     """If a crawl sends its first request, then nothing heavy was imported for it."""
     imported = _imported_before_the_first_request(tmp_path)
     assert {"aiohttp", "redis", "rdfcrawl.downloader.http.exchange"} <= imported
     assert not imported & _NOT_BEFORE_THE_FIRST_REQUEST
 
 
-def test_a_crawl_loads_what_it_uses(loopback: Loopback, tmp_path: Path) -> None:
+def test_a_crawl_loads_only_modules_it_uses(loopback: Loopback, tmp_path: Path) -> None:
     """If a crawl fetches Turtle and pages over HTTP, it loads no other kind of part."""
     page = b'<a href=/b>b</a><p typeof="schema:Person" property="schema:name">A</p>'
     data = b'{"@id": "/b", "urn:x:p": "c"}'
@@ -168,7 +168,7 @@ def test_a_crawl_loads_what_it_uses(loopback: Loopback, tmp_path: Path) -> None:
     assert len(ours) <= _MOST_MODULES, "import what few crawls need where it is used"
 
 
-def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:
+def test_a_reading_child_begins_with_common_imports() -> None:
     """If a child process starts, it imports the readers of no special format."""
     imported = _modules("import rdfcrawl.rdf.extraction.child")
     heavy = _HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"}
@@ -179,7 +179,7 @@ def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:
 @pytest.mark.parametrize(
     "module", ["stores.followers.process", "stores.log.background"]
 )
-def test_a_process_beside_a_crawl_begins_without_scrapy(module: str) -> None:
+def test_a_process_next_to_a_crawl_begins_without_scrapy(module: str) -> None:
     """If a log is followed or compacted, then nothing of a crawl is imported."""
     imported = _modules(f"import rdfcrawl.{module}")
     assert not imported & (_HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
-# At most so many functions and files: a change that shortens a way lowers them.
+# Upper limits of functions and files: a change that shortens a way lowers them.
 SEED, ENTRY = "RdfSpider.start", "VisitProcessor._process_harvested"
 STOPS = {
     SEED: (80, 36),
@@ -73,7 +73,7 @@ def test_ways_are_short(
 
 
 def test_way_of_a_followed_document_is_short(tmp_path: Path) -> None:
-    """If a follower takes a document, it passes so many functions to its store."""
+    """If a follower takes a document, it passes few functions to its store."""
     write_log(tmp_path, [Written("http://e/a", 1, [("http://e/a", "x")])])
     store = OxigraphFollower(tmp_path / "store")
     following = LogFollowing(CrawlLog(tmp_path), store)

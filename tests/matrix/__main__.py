@@ -2,7 +2,7 @@
 
     python -m tests.matrix [--place url|host|hosts|pages] [--jobs N] [NAME ...]
 
-NAME is a behaviour or the begin of one. Each cell is a crawl of its own; another one
+NAME is a behaviour or the begin of one. Each cell is a separate crawl; another one
 without misbehaviour, at the same time, is its yardstick for CPU.
 """
 
@@ -37,7 +37,7 @@ _TEMPORARY: Final = os.environ.get("TMPDIR")
 MOST_REQUESTS, MOST_CPU = 1.2, 1.3
 
 
-# For a hundred hosts of a kind, the cost of one is what matters.
+# For a hundred hosts of a kind, the cost of one is decisive.
 COSTLY: Final = (
     *("endless-100", "endless-103", "endless-chunks-of-1", "endless-headers"),
     *("endless-header", "endless-extension", "endless-trailers", "endless-line"),
@@ -189,7 +189,7 @@ def row(name: str, run: CellRun, plain: CellRun | None) -> str:
 
 
 def main() -> int:
-    """Run the cells that are asked for; return 1 if one fails."""
+    """Run the requested cells; return 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument(

@@ -21,7 +21,7 @@ _OF_HOSTS: Final = ("/robots.txt", "/.well-known/", "/sitemap.xml")
 
 @dataclass
 class Verdict:
-    """What a crawl has brought, and what it cost the hosts.
+    """Results of a crawl, and their cost for the hosts.
 
     Attributes:
         missing: good pages that are not stored, by the name of their host.
@@ -58,7 +58,7 @@ class Verdict:
 
 
 def requests_in(log_path: Path) -> list[tuple[float, str, str, str]]:
-    """Return what was requested: time, host, door, target."""
+    """Return the requests: time, host, door, target."""
     if not log_path.exists():
         return []
     lines = map(json.loads, log_path.read_text().splitlines())
@@ -72,7 +72,7 @@ def most_sent(log_path: Path) -> int:
 
 
 def stored_pages(crawl_folder: Path) -> set[str]:
-    """Return the documents that a crawl has stored, and that say what they should."""
+    """Return the stored documents of a crawl that have the expected statements."""
     pages = set()
     for path in sorted((crawl_folder / "quads").rglob("*.nq.gz")):
         with gzip.open(path) as file:

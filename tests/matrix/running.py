@@ -1,4 +1,4 @@
-"""Crawls of a matrix with short waits, and what they have to bring."""
+"""Crawls of a matrix with short waits, and their expected results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts of servers that misbehave: what is sent for a request, step by step.
+"""Scripts of servers that misbehave: the response to a request, step by step.
 
 They follow the specifications: RFC 9110 and 9112 for HTTP, RFC 9309 for robots.txt,
 RFC 959 for FTP, RFC 8446 for TLS. No script knows which client it talks to.
@@ -119,7 +119,7 @@ def first(times: int, bad: Script) -> Script:
 
 
 def steps(*fixed: Step) -> Script:
-    """Send the same, whatever is requested."""
+    """Send the same response to all requests."""
     return lambda _: fixed
 
 
@@ -203,7 +203,7 @@ def then(end: Step) -> Script:
 
 
 def surplus(text: bytes) -> Script:
-    """Answer well, with more bytes at once behind the body."""
+    """Respond well, with more bytes directly after the body."""
     return lambda ask: [ask.good + text]
 
 
@@ -221,7 +221,7 @@ def moved(name: str, code: int = 302, **headers: str) -> Script:
 
 
 def moved_to(target: str, code: int = 302) -> Script:
-    """Redirect to a URL, or what stands for one."""
+    """Redirect to a URL, or to a placeholder of one."""
     return lambda _: [response(f"{code} X", b"", "", Location=target)]
 
 
@@ -327,7 +327,7 @@ class HostBehaviour:
         script: of the URL; None for a door.
         door: `http`, or the door of the host that all of it concerns.
         path: fixed path of the URL; empty: a page of the host, which is linked to.
-        kind: what a seed says of the URL: `sparql`, `dump`, `sitemap`, `ckan`.
+        kind: type of the seed: `sparql`, `dump`, `sitemap`, `ckan`.
         heals: the URL itself is good in the end, too.
         is_context: the URL is a context of JSON-LD; a page that needs it is linked to.
         closes_host: as robots.txt of a host, it closes the host.

@@ -258,7 +258,7 @@ async def _main(spec_path: Path, log_path: Path) -> None:
     await hosts.start(spec_path.parent)
     print("ready", flush=True)
     loop = asyncio.get_running_loop()
-    await loop.run_in_executor(None, sys.stdin.read)  # until whoever started us ends
+    await loop.run_in_executor(None, sys.stdin.read)  # until the parent process ends
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def names(tmp_path: Path) -> Iterator[None]:
 
 
 def test_all_cells_in_one_crawl(tmp_path: Path) -> None:
-    """If URLs and hosts misbehave in all ways at once, then all good pages are stored.
+    """If URLs and hosts misbehave in all ways together, then all good pages are stored.
 
     Each behaviour is that of a URL at each position, and that of a host.
     """

@@ -1,4 +1,4 @@
-"""A failure costs what it proves: each behaviour at one URL, one host, many hosts.
+"""A failure costs its evidence: each behaviour at one URL, one host, many hosts.
 
 The servers are those of `scripts.py`, in a process of their own. A crawl is judged by
 their log and by the graphs that it has stored. `python -m tests.matrix` runs each cell
@@ -36,7 +36,7 @@ _FILES: Final = ("/.well-known/", "/sitemap.xml")
 
 
 def is_file(behaviour: HostBehaviour) -> bool:
-    """Tell whether a behaviour is that of a source, or of a file of the site."""
+    """Return whether a behaviour is that of a source, or of a file of the site."""
     return bool(behaviour.kind) or behaviour.path.startswith(_FILES)
 
 

@@ -1,4 +1,4 @@
-"""What is owed is paid: later runs, refresh, several workers, and kills in between."""
+"""Later runs retry owed URLs: with refresh, several workers, and kills in between."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
 
 N_PAGES = 4
-# A URL with one of these is owed: a later run asks again without being told to.
+# A URL with one of these is owed: a later run retries it without an order.
 OWED: Final = (
     *("status-429", "status-503", "status-500", "status-502", "status-504"),
     *("429-after-3", "503-after-garbage", "silent", "reset", "closed"),
@@ -31,7 +31,7 @@ OWED: Final = (
     *("endless-103", "accept-reset", "accept-silent", "robots-503", "robots-silent"),
     *("moved-to-busy", "moved-to-silent", "port-robots-503"),
 )
-# Of those that concern most of a host at once; each at all positions.
+# Behaviours that concern most of a host; each at all positions.
 SEVERE: Final = ("status-429", "status-503", "silent", "reset", "endless-103")
 _REFRESH: Final[dict[str, Any]] = {
     "REFRESH_EPOCH_SECS": 1,
@@ -62,7 +62,7 @@ def pages_in(web: Web, log: Path, skip: int = 0) -> Counter[tuple[str, str]]:
     return Counter(each for each in asked if each in good)
 
 
-def test_a_later_run_pays_what_is_owed(commands: Commands, tmp_path: Path) -> None:
+def test_a_later_run_retries_owed_urls(commands: Commands, tmp_path: Path) -> None:
     """If URLs failed in a run, then the next run of the same command fetches them.
 
     It requests nothing again that was fetched.

@@ -29,7 +29,7 @@ _LONG: Final = ("once-429-after-1", "twice-503", "twice-429", "twice-500")
 
 @dataclass
 class Web:
-    """Hosts, and what a crawl of them has to bring.
+    """Hosts, and the expected results of a crawl of them.
 
     Args:
         prefix: first two numbers of all addresses.
@@ -261,7 +261,7 @@ def add_bad_hosts(
 
 @contextmanager
 def served(web: Web, folder: Path) -> Iterator[Path]:
-    """Serve a web from a process of its own; yield the path of the log."""
+    """Serve a web from a separate process; yield the path of the log."""
     spec_path, log_path = folder / "spec.json", folder / "log.jsonl"
     spec_path.write_text(json.dumps(web.spec))
     process = subprocess.Popen(

@@ -27,11 +27,11 @@ from tests.mutants.trying import changed_mutants, mutants_of, try_mutants
 if TYPE_CHECKING:
     from tests.mutants.mutant import Mutant
 
-FAILED: Final = 1  # exit code of pytest; others are errors of its own
+FAILED: Final = 1  # exit code of pytest; others are its own errors
 MOST_BYTES: Final = 6 * 2**30  # of address space of each process
 MOST_SECS: Final = 120.0  # with a defence taken out: some tests never end then
 NO_END: Final = "no end after"
-ALL_SECS: Final = 1800.0  # of all tests as they are
+ALL_SECS: Final = 1800.0  # of all tests with the unchanged code
 _counts = re.compile(r"\b(\d+) (failed|passed|error|errors|skipped)\b").findall
 
 
@@ -51,7 +51,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.changed is not None:
         mutants = changed_mutants(given.changed)
-        # Whether tests pass as they are is judged by those who run all of them.
+        # A full run decides whether tests pass with the unchanged code.
         if not mutants:
             return 0
         return 1 if try_mutants(mutants, secs=given.secs) == 1 else 0
@@ -109,7 +109,7 @@ def is_noticed(tree: Path, mutant: Mutant) -> bool:
 
 
 class Outcome(NamedTuple):
-    """What became of tests."""
+    """Outcome of tests."""
 
     code: int
     said: str
@@ -125,7 +125,7 @@ class Outcome(NamedTuple):
 def run(tree: Path, *tests: str, secs: float = MOST_SECS) -> Outcome:
     """Run tests in a tree."""
     options = ("-q", "-p", "no:cacheprovider", "-m", "not soak")
-    # What a defence kept small may now take all memory, or never end.
+    # A defence that limits memory or time may be off now.
     bounds = "prlimit", f"--as={MOST_BYTES}"
     words = [*bounds, sys.executable, "-m", "pytest", *options, *tests]
     with subprocess.Popen(

@@ -13,7 +13,7 @@ FILES = ("*.toml", "*.cfg", "*.py", "*.md", "Makefile", "LICENSE")
 
 
 def copied(tree: Path) -> Path:
-    """Return a copy of the checkout, without what is not under version control."""
+    """Return a copy of the checkout, without files outside of version control."""
     ignored = shutil.ignore_patterns("__pycache__", ".*")
     for part in PARTS:
         shutil.copytree(ROOT / part, tree / part, ignore=ignored)

@@ -31,7 +31,7 @@ _TABLES: Final = {"_DENIED": 3, "_JUDGED": 3}  # words of a row, of tables in a 
 _is_of_clock = re.compile(r"\b(?:monotonic|used_secs)\(\)").search
 # Calls that move data: without them nothing works, and no defence is missing.
 _moves = re.compile(
-    r"(?:await )?(?:[\w.]*\.)?_?"
+    r"(?:await\s)?(?:[\w.]*\.)?_?"
     r"(?:answer|append|drain|finish|flush|give_back|prepare|send|sleep|start|tell|write)\("
 ).match
 
@@ -73,7 +73,7 @@ class _Change(NamedTuple):
     Attributes:
         old: the code.
         new: the text instead of it.
-        what: how that is named.
+        what: its name.
         at: where the part is that is taken out; None: `old`.
     """
 
@@ -119,7 +119,7 @@ class _Module:
         return self._octets[begin:end].decode()
 
     def _changes(self, node: ast.AST, *, is_inside: bool) -> _Changes:
-        """Yield what is replaced, by what, and how that is named."""
+        """Yield the replaced text, the replacement, and the name of the mutant."""
         match node:
             case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                 if not is_inside:

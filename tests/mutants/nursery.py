@@ -43,8 +43,8 @@ class SourceChange(NamedTuple):
 
     Attributes:
         path: in the checkout.
-        text: instead of its own.
-        name: of the mutant; empty: the module as it is.
+        text: the replacement.
+        name: of the mutant; empty: the unchanged module.
     """
 
     path: str
@@ -71,7 +71,7 @@ class MutantRun(NamedTuple):
 
 
 def run_fresh(tree: Path, tests: list[str], *, secs: float) -> MutantRun:
-    """Run tests in a process that imports all anew."""
+    """Run tests in a process that imports everything itself."""
 
     def child(result: int) -> None:
         plugin = _Reporter()
@@ -85,7 +85,7 @@ def nursery(
     tree: Path,
     tests: list[str],
     changes: Iterator[SourceChange],
-    tell: Callable[[SourceChange, MutantRun], float],
+    report: Callable[[SourceChange, MutantRun], float],
     *,
     secs: float,
 ) -> None:
@@ -95,7 +95,7 @@ def nursery(
         tree: a copy of the checkout.
         tests: files.
         changes: of modules.
-        tell: called with each change and how its tests have ended; returns how many
+        report: called with each change and the outcome of its tests; returns how many
             seconds those of the next one may take.
         secs: that those of the first one may take.
     """
@@ -103,7 +103,7 @@ def nursery(
     # A failure is enough: no smaller one is looked for.
     settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
-    code = pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell, secs)])
+    code = pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, report, secs)])
     if code:
         raise RuntimeError(f"pytest cannot collect {tests}: {code!r}")
 
@@ -139,13 +139,13 @@ class _Nursery(_Reporter):
         self,
         tree: Path,
         changes: Iterator[SourceChange],
-        tell: Callable[[SourceChange, MutantRun], float],
+        report: Callable[[SourceChange, MutantRun], float],
         secs: float,
     ) -> None:
         self._tree = tree
         self._secs = secs
         self._changes = changes
-        self._tell = tell
+        self._report = report
         self._noticed: list[str] = []
 
     @pytest.hookimpl(tryfirst=True)
@@ -168,7 +168,7 @@ class _Nursery(_Reporter):
                 self._noticed.remove(ended.failed)
             if ended.failed:
                 self._noticed = [ended.failed, *self._noticed[: _REMEMBERED - 1]]
-            secs = self._tell(change, ended)
+            secs = self._report(change, ended)
         return True
 
     def _rank(self, item: pytest.Item) -> tuple[int, bool]:

@@ -1,11 +1,11 @@
-"""Defences against documents: what they expand to, refer to, say, and how long."""
+"""Defences against documents: their expansion, references, statements, and length."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
 OF_DOCUMENTS = (
-    # -- what expands ------------------------------------------------------------------
+    # -- expansion ---------------------------------------------------------------------
     Mutant(
         4,
         "rdfcrawl/rdf/unpack/content_encoding.py",
@@ -74,7 +74,7 @@ OF_DOCUMENTS = (
         "",
         "tests/sources/sparql/test_results.py",
     ),
-    # -- what documents refer to -------------------------------------------------------
+    # -- references of documents -------------------------------------------------------
     Mutant(
         8,
         "rdfcrawl/rdf/jsonld/loading.py",
@@ -90,7 +90,7 @@ OF_DOCUMENTS = (
         "            max_bytes=2**30,\n",
         "tests/downloader/test_contexts.py::test_bad_context_is_refused",
     ),
-    # -- what takes time ---------------------------------------------------------------
+    # -- time --------------------------------------------------------------------------
     Mutant(
         9,
         "rdfcrawl/rdf/extraction/child.py",
@@ -175,7 +175,7 @@ OF_DOCUMENTS = (
         "run.lines",
         "tests/rdf/test_terms.py::test_a_term_makes_no_statement_of_its_own",
     ),
-    # -- what has no end ---------------------------------------------------------------
+    # -- endless documents -------------------------------------------------------------
     Mutant(
         13,
         "rdfcrawl/downloader/redirects.py",
@@ -249,7 +249,7 @@ OF_DOCUMENTS = (
         "        if False:\n",
         "tests/sources/sitemaps/test_protocol.py::test_the_number_of_entries_is_bounded",
     ),
-    # -- what documents say ------------------------------------------------------------
+    # -- statements of documents -------------------------------------------------------
     Mutant(
         19,
         "rdfcrawl/rdf/graphs.py",
@@ -278,6 +278,6 @@ OF_DOCUMENTS = (
         "(self._tail + data)[-_MOST_BYTES:]",
         "self._tail + data",
         "tests/crawl/failures/test_own_faults.py"
-        "::test_log_has_what_a_process_said_before_it_died",
+        "::test_log_has_the_output_of_a_process_before_its_death",
     ),
 )

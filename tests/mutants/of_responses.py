@@ -1,4 +1,4 @@
-"""Defences against responses: their cost, and how they are told apart."""
+"""Defences against responses: their cost, and how they are distinguished."""
 
 from __future__ import annotations
 

@@ -18,12 +18,11 @@ _CODE: Final = ("__code__", "__defaults__", "__kwdefaults__")
 
 
 def patch(name: str, old_text: str, text: str, path: str) -> None:
-    """Have an imported module do what a text says; without effect if it is not.
+    """Replace code of an imported module by a text; without effect on others.
 
     Only statements of the module that differ are run, and values that use theirs.
 
-    Raises:
-        Exception: whatever they raise.
+    Raises: Exception: raised by them.
     """
     module = sys.modules.get(name)
     if module is None:

@@ -17,7 +17,7 @@ MUTANTS = (
         "rdfcrawl/uri/guard/policy.py",
         "if any(parsed in network for network in self.allow_nets):",
         "if True:",
-        "tests/crawl/threats/test_guard.py::test_nobody_inside_is_connected_to",
+        "tests/crawl/threats/test_guard.py::test_no_inside_address_is_connected_to",
     ),
     Mutant(
         1,
@@ -175,7 +175,7 @@ MUTANTS = (
         "rdfcrawl/frontier/worker/link_ingest.py",
         '            name = f"{name} {int(record.kind)} {task}"\n',
         "            pass\n",
-        "tests/crawl/threats/test_threats.py::test_what_one_asks_for_poisons_no_other",
+        "tests/crawl/threats/test_threats.py::test_requests_of_one_poison_no_other",
     ),
     Mutant(
         27,
@@ -256,7 +256,7 @@ MUTANTS = (
         "    if detail := refusal_of(url, guard):\n",
         "    if detail := '':\n",
         "tests/monitor/pings/test_judging.py"
-        "::test_what_is_no_sitemap_of_a_public_host_is_refused",
+        "::test_urls_that_are_no_sitemap_of_a_public_host_are_refused",
     ),
     Mutant(
         32,
@@ -328,7 +328,7 @@ MUTANTS = (
         "rdfcrawl/monitor/page/guarding.py",
         "        return hmac.compare_digest(given, self._options.token.encode())\n",
         "        return True\n",
-        "tests/monitor/page/test_guarding.py::test_token_is_asked_for",
+        "tests/monitor/page/test_guarding.py::test_token_is_required",
     ),
     Mutant(
         37,
@@ -349,7 +349,7 @@ MUTANTS = (
         "rdfcrawl/monitor/page/query_child.py",
         "            layers = confine()\n",
         "            layers = (SECCOMP,)\n",
-        "tests/monitor/page/test_query.py::test_disguised_service_reaches_nobody",
+        "tests/monitor/page/test_query.py::test_disguised_service_reaches_no_endpoint",
     ),
     Mutant(
         38,

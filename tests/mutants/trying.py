@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
 
 _LEAST_SECS: Final = 20.0  # of the tests of one mutant
-_FACTOR: Final = 2.5  # of what they take with the code as it is
+_FACTOR: Final = 2.5  # of their time with the unchanged code
 _FRESH_SECS: Final = 120.0  # of tests that are started once more, by themselves
 _AT_ONCE: Final = 2
 _ADVICE: Final = (
@@ -39,7 +39,7 @@ _hunks = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE).findall
 def try_mutants(mutants: list[DerivedMutant], *, secs: float = float("inf")) -> int:
     """Try mutants, two at a time; return the exit code.
 
-    It is 1 if no test notices one, else 2 if tests fail as they are.
+    It is 1 if no test notices one, else 2 if tests fail with the unchanged code.
 
     Args:
         mutants: those listed as equivalent are left out.
@@ -117,7 +117,7 @@ class _Trial:
             self._try_fresh(mutant)
 
     def _judge_first(self, ended: MutantRun, tests: list[str]) -> None:
-        """See whether tests pass with the code as it is."""
+        """Check that tests pass with the unchanged code."""
         if ended.is_failure and self._left_secs() > 0:
             print(f"fails as it is: {ended.failed or tests}", flush=True)
             self.is_broken = True
@@ -126,12 +126,12 @@ class _Trial:
         self, mutant: DerivedMutant, ended: MutantRun, doubted: list[DerivedMutant]
     ) -> None:
         if ended.is_failure and not ended.is_late:
-            self._tell(mutant, ended)
+            self._report(mutant, ended)
         else:  # other processes may have slowed it down
             print(f"{ended.secs:5.1f}  to be tried again  {mutant.name}", flush=True)
             doubted.append(mutant)
 
-    def _tell(self, mutant: DerivedMutant, ended: MutantRun) -> None:
+    def _report(self, mutant: DerivedMutant, ended: MutantRun) -> None:
         self.n_tried += 1
         word = "noticed" if ended.is_failure else "NOT NOTICED"
         if ended.has_skipped and not ended.is_failure:
@@ -159,7 +159,7 @@ class _Trial:
                 if allowed and self._left_secs() > 0:
                     yield SourceChange(mutant.path, mutant.text, mutant.name)
 
-        def tell(change: SourceChange, ended: MutantRun) -> float:
+        def report(change: SourceChange, ended: MutantRun) -> float:
             nonlocal allowed
             if not change.name:
                 secs = max(_LEAST_SECS, _FACTOR * ended.secs)
@@ -173,12 +173,12 @@ class _Trial:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         try:
-            nursery(tree, tests, changes(), tell, secs=allowed)
+            nursery(tree, tests, changes(), report, secs=allowed)
         finally:
             self._told.put(None)
 
     def _try_fresh(self, mutant: DerivedMutant) -> None:
-        """Try a mutant by processes that import all anew, to be sure."""
+        """Try a mutant by processes that import everything themselves, to be sure."""
         if self._left_secs() <= 0:
             return
         tree = self._trees[0]
@@ -191,7 +191,7 @@ class _Trial:
         finally:
             replace(path, text)
         if not ended.is_late or secs == _FRESH_SECS:
-            self._tell(mutant, ended)
+            self._report(mutant, ended)
 
 
 def mutants_of(paths: Iterable[str]) -> list[DerivedMutant]:
@@ -253,7 +253,7 @@ def _commit(revision: str) -> str:
 
 
 def _git(*words: str) -> str:
-    """Return what Git prints; empty if it fails, or is not there."""
+    """Return the output of Git; empty if it fails, or is not there."""
     with suppress(OSError):
         done = subprocess.run(
             ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""What a CKAN portal holds: organizations, groups, packages, files."""
+"""Contents of a CKAN portal: organizations, groups, packages, files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Holdings:
 
     Attributes:
         packages: in order of their creation.
-        files: what lies under the URLs of uploads: media type and bytes.
-        contents: statements in those uploads that anybody may have.
+        files: uploads by URL: media type and bytes.
+        contents: statements in public uploads.
     """
 
     root: str
@@ -38,7 +38,7 @@ class Holdings:
     contents: set[ox.Triple] = field(default_factory=set)
 
     def public(self) -> list[Package]:
-        """Return what anonymous visitors may see, by name."""
+        """Return everything that anonymous visitors may see, by name."""
         return sorted(
             (p for p in self.packages if p["state"] == "active" and not p["private"]),
             key=lambda package: str(package["name"]),
@@ -175,7 +175,7 @@ def _upload(holdings: Holdings, package: Package, i: int, *, published: bool) ->
     package["resources"].append(
         _resource(holdings.root, package["id"], 1, holdings.root + path, kind, mimetype)
     )
-    if kind == "ZIP":  # of what, that is said where CKAN and ckanext-dcat say it
+    if kind == "ZIP":  # inner type, in the fields of CKAN and ckanext-dcat
         media_types = "http://www.iana.org/assignments/media-types/application"
         package["resources"][-1] |= {
             "mimetype_inner": "application/n-triples",
@@ -195,7 +195,7 @@ def _jsonld(data: list[ox.Triple]) -> bytes:
 
 
 def _zip(lines: bytes, xml: bytes) -> bytes:
-    """Pack the statements twice, beside a file that has none."""
+    """Pack the statements twice, together with a file that has none."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", "Read me.\n")

@@ -43,7 +43,7 @@ Query = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Portal:
-    """What kind of portal it is.
+    """Kind of a portal.
 
     Attributes:
         version: of CKAN.
@@ -103,15 +103,15 @@ class CkanPortal(Site):
         }
 
     def published(self) -> set[ox.Triple]:
-        """Return the metadata as they are served as RDF, and the uploads.
+        """Return the metadata in their served RDF, and the uploads.
 
-        Where there is no RDF: what the table of the mapping fixes.
+        Without RDF: the statements fixed by the table of the mapping.
         """
         described = (self._write(p) for p in self.holdings.public())
         return self.holdings.contents.union(*described)
 
     def published_by_api(self) -> set[ox.Triple]:
-        """Return what the table of the mapping fixes, and the uploads."""
+        """Return the statements fixed by the table of the mapping, and the uploads."""
         described = (self.describe(p) for p in self.holdings.public())
         return self.holdings.contents.union(*described)
 
@@ -202,7 +202,7 @@ class CkanPortal(Site):
         return str(extras.get("uri") or f"{self.front}/dataset/{package['id']}")
 
     def describe(self, package: Package) -> set[ox.Triple]:
-        """Return a package as DCAT: what the table of the mapping fixes."""
+        """Return a package as DCAT, following the table of the mapping."""
         about = _node(self._iri(package))
         extras = {extra["key"]: extra["value"] for extra in package["extras"]}
         found = {ox.Triple(about, _node(RDF + "type"), _node(DCAT + "Dataset"))}

@@ -121,7 +121,7 @@ class HashSite(Site):
 
 
 class NegotiatingSite(Site):
-    """One URL for each thing, which gives what is accepted (200).
+    """One URL for each thing, which gives an accepted format (200).
 
     Some give nothing but a page, with a header or an element that leads to the data.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Page:
-    """A document: how it is served, and what it states."""
+    """A document: its responses, and its statements."""
 
     media_type: str
     body: bytes

@@ -1,4 +1,4 @@
-"""Recall by statement; blank nodes are compared by what is around them."""
+"""Recall by statement; blank nodes are compared by their surroundings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def missing(truth: Iterable[ox.Triple], found: Iterable[ox.Triple]) -> list[ox.Triple]:
     """Return the statements of the truth that were not found.
 
-    All statements that blank nodes hold together are one, found whole (an isomorphic
+    All statements connected by blank nodes are one, found completely (an isomorphic
     copy of them) or not at all.
     """
     ground, _ = _split(truth)

@@ -1,4 +1,4 @@
-"""A web site on a loopback address of its own, which remembers who asked for what."""
+"""A web site on a separate loopback address, which records its requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asked for; names of headers are in lower case."""
+    """A request of a client; names of headers are in lower case."""
 
     method: str
     target: str
@@ -61,7 +61,7 @@ def _quality(offer: str, accept: str) -> float:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the site says."""
+    """The response of the site."""
 
     status: int = 200
     media_type: str = "text/plain"
@@ -78,7 +78,7 @@ def see_other(location: str) -> Answer:
 
 
 class Site:
-    """One host; what it answers is for its heirs to say.
+    """One host; subclasses define its responses.
 
     Attributes:
         requests: all that were answered, in order.

@@ -1,4 +1,4 @@
-"""Sites that list what they have: sitemaps, feeds, Semantic Sitemaps."""
+"""Sites that list their pages: sitemaps, feeds, Semantic Sitemaps."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class SitemapSite(Site):
     """Pages without links between them, listed in five kinds of lists.
 
     Attributes:
-        pages: all that may be fetched.
-        annotated: the pages with RDFa, which the others are told apart from.
+        pages: all fetchable ones.
+        annotated: the pages with RDFa.
     """
 
     robots = """# all welcome
@@ -158,8 +158,8 @@ def _atom(root: str, urls: Sequence[str]) -> bytes:
 class SemanticSite(SparqlService):
     """A site with Semantic Sitemap, dumps, an endpoint, and pages of things.
 
-    The first dataset can be had in all three ways; the second by SPARQL alone, and
-    what else its endpoint has is not for the public, though nobody forbids it.
+    The first dataset is available in all three ways; the second by SPARQL alone, and
+    the other data of its endpoint are not for the public, though no rule forbids them.
     """
 
     robots = "User-agent: *\nDisallow: /drafts/\nSitemap: {root}/sitemap.xml\n"
@@ -183,7 +183,7 @@ class SemanticSite(SparqlService):
         self.pages = [self.url(f"/page/{i}") for i in range(3)]
 
     def published(self) -> set[ox.Triple]:
-        """Return what the sitemap lists, and the description of a dataset."""
+        """Return the entries of the sitemap, and the description of a dataset."""
         return {*self.listed(), *self.about}
 
     def listed(self) -> set[ox.Triple]:

@@ -1,7 +1,7 @@
 """A SPARQL 1.1 service: protocol, results, service description.
 
-The queries are evaluated by Oxigraph. What the recommendations leave open is an
-option: how much is answered at once, in what formats, what a bare GET gives.
+The queries are evaluated by Oxigraph. Open choices of the recommendations are options:
+size and formats of responses, and the response to a bare GET.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Habits:
 
     Attributes:
         path: where the service is.
-        bare: what a GET without a query gives: a description that names the
-            endpoint, one that names none, or an error.
+        bare: response to a GET without a query: a description that names the endpoint,
+            one that names none, or an error.
         tables: formats of solutions, the default first.
         graphs: formats of graphs, the default first.
-        most_rows: of one answer; 0 is no limit.
-        beyond: what happens to an answer that has more rows.
-        tells_cut: an answer that was cut has a header that says so.
+        most_rows: of one response; 0 is no limit.
+        beyond: treatment of a response with more rows.
+        tells_cut: a cut response has a header that says so.
         union: the default graph is the union of the named ones.
-        relabels: blank nodes have other labels in each answer.
-        methods: ways to ask that are understood.
+        relabels: blank nodes have other labels in each response.
+        methods: supported kinds of requests.
     """
 
     path: str = "/sparql"
@@ -79,11 +79,11 @@ class SparqlService(Site):
         self.endpoint = self.url(habits.path)
 
     def published(self) -> set[ox.Triple]:
-        """Return all that can be asked for, without the names of graphs."""
+        """Return all published URLs, without the names of graphs."""
         return {quad.triple for quad in self.store}
 
     def answer(self, request: Request) -> Answer:
-        """Answer as the SPARQL 1.1 Protocol asks, 2.1."""
+        """Respond as the SPARQL 1.1 Protocol demands, 2.1."""
         if request.path != self.habits.path:
             return NOT_FOUND
         if request.method not in self.habits.methods:
@@ -99,7 +99,7 @@ class SparqlService(Site):
             return self._evaluate(asked, request)
         except (SyntaxError, ValueError) as error:
             return Answer(400, body=f"Malformed query: {error}".encode())
-        except RuntimeError as error:  # 2.1.6: refused, by a reason of its own
+        except RuntimeError as error:  # 2.1.6: refused, by a specific reason
             return Answer(500, body=f"Query was refused: {error}".encode())
 
     def _bare(self, request: Request) -> Answer:
@@ -190,7 +190,7 @@ class SparqlService(Site):
 
 
 def _understand(request: Request) -> _Asked | None:
-    """Return what was asked by one of the three ways of the protocol, 2.1.1-3."""
+    """Return the query of a request by a way of the protocol, 2.1.1-3."""
     form = request.query
     if request.method == "POST":
         kind = request.headers.get("content-type", "").partition(";")[0].strip()
@@ -297,7 +297,7 @@ def _xml_term(term: Any) -> str:
 def _write_tsv(names: list[str], table: list[list[Any]] | bool) -> str:
     """Write SPARQL 1.1 Query Results TSV: terms as in Turtle."""
     if isinstance(table, bool):
-        return str(table).lower()  # not in the recommendation; what stores do
+        return str(table).lower()  # not in the recommendation; stores do it
     lines = ["\t".join(f"?{name}" for name in names)]
     lines += ["\t".join(_tsv_term(term) for term in row) for row in table]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The whole web: sites that one start leads to, and what all of them publish."""
+"""The full web: sites that one start leads to, and all their published data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _NotePage(Site):
-    """A host with one document, which tells of services elsewhere."""
+    """A host with one document, which links to services elsewhere."""
 
     def __init__(self, host: str, *services: SparqlService) -> None:
         super().__init__(host)
@@ -50,7 +50,7 @@ class _NotePage(Site):
 
 
 class OtherWeb:
-    """All sites, each at an address of its own; a context manager that serves them.
+    """All sites, each at a separate address; a context manager that serves them.
 
     Attributes:
         seed: where a crawl begins.
@@ -97,7 +97,7 @@ class OtherWeb:
         ]
 
     def truth(self) -> dict[str, set[ox.Triple]]:
-        """Return what is published, by the kind of its node."""
+        """Return the published statements, by the kind of their node."""
         services = {f"sparql {n}": s.published() for n, s in self.services.items()}
         described = {
             f"description {n}": set(s.description()) for n, s in self.services.items()
@@ -116,7 +116,7 @@ class OtherWeb:
         }
 
     def asked_twice(self) -> dict[str, int]:
-        """Return the questions that were asked more than once."""
+        """Return the requests that were sent more than once."""
         asked = Counter(
             f"{r.method} {site.url(r.target)} {r.body.decode()}".strip()
             for site in self.sites
@@ -125,7 +125,7 @@ class OtherWeb:
         return {question: n for question, n in asked.items() if n > 1}
 
     def trespasses(self) -> list[str]:
-        """Return what was asked for though robots.txt forbids it."""
+        """Return the requests forbidden by robots.txt."""
         return [
             site.url(request.target)
             for site in self.sites

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def test_chunks_are_closed_by_who_fails() -> None:
-    """If who reads chunks fails, then who makes them is told at once."""
+    """If the reader of chunks fails, then their source is closed at once."""
     told = []
 
     async def make() -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""Provenance: what is known of a crawl comes back exactly, as strict N-Quads."""
+"""Provenance: the facts of a crawl come back exactly, as strict N-Quads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored of a document that a later run reads again."""
+"""Stored statements of a document that a later run reads again."""
 
 from __future__ import annotations
 

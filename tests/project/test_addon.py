@@ -1,4 +1,4 @@
-"""A Scrapy project of somebody else: rdfcrawl is installed, one line adds it."""
+"""A third-party Scrapy project: rdfcrawl is installed, one line adds it."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ SPIDERS = """
 
         def parse(self, response):
             settings = self.crawler.settings
-            told = {name: settings[name] for name in ("SCHEDULER", "USER_AGENT")}
-            yield told | {"title": response.css("title::text").get()}
+            chosen = {name: settings[name] for name in ("SCHEDULER", "USER_AGENT")}
+            yield chosen | {"title": response.css("title::text").get()}
             for name in ("CRAWL_DIR", "VISIT_MAX_SECS"):
                 assert settings[name] is None
             assert "rdfcrawl" not in str(settings.copy_to_dict()["ITEM_PIPELINES"])
@@ -185,7 +185,7 @@ def project(start_project: StartProject, site: RawServer) -> Project:
 
 @pytest.fixture(scope="module")
 def crawl(project: Project, site: RawServer) -> CrawlResult:
-    """Return what came of a crawl of the project."""
+    """Return the result of a crawl of the project."""
     given = (f"-aseeds={site.url('/a')}", "-agreeting=hello")
     result = project.run("crawl", "people", *given, "-O", "items.jl", crawl_id="people")
     assert result.code == 0, result.stderr
@@ -225,7 +225,7 @@ def test_pipelines_of_the_project_stand_before_and_after_ours(
 def test_items_of_the_spider_reach_pipelines_and_feed(
     crawl: CrawlResult, project: Project, site: RawServer
 ) -> None:
-    """If the spider yields dicts, then they are in the feed, beside the documents."""
+    """If the spider yields dicts, then the feed has them and the documents."""
     assert crawl.code == 0
     items = {item["read"]: item for item in project.feed("items.jl") if "read" in item}
     assert items.keys() == {site.url("/a"), site.url("/b")}
@@ -257,7 +257,7 @@ def test_spider_middlewares_and_signals_get_documents(
 def test_subclass_has_an_argument_of_its_own(
     crawl: CrawlResult, project: Project
 ) -> None:
-    """If a subclass has another argument, then it gets what `-a` says."""
+    """If a subclass has another argument, then it gets the value of `-a`."""
     assert crawl.code == 0
     greetings = {item.get("greeting") for item in project.feed("items.jl")}
     assert greetings == {"hello", None}
@@ -277,9 +277,7 @@ def test_each_spider_can_be_subclassed(project: Project, site: RawServer) -> Non
         ]
 
 
-def test_ordinary_requests_stand_beside_visits(
-    crawl: CrawlResult, project: Project
-) -> None:
+def test_ordinary_requests_go_with_visits(crawl: CrawlResult, project: Project) -> None:
     """If the spider yields a request with a callback, then Scrapy makes it."""
     assert crawl.code == 0
     (item,) = [item for item in project.feed("items.jl") if "title" in item]
@@ -316,7 +314,7 @@ def test_workers_run_a_spider_of_the_project(project: Project, site: RawServer) 
 def test_spider_is_generated_from_our_template(
     project: Project, site: RawServer
 ) -> None:
-    """If a spider is generated with `-t rdf`, then it crawls as it is."""
+    """If a spider is generated with `-t rdf`, then it crawls without changes."""
     done = project.run("genspider", "-t", "rdf", "docs", site.url("/a"))
     assert "using template 'rdf'" in done.stderr
     path = f"{project.name}/spiders/docs.py"
@@ -349,10 +347,10 @@ def bare(start_project: StartProject) -> Project:
     ],
     ids=["nothing", "modules", "rdfcrawl"],
 )
-def test_what_is_missing_is_told_in_one_line(
+def test_missing_parts_are_reported_in_one_line(
     bare: Project, words: tuple[str, ...], told: str
 ) -> None:
-    """If a project lacks what a crawl needs, then one line names it, no traceback."""
+    """If a project lacks a requirement, then one line names it, no traceback."""
     done = bare.run(*words, "-aseeds=http://a.example/")
     assert done.code == 2
     assert done.stderr.startswith(told)
@@ -375,7 +373,7 @@ def test_program_crawls_in_any_folder(
 def test_spider_is_generated_and_run_in_any_folder(
     installed: InstalledPackage, tmp_path: Path, site: RawServer
 ) -> None:
-    """If there is no project, a spider is written here; what it lacks is one line."""
+    """If there is no project, a spider is written here; a missing part is one line."""
     words = ("genspider", "-t", "rdf", "docs", site.url("/a"))
     done = installed.run("rdfcrawl", *words, folder=tmp_path)
     assert (tmp_path / "docs.py").exists(), done.stderr

@@ -1,4 +1,4 @@
-"""The spiders of the page on own spiders, in a project of somebody else."""
+"""The spiders of the page on own spiders, in a third-party project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = b"<> <http://xmlns.com/foaf/0.1/name> "
 
 @pytest.fixture(scope="module")
 def site(loopback: Loopback) -> RawServer:
-    """Return a host with people who have names, and with books."""
+    """Return a host with people and their names, and with books."""
 
     def html(body: bytes) -> bytes:
         return loopback.response(body, "text/html")
@@ -40,7 +40,7 @@ def site(loopback: Loopback) -> RawServer:
 
 @pytest.fixture(scope="module")
 def project(start_project: StartProject, site: RawServer) -> Project:
-    """Return a project with the spiders of the page, which ask the site."""
+    """Return a project with the spiders of the page, which crawl the site."""
     project = start_project("library")
     text = "\n\n".join(SPIDERS)
     text = text.replace("https://books.example.org/", site.url("/books"))
@@ -67,7 +67,7 @@ def test_books_of_callbacks_are_in_the_feed(project: Project) -> None:
 
 
 def test_arguments_of_the_page_are_checked(project: Project) -> None:
-    """If an own argument is wrong, then one line says what is allowed."""
+    """If an own argument is wrong, then one line lists the allowed values."""
     done = project.run("crawl", "people", "-alang=fr")
     assert done.code == 2
     assert "argument lang=fr: must be" in done.stderr

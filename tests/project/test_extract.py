@@ -54,7 +54,7 @@ def project(start_project: StartProject, site: RawServer) -> Project:
 
 @pytest.fixture(scope="module")
 def crawl(project: Project) -> CrawlResult:
-    """Return what came of a crawl with the spider."""
+    """Return the result of a crawl with the spider."""
     done = project.run("crawl", "events", "-O", "events.jl")
     assert done.code == 0, done.stderr
     return done
@@ -129,8 +129,8 @@ def test_child_is_shared_by_calls_and_ends_with_them() -> None:
     assert not first & set(children(os.getpid()))
 
 
-async def test_reservations_are_told() -> None:
-    """If a publisher reserves something, it is told, and why a crawl would withhold."""
+async def test_reservations_are_reported() -> None:
+    """If a publisher reserves rights, a line says so, and why a crawl withholds."""
     response = Response(
         "https://a.example/x",
         headers={

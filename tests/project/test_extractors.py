@@ -1,4 +1,4 @@
-"""Extractors of users: the page on own extractors, in a project of somebody else."""
+"""Extractors of users: the page on own extractors, in a third-party project."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def project(start_project: StartProject) -> Project:
 
 @pytest.fixture(scope="module")
 def crawl(project: Project, site: RawServer) -> CrawlResult:
-    """Return what came of a crawl of the site."""
+    """Return the result of a crawl of the site."""
     seeds = f"-aseeds={site.url('/')}"
     done = project.run("crawl", "linkeddata", seeds, crawl_id="linkeddata")
     assert done.code == 4, done.stderr  # some of them fail
@@ -162,7 +162,7 @@ def test_bytes_are_known_by_their_name(crawl: CrawlResult, site: RawServer) -> N
     assert "'document/extractor/.readings': 4" in crawl.stderr
 
 
-def test_what_nobody_else_reads_is_fetched_for_them(
+def test_unknown_formats_are_fetched_for_them(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If one of the user's reads a type, extension or magic of media, it gets them."""
@@ -189,7 +189,7 @@ def test_nonsense_of_an_extractor_is_left_out(
     assert "integer" in found.pop()
 
 
-def test_pages_are_read_beside_ours(crawl: CrawlResult, site: RawServer) -> None:
+def test_pages_are_read_together_with_ours(crawl: CrawlResult, site: RawServer) -> None:
     """If a page has the marker, then the extractor reads it, and ours do, too."""
     shop = {p.strip("<>"): o for _, p, o in said(crawl, site.url("/shop"))}
     assert shop["http://schema.org/price"] == '"5"'
@@ -199,7 +199,7 @@ def test_pages_are_read_beside_ours(crawl: CrawlResult, site: RawServer) -> None
 
 
 def test_failing_extractors_are_faults(crawl: CrawlResult, site: RawServer) -> None:
-    """If an extractor fails, then what it gave is kept, and a fault names it."""
+    """If an extractor fails, then its statements are kept, and a fault names it."""
     found = {o for _, _, o in said(crawl, site.url("/fail"))}
     assert found == {'"good"', '"1"'}
     assert {o for _, _, o in said(crawl, site.url("/hangs"))} <= {
@@ -211,7 +211,7 @@ def test_failing_extractors_are_faults(crawl: CrawlResult, site: RawServer) -> N
     assert "'fault/bad_term': " in crawl.stderr
 
 
-def test_the_command_shows_what_they_yield(project: Project) -> None:
+def test_the_command_shows_their_results(project: Project) -> None:
     """If `scrapy rdf` is given a file, then extractors of the project read it."""
     (project.folder / "readings").write_bytes(READINGS)
     (project.folder / "fail.html").write_bytes(b"<p data-price=1>fail</p>")
@@ -224,7 +224,7 @@ def test_the_command_shows_what_they_yield(project: Project) -> None:
 
 
 def test_examples_of_the_page_are_short() -> None:
-    """If somebody reads the page, then both are no more than 30 lines of code."""
+    """If a user copies the page, then both are no more than 30 lines of code."""
     assert len([line for line in MODULE.splitlines() if line.strip()]) <= 30
 
 
@@ -242,8 +242,8 @@ def test_examples_of_the_page_are_short() -> None:
         (".lab", f"{__name__}.Magic", "`magic` is neither bytes nor"),
     ],
 )
-def test_wrong_extractors_are_told(name: str, path: str, told: str) -> None:
-    """If `EXTRACTORS` is wrong, then one line names the setting and what is wrong."""
+def test_wrong_extractors_are_reported(name: str, path: str, told: str) -> None:
+    """If `EXTRACTORS` is wrong, then one line names the setting and the mistake."""
     with pytest.raises(ConfigError, match="EXTRACTORS") as raised:
         ExtractOptions.from_settings(Settings({"EXTRACTORS": {name: path}}))
     assert told in str(raised.value)

@@ -1,4 +1,4 @@
-"""Fetchers of users: the page on own fetchers, in a project of somebody else."""
+"""Fetchers of users: the page on own fetchers, in a third-party project."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def project(start_project: StartProject) -> Project:
 
 @pytest.fixture(scope="module")
 def crawl(project: Project) -> CrawlResult:
-    """Return what came of a crawl of the folder."""
+    """Return the result of a crawl of the folder."""
     done = project.run("crawl", "linkeddata", f"-aseeds={SEED}", crawl_id="linkeddata")
     assert done.code == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -55,14 +55,14 @@ def test_folder_is_crawled(crawl: CrawlResult) -> None:
     assert crawl.statistics["fetcher/file/status/200"] == 3
 
 
-def test_what_is_beside_the_folder_stays_there(crawl: CrawlResult) -> None:
+def test_files_outside_the_folder_stay_there(crawl: CrawlResult) -> None:
     """If a link leads out of the folder, then there is nothing."""
     for url in (ESCAPES, "file:///etc/passwd", "file://lab/none"):
         assert crawl.faults(url) == ["not_found"]
 
 
 def test_command_shows_one_document(project: Project) -> None:
-    """If `scrapy rdf` is given a URL of the scheme, then the fetcher is asked."""
+    """If `scrapy rdf` is given a URL of the scheme, then the fetcher is called."""
     done = project.run("rdf", SEED)
     assert done.code == 0, done.stderr
     assert "file://lab/none" in done.stderr
@@ -70,5 +70,5 @@ def test_command_shows_one_document(project: Project) -> None:
 
 
 def test_example_of_the_page_is_short() -> None:
-    """If somebody reads the page, then the class is about 30 lines of code."""
+    """If a user copies the page, then the class is about 30 lines of code."""
     assert len([line for line in MODULE.splitlines() if line.strip()]) <= 36

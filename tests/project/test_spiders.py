@@ -96,7 +96,7 @@ def urls(loopback: Loopback) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def project(start_project: StartProject, urls: dict[str, str]) -> Project:
-    """Return a project in which all spiders have run, in one process of its own."""
+    """Return a project in which all spiders have run, in one separate process."""
     project = start_project("lab")
     project.write("spiders/lab.py", SPIDERS)
     project.write("run.py", SCRIPT)
@@ -115,7 +115,7 @@ def project(start_project: StartProject, urls: dict[str, str]) -> Project:
 def test_subclass_of_each_spider_has_an_argument_of_its_own(
     project: Project, spider: str
 ) -> None:
-    """If a spider of ours is subclassed, then its own argument stands beside ours."""
+    """If a spider of ours is subclassed, then it takes its own argument and ours."""
     own = [item for item in project.feed(f"{spider}.jl") if "label" in item]
     assert own
     assert {item["label"] for item in own} == {f"of {spider}"}

@@ -1,4 +1,4 @@
-"""Stores of users: the page on own stores in a project of somebody else, and faults."""
+"""Stores of users: the page on own stores in a third-party project, and faults."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def project(start_project: StartProject, site: RawServer) -> Project:
 def test_store_of_the_page_loses_nothing_when_it_is_killed(
     project: Project, site: RawServer
 ) -> None:
-    """If a store is killed at each step, it has each document once, as a whole."""
+    """If a store is killed at each step, it has each document once, and complete."""
     with closing(sqlite3.connect(project.folder / "quads.db")) as database:
         found = dict(database.execute("SELECT graph, quads FROM documents"))
     counts = {graph: quads.count(b"\n") for graph, quads in found.items()}
@@ -118,10 +118,10 @@ def test_store_of_the_page_loses_nothing_when_it_is_killed(
     assert all((project.folder / each).exists() for each in DEATHS)
 
 
-def test_store_gets_again_what_was_not_flushed(
+def test_store_gets_unflushed_documents_again(
     project: Project, site: RawServer
 ) -> None:
-    """If a store is killed, then it gets again only what was under way, as told."""
+    """If a store is killed, then it gets only unfinished documents again."""
     rows = (project.folder / "log").read_text().splitlines()
     versions: dict[str, list[int]] = {}
     for graph, version in map(str.split, rows):
@@ -140,14 +140,14 @@ def test_crawl_keeps_its_store(project: Project) -> None:
     assert done.code == 2
     told = (
         "scrapy: STORE=sqlite:quads.db: crawl linkeddata was begun with"
-        " STORE=mortal:quads.db, and keeps it; -a fresh=1 begins it anew\n"
+        " STORE=mortal:quads.db, and keeps it; -a fresh=1 restarts it\n"
     )
     assert told in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_example_of_the_page_is_short() -> None:
-    """If somebody reads the page, then a store is no more than 30 lines of code."""
+    """If a user copies the page, then a store is no more than 30 lines of code."""
     _, module = _fences.findall(read_page("own-stores.md"))
     assert len([line for line in module.splitlines() if line.strip()]) <= 30
 
@@ -189,10 +189,10 @@ def test_store_that_fails_stops_the_crawl(
         ("lab:", {"lab": f"{FAILING}NoStore"}, "`begin` is not an `async def`"),
     ],
 )
-def test_wrong_stores_are_told(
+def test_wrong_stores_are_reported(
     uri: str, classes: dict[str, str | None] | list[str], told: str
 ) -> None:
-    """If a store cannot be had, then one line names the setting and what is wrong."""
+    """If a store cannot be opened, then one line names the setting and the mistake."""
     settings = Settings({"STORE": uri, "STORE_CLASSES": classes})
     with pytest.raises(ConfigError, match="STORE") as raised:
         StoreOptions.from_settings(settings).store_class()

@@ -1,4 +1,4 @@
-"""The types of the interface, for those who check their projects."""
+"""The types of the interface, for users who check their projects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_each_public_name_is_in_a_typed_project() -> None:
 
 
 def test_the_wheel_has_its_types(installed: InstalledPackage) -> None:
-    """If the wheel is installed, then type checkers are told that it has types."""
+    """If the wheel is installed, then type checkers find its types."""
     folder = installed.python.parents[1]
     (marker,) = folder.glob("lib/python*/site-packages/rdfcrawl/py.typed")
     assert marker.is_file()

@@ -1,10 +1,10 @@
 """Look for libraries with known vulnerabilities: `python -m tests.support.audit`.
 
-Looked at are the versions that are installed, and the oldest that are allowed. They are
-looked up in a copy of the database of osv.dev, if the variable `ADVISORIES` names one
-(a folder or zip of its records for PyPI, `all.zip`); else that service is asked, once
-for all. The exit code is 1 if one is vulnerable, 2 if the database cannot be read; 0,
-with one line, where there is neither database nor network.
+Checked are the installed versions, and the oldest allowed ones. They are looked up in a
+copy of the database of osv.dev, if the variable `ADVISORIES` names one (a folder or zip
+of its records for PyPI, `all.zip`); otherwise that service gets one request for all.
+The exit code is 1 if one is vulnerable, 2 if the database cannot be read; 0, with one
+line, where there is neither database nor network.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _version(text: str) -> Version:
 
 def _place(event: dict[str, str]) -> tuple[Version, bool]:
     kind, text = next(iter(event.items()))
-    return _version(text), kind != "fixed"  # of both at once, the later begin counts
+    return _version(text), kind != "fixed"  # with both, the later begin counts
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A fetcher of `s3://` whose objects are in a file, and whose trouble is written there.
+"""A fetcher of `s3://` whose objects and failures are listed in a file.
 
-The setting `BUCKET` names a folder: `objects.json` has for each URL what `Reply` has,
+The setting `BUCKET` names a folder: `objects.json` has a `Reply` for each URL,
 `asked.txt` gets a line for each request.
 """
 
@@ -103,9 +103,9 @@ class BucketFetcher:
 
 def _raise(name: str) -> None:
     if name in _ERRORS:
-        raise _ERRORS[name]("trouble")
+        raise _ERRORS[name]("failure")
     if name:
-        raise SourceFault(Reason(name), "trouble")
+        raise SourceFault(Reason(name), "failure")
 
 
 async def _chunks(found: dict[str, Any]) -> AsyncIterator[bytes]:

@@ -43,7 +43,7 @@ _FORBIDDEN = "169.254.169.254"  # the guard lets no request through
 _LIES = (_NOBODY, _FORBIDDEN, "EAI_NONAME", "EAI_AGAIN")
 _JUMPS = (-3600, -100, -5, 5, 100, 3600)
 _LOST_SECS = 0.8  # of the append-only file: a machine that fails loses up to a second
-_REWRITE_SECS = 5.0  # in which workers ask for it
+_REWRITE_SECS = 5.0  # in which workers request it
 _STALLED_SECS = 180.0
 _REFUSED = (
     2  # exit code of a command that Redis refuses, as of one with a wrong argument
@@ -164,12 +164,12 @@ class ChaosCrawl:
         crew: its workers.
         server: its Redis, which keeps an append-only file.
         way: from the workers to it.
-        web: the data web, in a process of its own.
+        web: the data web, in a separate process.
         tree: a second web, whose hosts have names.
         names: of its hosts.
         folder: of the script of names.
         clocks: files that shift the clocks of the workers, and of Redis.
-        disk: that crawl and Redis are on; None where none is available.
+        disk: of crawl and Redis; None where none is available.
     """
 
     crew: Crew
@@ -360,7 +360,7 @@ def _slow_web(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
 
 @contextmanager
 def _bad_urls(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
-    """Have a few URLs of each host misbehave, each in a way of its own."""
+    """Have a few URLs of each host misbehave, each in a different way."""
     with misbehaving(crawl.tree.servers, rng, share=rng.uniform(0.03, 0.4)):
         yield
 

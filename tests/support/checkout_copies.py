@@ -27,7 +27,7 @@ rules:
 
 
 def copy_checkout(folder: Path) -> None:
-    """Copy the sources of a package, with a version of its own."""
+    """Copy the sources of a package, with another version."""
     pycache = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "rdfcrawl", folder / "rdfcrawl", ignore=pycache)
     for name in _NEEDED:

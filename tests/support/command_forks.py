@@ -1,9 +1,9 @@
 """Starts commands from a process that has imported the modules of a crawl.
 
 Imports are three quarters of the CPU of a small crawl. A command here runs like `python
--m scrapy`, in a process of its own that starts like a worker of `scrapy workers`. The
-imports of commands are tested in `tests/gates/test_start.py`, by commands that import
-everything themselves.
+-m scrapy`, in a process that starts like a worker of `scrapy workers`. The imports of
+commands are tested in `tests/gates/test_start.py`, by commands that import everything
+themselves.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class CommandForks:
 
 @cache
 def shared_forks() -> CommandForks:
-    """Return what all tests of this process have their commands forked from."""
+    """Return the process from which all tests of this one fork their commands."""
     forks = CommandForks()
     atexit.register(forks.stop)
     return forks
@@ -257,7 +257,7 @@ def main() -> None:
         raise RuntimeError("an import has begun what commands begin")
     _look_for_what_is_installed()
     _compile_what_crawls_begin_with()
-    # A shell has what runs in the background ignore it.
+    # A shell has background processes ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.freeze()
     with socket.socket(fileno=os.dup(0)) as requests:
@@ -316,7 +316,7 @@ def _copy_of_setting(setting: SettingsAttribute, memo: dict[int, Any]) -> Any:
 
 
 class _Commands:
-    """The commands that run, and those who wait for their ends."""
+    """The running commands, and the threads that wait for their ends."""
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests

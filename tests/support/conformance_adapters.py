@@ -146,7 +146,7 @@ def json_ld(
             trust="all",
             environment=environment,
         )
-        # Statements with terms that RDF lacks are to be dropped (section 8.2).
+        # Statements with terms that RDF lacks must be dropped (section 8.2).
         return _whole(parsed, parsed, Reason.BAD_TERM)
     value, given = _value(data, base, options) if is_page else (json.loads(data), base)
     context = options.get("expandContext", "")

@@ -21,7 +21,7 @@ _LONGEST_SECS = 240
 
 @dataclass(frozen=True)
 class Suites:
-    """The suites, unpacked where they are asked for.
+    """The suites, unpacked on demand.
 
     Attributes:
         folder: where they are unpacked.

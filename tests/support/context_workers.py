@@ -55,7 +55,7 @@ class Worker:
         return await self.store.load(url, document_url=of)
 
     async def refusal(self, url: str, of: str = ELSEWHERE) -> str:
-        """Return why a context cannot be had."""
+        """Return why a context is unavailable."""
         with pytest.raises(SourceFault) as raised:
             await self.load(url, of)
         assert raised.value.fault.reason is Reason.REMOTE_CONTEXT
@@ -111,7 +111,7 @@ def moved(location: str) -> bytes:
 
 
 def endless(request: RawRequest) -> bytes:
-    """Redirect to a URL that was not asked for yet."""
+    """Redirect to a URL that was not requested yet."""
     return moved(f"{request.target}x")
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tests.support.command_forks import ForkedCommand
     from tests.support.crawl_webs import Loopback
 
-_LOOK_SECS = 0.1  # at the memory of what runs
+_LOOK_SECS = 0.1  # at the memory of running ones
 _LEAST_WAIT_SECS = 0.02
 _WAIT_SHARE = 20.0  # of waiting, for each second of looking
 
@@ -135,7 +135,7 @@ class CrawlResult:
         return self.ask(f"?a sq:crawled <{url}> ; rc:fault/rc:detail ?x .")
 
     def chain(self, url: str) -> list[str]:
-        """Return the URLs that were asked for on the way from a URI, in order."""
+        """Return the URLs that were requested on the way from a URI, in order."""
         (cell,) = self.ask(f"?a sq:crawled <{url}> ; rc:redirects ?x .") or [""]
         chain = []
         while cell and not cell.endswith("#nil"):
@@ -308,7 +308,7 @@ class Commands:
             began = time.monotonic()
 
     def stop(self) -> None:
-        """Kill what still runs."""
+        """Kill running processes."""
         for running in self._running:
             if not running.has_ended():
                 running.process.kill()
@@ -317,7 +317,7 @@ class Commands:
 
 @pytest.fixture(scope="module")
 def loopback() -> Iterator[Loopback]:
-    """Yield what starts scripted servers that live as long as the module's tests."""
+    """Yield a function that starts scripted servers for the tests of the module."""
     from tests.support.crawl_webs import Loopback
 
     with Loopback() as servers:
@@ -326,13 +326,13 @@ def loopback() -> Iterator[Loopback]:
 
 @pytest.fixture(scope="session")
 def rdf() -> RunRdf:
-    """Return what runs `scrapy rdf` with some words, on loopback."""
+    """Return a function that runs `scrapy rdf` with some words, on loopback."""
     return partial(scrapy, "rdf", f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}")
 
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    """Yield what runs the `scrapy` commands."""
+    """Yield an object that runs the `scrapy` commands."""
     commands = Commands(tmp_path_factory)
     yield commands
     commands.stop()

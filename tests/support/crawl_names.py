@@ -53,8 +53,8 @@ def lying_names(
     """Have names looked up as these lies say within the block, in running crawls.
 
     Args:
-        folder: that `scripted_names` was given.
-        names: name -> addresses, or the name of an error, instead of its own.
+        folder: argument of `scripted_names`.
+        names: name -> addresses, or the name of an error.
     """
     path, whole = folder / "names.json.lies", folder / "names.json.lies.whole"
     whole.write_text(json.dumps(dict(names)))

@@ -47,7 +47,7 @@ class Loopback:
         port: int = 0,
         tls: ssl.SSLContext | None = None,
     ) -> RawServer:
-        """Start a server; see the fixture `raw_server` for what `pages` are."""
+        """Start a server; see the fixture `raw_server` for `pages`."""
         started = self._servers(pages, host=host, port=port, tls=tls)
         return asyncio.run_coroutine_threadsafe(started, self._loop).result(120)
 
@@ -106,7 +106,7 @@ class TreeWeb:
         return {s.url(f"/{n}") for s in self._servers for n in range(self._n_docs)}
 
     def hold_after(self, n_asked: int) -> threading.Event:
-        """Answer so many requests for documents, and others once the event is set."""
+        """Serve a number of documents, and others once the event is set."""
         may_go_on = threading.Event()
 
         def held(steps: Iterable[Step], _: RawRequest) -> Iterator[Step]:
@@ -126,7 +126,7 @@ class TreeWeb:
         return self._truth
 
     def asked(self) -> Counter[str]:
-        """Return how often each document was asked for."""
+        """Return the number of requests for each document."""
         return Counter(
             server.url(target)
             for server in self._servers

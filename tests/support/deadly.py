@@ -1,4 +1,4 @@
-"""What kills its worker, as a document or a robots.txt might."""
+"""Kills its worker, as a document or a robots.txt might."""
 
 from __future__ import annotations
 

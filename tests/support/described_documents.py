@@ -35,7 +35,7 @@ Description = dict[str, dict[str, list[str]]]
 
 
 def document(**facts: Any) -> Document:
-    """Return a document that was read well, but for `facts`."""
+    """Return a document that was read without faults, with these `facts`."""
     facts.setdefault("record", Record(url="http://example.org/me", depth=2))
     response: Mapping[str, Any] = {
         "requested": (facts["record"].url,),

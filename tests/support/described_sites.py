@@ -44,7 +44,7 @@ class TurtleSite:
         return self.put(path, f'<> x:says "{path}" .')
 
     def asked(self) -> Counter[str]:
-        """Return how often each target was asked for."""
+        """Return the number of requests for each target."""
         targets = Counter(self.server.targets)
         del targets["/robots.txt"]
         return targets
@@ -71,7 +71,7 @@ class SharedCrawl:
         self.seeds = [url for d in describe for url in d(self.site(d))]
 
     def new_site(self) -> TurtleSite:
-        """Return a site on a host of its own."""
+        """Return a site on a separate host."""
         return TurtleSite(self._loopback, next(self._hosts))
 
     def site(self, describe: Describe) -> TurtleSite:

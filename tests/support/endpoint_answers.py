@@ -1,4 +1,4 @@
-"""What endpoints answer to a GET without a query, and what others answer like it.
+"""Responses of endpoints to a GET without a query, and similar ones of others.
 
 The texts are those of the stores' sources, documentation and issue threads.
 """

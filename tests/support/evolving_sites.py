@@ -1,4 +1,4 @@
-"""Sites that change in time, without a server, for tests that ask them at any time."""
+"""Sites that change in time, without a server, for tests at any time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of users that fail, each in a way of its own."""
+"""Parts of users that fail, each in a different way."""
 
 from __future__ import annotations
 

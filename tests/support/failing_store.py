@@ -6,7 +6,7 @@ from rdfcrawl.stores.nquads import NQuadsStore
 
 
 class FailingStore(NQuadsStore):
-    """Raises what no store promises to raise."""
+    """Raises an exception that no store promises."""
 
     async def flush(self) -> None:
         """Fail.

@@ -51,7 +51,7 @@ class FollowerKind(NamedTuple):
         name: for the names of tests.
         build: makes the follower of a path.
         read: returns the content, by another program.
-        is_whole: readers see all changes at once.
+        is_whole: readers see all changes together.
     """
 
     name: str
@@ -76,7 +76,7 @@ def _read_parquet(path: Path) -> Said:
 
 
 def _read_files(path: Path) -> Said:
-    """Return what pyoxigraph and gzip find; which graph said it may be lost."""
+    """Return the content found by pyoxigraph and gzip; graph names may be lost."""
     found = set()
     for file in path.rglob("[!.]*"):
         if file.is_dir() or ".rdfcrawl" in file.parts:
@@ -92,7 +92,7 @@ def _read_files(path: Path) -> Said:
 
 
 def files(uri: str, **options: object) -> Callable[[Path], Follower]:
-    """Return what makes the follower of a URI and a path."""
+    """Return a function that makes the follower of a URI and a path."""
     return lambda path: FileFollower.from_options(f"{uri}:{path}", options)
 
 

@@ -1,4 +1,4 @@
-"""What tests of claims do to a frontier: fill it, claim in it, have hosts due."""
+"""Steps of tests of claims: fill a frontier, claim in it, have hosts due."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def urls_of(visit: Visit) -> list[str]:
 
 
 async def restart(frontier: Frontier) -> None:
-    """Make the host due again at once, as time would."""
+    """Make the host due again immediately, as time would."""
     name = f"{frontier._prefixes[0]}:ready"
     for key in [raw.decode() async for raw, _ in frontier.redis.zscan_iter(name)]:
         await frontier.redis.zadd(name, {key: 1})

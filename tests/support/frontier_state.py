@@ -1,4 +1,4 @@
-"""All that a frontier has in Redis, read key by key, and what must hold of it."""
+"""All keys of a frontier in Redis, read one by one, and their invariants."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def candidates(frontier: Frontier, urls: Iterable[str]) -> list[Candidate]:
 
 @dataclass(slots=True)
 class PartitionState:
-    """What one partition holds, each by its Redis type.
+    """Content of one partition, each key by its Redis type.
 
     Attributes:
         queues: (key, band) -> items.
@@ -66,8 +66,8 @@ class PartitionState:
         crowds: by name, the keys that wait in them.
         domains: registered domain -> its keys; `<domain> a`, `<domain> o`.
         epochs: by registered domain, the state of its epoch.
-        waiting: by registered domain, name and item of what waits for an epoch.
-        waiting_by: (s or d, registered domain) -> names of what waits by it.
+        waiting: by registered domain, name and item of URLs that wait for an epoch.
+        waiting_by: (s or d, registered domain) -> names that wait by it.
         paused: keys that an operator has paused.
     """
 
@@ -422,7 +422,7 @@ async def check_frontier(
 async def expire_leases(
     frontier: Frontier, only: Iterable[tuple[int, str]] = ()
 ) -> None:
-    """Make leases look as if they had run out long ago.
+    """Age leases until they have run out.
 
     Args:
         frontier: whose leases.

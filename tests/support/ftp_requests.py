@@ -50,7 +50,7 @@ async def get(exchange: FtpExchange, url: str, **changes: Any) -> HttpResponse:
 async def get_one(
     url: str, options: FetchOptions, asks: dict[str, Any] | None = None, **more: Any
 ) -> HttpResponse:
-    """Fetch one URL over an exchange of its own."""
+    """Fetch one URL over a new exchange."""
     async with opened(options, **more) as exchange:
         return await get(exchange, url, **(asks or {}))
 

@@ -142,7 +142,7 @@ class RealFtp:
 
 
 Say: TypeAlias = str | bytes | None
-"""A reply without its line end; bytes as they are; None closes the connection."""
+"""A reply without its line end; bytes unchanged; None closes the connection."""
 
 
 @dataclass
@@ -261,7 +261,7 @@ class _Dialogue:
             self._listener.close()
 
     def answer(self, verb: str, argument: str) -> bool:
-        """Reply to a command; False if the connection is to be closed."""
+        """Reply to a command; False if the connection must be closed."""
         server = self._server
         if verb in server.odd:
             odd = server.odd[verb]

@@ -59,7 +59,7 @@ def growth(
 ) -> str:
     """Return why a call is worse than linear in the length of its text; else nothing.
 
-    `make` returns a text of about so many characters. CPU time counts, of the shorter
+    `make` returns a text of about this many characters. CPU time counts, of the shorter
     of two calls.
     """
     try:
@@ -91,7 +91,7 @@ def _secs(use: Use, text: Text) -> float:
 
 @contextmanager
 def _alarm() -> Iterator[None]:
-    """Raise an exception in what takes too much CPU; `re` looks for signals."""
+    """Raise an exception in code that takes too much CPU; `re` looks for signals."""
 
     def ring(_number: int, _frame: FrameType | None) -> None:
         raise TooLateError
@@ -132,7 +132,7 @@ def _text(chars: Chars, *, is_bytes: bool) -> Any:
 
 
 class _Pumps:
-    """What to begin with, and what to repeat, for one expression."""
+    """Begin of a text, and repeated part, for one expression."""
 
     def __init__(self, pattern: re.Pattern[Any]) -> None:
         flags = pattern.flags & ~(re.UNICODE | re.DEBUG)

@@ -27,7 +27,7 @@ class Contexts:
     """Contexts by URL.
 
     Attributes:
-        asked: the URLs that were asked for, in order.
+        asked: the requested URLs, in order.
     """
 
     def __init__(self, documents: Mapping[str, Any]) -> None:
@@ -35,7 +35,7 @@ class Contexts:
         self.asked: list[str] = []
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return a context; bytes are as they are, others written as JSON."""
+        """Return a context; bytes are kept, others written as JSON."""
         del document_url
         self.asked.append(url)
         if url not in self._documents:

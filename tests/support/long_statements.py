@@ -91,7 +91,7 @@ def _elements(form: str, found: list[Statement]) -> bytes:
 
 
 def _page_of_scripts(found: list[Statement]) -> bytes:
-    """Return a page with JSON-LD, and behind it what other extractors find."""
+    """Return a page with JSON-LD, followed by data for other extractors."""
     script = (
         b'<script type="application/ld+json">' + _json_ld(found[:-2]) + b"</script>"
     )
@@ -122,7 +122,7 @@ WRITERS: Final[dict[str, tuple[str, Callable[[list[Statement]], bytes]]]] = {
     "scripts.html": ("text/html", _page_of_scripts),
     **{name: ("text/html", partial(_elements, form)) for name, form in _FORMS.items()},
 }
-"""By extension: media type, and what writes a document."""
+"""By extension: media type, and a function that writes a document."""
 
 
 def packed(found: list[Statement]) -> dict[str, tuple[str, bytes]]:

@@ -1,7 +1,7 @@
 """Machines of the tests' own: network namespaces whose cables can be cut silently.
 
 Each has a cable to one in the middle, where the test itself is as long as it has them.
-Nothing of it is reached from outside, and it reaches nothing there.
+Nothing in it is reachable from outside, and it reaches nothing there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PRIORITY = "10"  # of packets dropped between machines
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine of its own, at one end of a cable.
+    """A separate machine, at one end of a cable.
 
     Attributes:
         number: from 1.
@@ -90,7 +90,7 @@ class Machine:
                 _ip("-n", space, "neigh", "del", address, "dev", device)
 
     def part_from(self, others: list[Machine]) -> None:
-        """Drop what goes between it and others; from the middle, it is reached."""
+        """Drop packets between it and others; from the middle, it is reachable."""
         rule = "-n", self.middle, "rule", "add", "priority", _PRIORITY
         for other in others:
             for source, target in ((self, other), (other, self)):

@@ -357,7 +357,7 @@ def _hextuples(statements: list[Statement]) -> bytes:
     return "".join(line(*each) + "\n" for each in statements).encode()
 
 
-# Format by name: media type, and what writes it; those of XML have no controls.
+# Format by name: media type, and writer; those of XML have no controls.
 WRITERS: Final[dict[str, tuple[str, Callable[[list[Statement]], bytes]]]] = {
     "N-Triples": ("application/n-triples", _n_triples),
     "N-Quads": ("application/n-quads", _n_quads),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def operator_settings(server: RedisServer, crawl_id: str = "c", **more: Any) -> Any:
-    """Return what names a crawl in a server."""
+    """Return the arguments that name a crawl in a server."""
     named = {"REDIS_URL": server.url, "CRAWL_ID": crawl_id, "DOWNLOAD_DELAY": 0}
     return BaseSettings(named | more)
 
@@ -37,7 +37,7 @@ def operate(
 
 
 def told(folder: Path, *words: str, **settings: Any) -> list[Any]:
-    """Return what `scrapy frontier --json` says, line by line."""
+    """Return the output of `scrapy frontier --json`, line by line."""
     done = operate(folder, *words, "--json", **settings)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

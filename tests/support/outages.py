@@ -26,8 +26,8 @@ class Away:
     settings: dict[str, Any]
 
 
-# Sixty times the first wait, as five minutes are to the usual one; and a minute with
-# the settings that crawls have.
+# Sixty times the first wait, like five minutes for the usual one; and a minute with the
+# default settings.
 _AWAY = [
     pytest.param(Away(3.0, PATIENT), id="short"),
     pytest.param(

@@ -10,7 +10,7 @@ code_in = re.compile(r"`([^`]+)`").findall
 
 
 def section(text: str, heading: str) -> str:
-    """Return what follows a heading, up to the next of its level."""
+    """Return the text after a heading, up to the next of its level."""
     return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 

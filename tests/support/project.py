@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SOURCE = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
-# What any project sets for its crawls, here for servers on loopback.
+# Settings of any project for its crawls, here for servers on loopback.
 LAB = f"""
 USER_AGENT = "lab/1 (+https://lab.example/crawl)"
 GUARD_ALLOW_NETS = "{LOOPBACK_NETS}"
@@ -83,7 +83,7 @@ class InstalledPackage:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A Scrapy project in a folder of its own.
+    """A Scrapy project in a separate folder.
 
     Attributes:
         folder: has `scrapy.cfg`.
@@ -114,7 +114,7 @@ class Project:
         """Run `scrapy <words>`, or `rdfcrawl <words>`, in the project.
 
         Args:
-            words: the program, if it is not `scrapy`, and what follows it.
+            words: the program, if it is not `scrapy`, and its arguments.
             crawl_id: of the crawl whose quads and provenance the result shows.
         """
         program = () if words[0] == "rdfcrawl" else ("scrapy",)
@@ -130,14 +130,14 @@ class Project:
 
 @cache
 def forks_of(python: Path) -> CommandForks:
-    """Return what commands of an environment are forked from."""
+    """Return the process from which commands of an environment are forked."""
     forks = CommandForks(python, env=_environment())
     atexit.register(forks.stop)
     return forks
 
 
 def _environment() -> Mapping[str, str]:
-    """Return the environment, without what would lead to the tree."""
+    """Return the environment, without variables that would lead to the tree."""
     ours = ("SCRAPY", "REDIS", "PYTHON", "VIRTUAL_ENV")
     return {n: v for n, v in os.environ.items() if not n.startswith(ours)}
 

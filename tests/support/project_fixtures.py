@@ -38,7 +38,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> InstalledPackage:
 def start_project(
     installed: InstalledPackage, tmp_path_factory: pytest.TempPathFactory
 ) -> StartProject:
-    """Return what starts a project with the add-on, for servers on loopback."""
+    """Return a function that starts a project with the add-on, for loopback."""
 
     def start(name: str, settings: str = LAB + ADDON) -> Project:
         folder = tmp_path_factory.mktemp("projects")

@@ -13,7 +13,7 @@ MIB = 1024 * 1024
 
 
 def dump_of(n_bytes: int, word: str = "o") -> bytes:
-    """Return a dump of about so many bytes, all lines of them different."""
+    """Return a dump of about this many bytes, all lines of them different."""
     line = f"<urn:x:s%d> <urn:x:p> <urn:x:{word}> .\n"
     return "".join(line % n for n in range(n_bytes // 35)).encode()
 
@@ -28,8 +28,8 @@ class RangedDump:
         stalls: instead of breaking off, they do not go on.
 
     Attributes:
-        asked: the ranges that were asked for, "" for all of it.
-        n_sent: bytes of bodies that were sent.
+        asked: the requested ranges, "" for all of it.
+        n_sent: bytes of sent bodies.
     """
 
     def __init__(

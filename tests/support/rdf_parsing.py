@@ -26,7 +26,7 @@ TRIG, XML, LD = "application/trig", "application/rdf+xml", "application/ld+json"
 
 
 class Nothing:
-    """Contexts that cannot be had."""
+    """Unavailable contexts."""
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Refuse every one."""

@@ -1,4 +1,4 @@
-"""Counts what one crawl reads of its settings and arguments.
+"""Counts the settings and arguments that one crawl reads.
 
 `python -m tests.support.reading_probe FILE crawl ...` runs a command of rdfcrawl, and
 writes the counts as JSON: how often each declared setting was read, and how often each

@@ -212,7 +212,7 @@ class RedisCluster:
     def moving(
         self, slot: int, source: ClusterNode, target: ClusterNode
     ) -> Iterator[Callable[[int], object]]:
-        """Yield what moves so many keys of a slot; then move all that are left.
+        """Yield a function that moves a number of keys of a slot; then move all others.
 
         As `redis-cli --cluster reshard` does.
         """
@@ -232,7 +232,7 @@ class RedisCluster:
             while move(10):
                 pass
             new.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
-            with suppress(ResponseError):  # without slots, it is a replica at once
+            with suppress(ResponseError):  # without slots, it is a replica immediately
                 old.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
 
     def move_slot(self, slot: int, source: ClusterNode, target: ClusterNode) -> None:
@@ -277,7 +277,7 @@ def running_cluster(
 ) -> Iterator[RedisCluster]:
     """Run a cluster for a while; with `tls`, its options, it listens for TLS too.
 
-    Each node has a machine of its own, if there are any.
+    Each node has a separate machine, if there are any.
     """
     cluster = RedisCluster(
         folder,

@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses a server."""
+    """Mark tests that use a server."""
     for item in items:
         if "redis_server" in getattr(item, "fixturenames", ()):
             item.add_marker(NEVER_SKIPPED_IN_CI)
@@ -290,7 +290,7 @@ def frontier_on(
 
 @pytest.fixture
 async def make_frontier(redis: Redis) -> MakeFrontier:
-    """Return what opens frontiers on an empty server: one partition, no delay."""
+    """Return an opener of frontiers on an empty server: one partition, no delay."""
     facts = await server_facts(redis)
 
     async def make(**options: Any) -> Frontier:

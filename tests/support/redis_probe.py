@@ -1,4 +1,4 @@
-"""Pipelines that note what Redis has read and written so far, for a test to compare."""
+"""Pipelines that record the reads and writes of Redis so far, for a test to compare."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ class BeforeDiscovery:
 
 
 class AfterDiscovery(BeforeDiscovery):
-    """The same behind what discovers."""
+    """The same after discovery."""

@@ -18,16 +18,16 @@ class RedisProxy:
     """Passes connections on to the socket of a Redis server; runs in a thread.
 
     Attributes:
-        target: socket of the server; may be changed for later connections.
+        target: socket of the server; may be set for later connections.
         port: where it listens, on 127.0.0.1.
         is_silent: replies of the server are dropped.
         is_stalled: replies of the server are held back, as by a half-open connection.
         delay_secs: delay of the replies of the server.
-        cut_share: of all answers, how many never arrive: they are swallowed, and the
-            connection is closed.
-        cut_after: after so many answers, the next one is cut in the same way; None: it
-            is not.
-        n_cut: how many that were.
+        cut_share: share of lost replies: they are dropped, and the connection is
+            closed.
+        cut_after: number of replies after which the next one is lost in the same way;
+            None: it is not.
+        n_cut: number of lost replies.
     """
 
     def __init__(self, target: Path) -> None:

@@ -267,13 +267,13 @@ class Mirror:
     Attributes:
         data: bytes by URI.
         known: memory of resources, as text.
-        wanted: latest version that was asked for, by URI.
+        wanted: latest requested version, by URI.
         states: memory of sources, as text.
         parts: of each source and run by place, as text.
         queue: records (URL, task) that wait, in order of their coming.
         seen: records that were queued ever.
         budget: steps and requests until the process dies; None: it does not.
-        requests: URLs asked for.
+        requests: requested URLs.
     """
 
     source: SourceSite
@@ -295,7 +295,7 @@ class Mirror:
         self.add(CAPABILITIES, SyncTask(run=run, mode=mode))
 
     def sync(self, run: str = "1", mode: SyncMode = SyncMode.SYNC) -> None:
-        """Do all that a run asks for."""
+        """Do all requests of a run."""
         self.start(run, mode)
         self.work()
 

@@ -39,7 +39,7 @@ def steps_of(
     is_index: bool = False,
     known: dict[str, KnownResource] | None = None,
 ) -> list[Step]:
-    """Return what follows from a document."""
+    """Return the steps that follow from a document."""
     found = known or {}
     return list(
         follow(

@@ -1,4 +1,4 @@
-"""Ask a robots.txt for a path."""
+"""Look up a path in a robots.txt."""
 
 from __future__ import annotations
 

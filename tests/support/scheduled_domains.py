@@ -1,4 +1,4 @@
-"""What tests of quotas do: offer URLs of both ways, and crawl by epochs."""
+"""Steps of tests of quotas: offer URLs of both ways, and crawl by epochs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def _has_room(frontier: Frontier) -> bool:
 
 
 async def let_time_pass(frontier: Frontier, secs: int = 3600) -> None:
-    """Make the epochs look as if they had begun earlier."""
+    """Move the begin of the epochs back."""
     for prefix in frontier._prefixes:
         async for name in frontier.redis.scan_iter(match=f"{prefix}:e:*"):
             await frontier.redis.hincrby(name, "at", -1000 * secs)

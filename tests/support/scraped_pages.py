@@ -1,4 +1,4 @@
-"""What scraping rules make of a page."""
+"""Results of scraping rules on a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EX = "https://e.example/"
 
 
 class ScrapedPage:
-    """What rules made of a page."""
+    """Result of rules on a page."""
 
     def __init__(self, rules: RuleSet, page: ParsedPage) -> None:
         self.page = page

@@ -225,13 +225,13 @@ def _chosen(request: StoreRequest, formats: Mapping[str, Any]) -> str:
 
 
 def in_turn(*answers: Answer) -> Callable[[StoreRequest], Answer | None]:
-    """Return what gives these answers to the first writes, one to each."""
+    """Return a function that gives these responses to the first writes, one to each."""
     left = iter(answers)
     return lambda request: next(left, None) if request.is_write else None
 
 
 def refusing(text: str, answer: Answer) -> Callable[[StoreRequest], Answer | None]:
-    """Return what refuses each write that has a text in it."""
+    """Return a function that refuses each write that contains a text."""
 
     def misdeed(request: StoreRequest) -> Answer | None:
         has_text = text in request.text or text in request.given.get("graph", "")

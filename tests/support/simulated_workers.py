@@ -37,8 +37,8 @@ class SimulatedCrawl:
 
     Attributes:
         workers, machines: how many; workers are spread evenly.
-        hosts, a_host: how many hosts, with so many URIs each.
-        places: hosts that a worker visits at once.
+        hosts, a_host: number of hosts, and of URIs on each.
+        places: hosts that a worker visits in parallel.
         delay_secs, window_secs: between two requests to a host; most of a visit.
         latency_secs: from a request to its answer.
         partitions: of the crawl.
@@ -114,7 +114,7 @@ class SimulatedRun:
 
     @property
     def longest_wait_secs(self) -> float:
-        """The longest time in which a host that had work was not asked."""
+        """The longest time in which a host with work got no request."""
         times: defaultdict[str, list[float]] = defaultdict(list)
         for each in self.judged:
             times[each.host].append(each.at)
@@ -178,9 +178,9 @@ async def simulate(
     secs: float | None,
     warm_secs: float = 0.0,
 ) -> SimulatedRun:
-    """Crawl for so many seconds beyond those to warm up, or to the end (None).
+    """Crawl for some seconds after a warm-up, or to the end (None).
 
-    The frontier is left as it is then.
+    The frontier stays unchanged then.
     """
     run = SimulatedRun(crawl)
     async with AsyncExitStack() as stack:
@@ -204,7 +204,7 @@ async def simulate(
             )
             workers.append(worker)
         await asyncio.gather(*(worker.open() for worker in workers))
-        for worker in workers:  # all have come by now
+        for worker in workers:  # all have come
             await worker.leases.beat()
         makers = [
             asyncio.create_task(_work(worker, wake, run))
@@ -270,7 +270,7 @@ async def _work(worker: FrontierWorker, wake: asyncio.Event, run: SimulatedRun) 
 
 
 async def _make(worker: FrontierWorker, visit: Visit, run: SimulatedRun) -> None:
-    """Ask a host for the URIs of a visit."""
+    """Request the URIs of a visit from a host."""
     name, urls = worker.options.name, _urls(visit)
     for number, url in enumerate(urls):
         if number:

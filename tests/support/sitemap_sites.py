@@ -17,7 +17,7 @@ SEMANTIC = 'xmlns:sc="http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"'
 
 
 def urlset(entries: Iterable[str], extra: str = "") -> bytes:
-    """Return a sitemap of URLs, or of what stands in a `url` element."""
+    """Return a sitemap of URLs, or of the contents of `url` elements."""
     rows = "".join(
         f"<url>{e if e.startswith('<') else f'<loc>{e}</loc>'}</url>" for e in entries
     )
@@ -64,7 +64,7 @@ class Site:
 
 
 def dataset(site: Site, *dumps: str, extra: str = "") -> str:
-    """Return the declaration of a dataset with what begins with `/r/`."""
+    """Return the declaration of a dataset of URLs that begin with `/r/`."""
     places = "".join(dump_at(site.at(f"/{dump}")) for dump in dumps)
     return (
         f"<sc:dataset><sc:datasetURI>{site.at('/dataset')}</sc:datasetURI>"

@@ -1,9 +1,9 @@
 """A small disk for tests, on any machine that lets us have one.
 
-With the right to mount that is a file system of its own. Without, one in a namespace
-of a user, which is reached from outside by way of the process that holds it. Where
-neither is allowed, as in most containers, it is the memory that these are given as a
-disk, if it is small.
+With the right to mount, that is a separate file system. Without, one in a namespace of
+a user, which is reached from outside by way of the process that holds it. Where neither
+is allowed, as in most containers, it is the memory given to these as a disk, if it is
+small.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SmallDisk:
         self._filler = path / "filler"
 
     def fill(self, n_left: int) -> None:
-        """Write a file that leaves so many bytes."""
+        """Write a file that leaves this many bytes."""
         with self._filler.open("wb", buffering=0) as file:
             try:
                 while True:
@@ -81,7 +81,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[SmallDisk]:
-    """Yield a small disk; skip where there is none to be had.
+    """Yield a small disk; skip where none is available.
 
     Args:
         folder: that it may be mounted at.

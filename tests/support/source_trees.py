@@ -12,7 +12,7 @@ _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and the statements in it: a tenth of what `ast.walk` yields."""
+    """Yield a node and the statements in it: a tenth of the output of `ast.walk`."""
     waiting = [node]
     while waiting:
         one = waiting.pop()

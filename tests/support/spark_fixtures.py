@@ -39,8 +39,8 @@ SITES = (
     *("http://c.example:8080", "http://d.example.org", "http://bücher.example"),
 )
 _T0 = 1_790_000_000_000
-# What costs least where there is little to do; a step still has two tasks. That plans
-# which Spark adapts meanwhile give the same is for a test to say.
+# The cheapest settings for little work; a step still has two tasks. A test checks that
+# plans which Spark adapts meanwhile give the same.
 _DEFAULTS = """
 spark.default.parallelism 1
 spark.driver.bindAddress 127.0.0.1

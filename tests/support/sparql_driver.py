@@ -80,7 +80,7 @@ def with_cap(ask: Ask, max_rows: int) -> Ask:
 
 @contextmanager
 def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
-    """Yield what sends requests over connections that are kept open."""
+    """Yield a client that sends requests over connections that are kept open."""
     connections: dict[str, http.client.HTTPConnection] = {}
 
     def ask(request: SparqlRequest) -> SparqlResponse | SparqlFailure:

@@ -35,7 +35,7 @@ _FORMATS = {
 
 @dataclass(slots=True)
 class Endpoint:
-    """Answers queries from a store of its own.
+    """Evaluates queries on its own store.
 
     Attributes:
         store: its quads.
@@ -118,7 +118,7 @@ def store_of(lines: Iterable[str]) -> ox.Store:
 
 
 def data_web_endpoint() -> tuple[Ask, str, set[bytes]]:
-    """Return what asks an endpoint of the data web, its URL, and its statements."""
+    """Return a client of an endpoint of the data web, its URL, and its statements."""
     origin = "http://127.42.0.9:8085"
     plan = NodePlan(
         index=0,

@@ -1,4 +1,4 @@
-"""SPARQL servers for tests, each with a folder of its own; Virtuoso and Fuseki to read.
+"""SPARQL servers for tests, each with a separate folder; Virtuoso and Fuseki to read.
 
 The tests that use them are marked `service`: skipped where a program is missing,
 and a failure there in CI. Those to write to are in `store_services`.
@@ -34,7 +34,7 @@ _FUSEKI_CLASS = "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"
 _JARS = "~/.cache/rdfcrawl-services"
 FUSEKI = "jena-fuseki-server-*.jar"
 RDF4J, JETTY = "rdf4j-http-server-*.war", "jetty-runner-*.jar"
-# What lives for seconds is not worth the second compiler.
+# A process of a few seconds does not need the second compiler.
 _SHORT_LIVED = ("-Xmx1g", "-XX:TieredStopAtLevel=1")
 
 
@@ -119,10 +119,10 @@ class SparqlServer:
 
     def end(self) -> None:
         """End it, by its process id, and wait until it has ended."""
-        self._end_by(signal.SIGKILL)  # nothing of it is to be kept
+        self._end_by(signal.SIGKILL)  # nothing of it must be kept
 
     def end_in_order(self) -> None:
-        """Ask it to end, and wait until it has ended."""
+        """Terminate it, and wait until it has ended."""
         self._end_by(signal.SIGTERM)
 
     def _end_by(self, number: signal.Signals) -> None:
@@ -222,7 +222,7 @@ class VirtuosoServer(SparqlServer):
 
 
 def _empty_database() -> Path:
-    """Return a database with what Virtuoso itself writes into a new one.
+    """Return a database with the statements of a new Virtuoso.
 
     That is half of the CPU of its first start. The file is for all test runs with this
     version of the program.
@@ -332,7 +332,7 @@ def fuseki_server(
     Args:
         folder: its working directory.
         words: of its command line, after those that all have.
-        dataset: whose endpoint it is asked for.
+        dataset: with the requested endpoint.
         java: options of the virtual machine; None for those of a short life.
     """
     if java is None:
@@ -402,7 +402,7 @@ def rdf4j_server(folder: Path, java: Iterable[str] | None = None) -> Rdf4jServer
 
 
 class Servers:
-    """Starts servers, each in a folder of its own, and ends them all."""
+    """Starts servers, each in a separate folder, and ends them all."""
 
     def __init__(self, folders: Iterator[Path]) -> None:
         self._folders, self._running = folders, list[SparqlServer]()
@@ -428,7 +428,7 @@ class Servers:
 
 @pytest.fixture(scope="module")
 def sparql_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Yield what starts Virtuoso and Fuseki; skip where one is missing."""
+    """Yield an object that starts Virtuoso and Fuseki; skip where one is missing."""
     require(("virtuoso-t", "isql-vt", "java"), (FUSEKI,))
     folders = (tmp_path_factory.mktemp("sparql") for _ in range(1_000))
     servers = Servers(folders)

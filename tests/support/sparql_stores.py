@@ -74,7 +74,7 @@ def _items(graph: str, n_items: int) -> Iterator[str]:
 
 
 def _knots(graph: str, n_knots: int) -> Iterator[str]:
-    """Chains, shared nodes, cycles, and what hangs on no IRI."""
+    """Chains, shared nodes, cycles, and statements without any IRI around."""
     for n in range(n_knots):
         at = f"_:k{graph.rpartition('/')[2]}x{n}x"
         root = f"<http://example.org/root/{n}>"

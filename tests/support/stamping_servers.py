@@ -1,7 +1,7 @@
 """Servers that say when requests arrived, by the clock of the kernel.
 
 A busy process notices a request late, so that the gap to the next one looks shorter
-than it was. The kernel stamps what arrives before any process is woken up.
+than it was. The kernel stamps arriving data before any process is woken up.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class StampingServer:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            # What arrives before this is stamped all the same: it is inherited.
+            # Data that arrive before this are stamped all the same: it is inherited.
             connection.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(
@@ -110,7 +110,7 @@ def _receive(connection: socket.socket) -> tuple[bytes, float]:
 
 
 class StampingFtp(RealFtp):
-    """A real FTP server that says when files and directories were asked for.
+    """A real FTP server that records when files and directories were requested.
 
     Attributes:
         stamps: of each transfer, when its command arrived.

@@ -1,4 +1,4 @@
-"""Logs that stores are filled from, and what these then have."""
+"""Logs to fill stores from, and the contents of these stores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SITE = "http://example.org/doc"
 
 
 def pages(n_pages: int) -> dict[str, bytes]:
-    """Return what pages say: blank nodes, umlauts, and graphs that several write."""
+    """Return statements of pages: blank nodes, umlauts, and shared graphs."""
     own: dict[str, bytes] = {}
     for n in range(n_pages):
         at = f"{SITE}/é日本-{n}"  # a graph that no store may read as Latin-1

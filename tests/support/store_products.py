@@ -1,4 +1,4 @@
-"""What products of SPARQL stores document of their interfaces."""
+"""Documented interfaces of SPARQL stores."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def _clusters(
     by_url: dict[str, list[UriFetch]],
     readings: dict[str, _SitemapReadings],
 ) -> dict[str, str]:
-    """Return what represents each URL that has duplicates among those last read."""
+    """Return the representative of each URL with duplicates among those last read."""
     members: dict[str, list[str]] = defaultdict(list)
     for url, fetches in by_url.items():
         if fetches[-1].status != "FAILED" and url in truth.urls:

@@ -44,6 +44,7 @@ from rdfcrawl import (
     extract,
     iri,
     literal,
+    open_dataset,
     statement,
 )
 
@@ -112,6 +113,9 @@ class BooksSpider(FrontierSpider):
         """Yield the statements of a page."""
         with await extract(response, settings=self.settings) as rdf:
             yield {"n": count(rdf), "withheld": rdf.withheld}
+            yield {"in graph": len(rdf.graph()), "stored": len(open_dataset("stored"))}
+            for item in rdf.items(type="schema:Book"):
+                yield item
 
 
 def count(rdf: ExtractedRdf) -> int:
@@ -247,5 +251,5 @@ class FewLinks:
 
 
 def accepted(settings: dict[str, Any]) -> tuple[Store, SchemeFetcher]:
-    """Return what fits the protocols."""
+    """Return objects that fit the protocols."""
     return MemoryStore(settings["STORE"]), NothingFetcher()

@@ -169,7 +169,7 @@ def packed_members(kind: str) -> bytes:
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A document as it was read."""
+    """A document that was read."""
 
     name: str
     data: bytes

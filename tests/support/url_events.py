@@ -1,4 +1,4 @@
-"""Logs of crawls, written from a list of what happened to URLs."""
+"""Logs of crawls, written from a list of events of URLs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ class SitemapRead:
 class UrlFetched:
     """The fetch of a URL; `facts` are terms of `rc:` and their values.
 
-    `target` is where it redirects on its host, `chain` what redirected to it.
+    `target` is the target of its redirect on its host, `chain` the URLs that redirected
+    to it.
     """
 
     url: str
@@ -159,7 +160,7 @@ class CrawlLogs:
 
 
 def write_events(root: Path, events: Iterable[UrlEvent], worker: str = "w") -> None:
-    """Append to the logs in a folder, each event in a member of its own."""
+    """Append to the logs in a folder, each event in a separate member."""
 
     async def write() -> None:
         logs = CrawlLogs(root, worker)

@@ -54,8 +54,8 @@ class TimedTurn(SoloTurn):
 class TimedTurns(SoloTurns):
     """Turns that note when their requests are sent, as those of a crawl do.
 
-    What holds between these times does so however loaded the machine is: a server
-    sees a request when it comes to it.
+    The invariants between these times hold however loaded the machine is: a server sees
+    a request when it arrives.
 
     Attributes:
         times: of all requests that were sent, in order.
@@ -116,7 +116,7 @@ async def run(
     seen: Seen | None = None,
     turns: SoloTurns | None = None,
 ) -> Visit:
-    """Make one visit and check what must hold after any."""
+    """Make one visit and check the invariants of any."""
     async with visiting(options, seen, turns) as visitor:
         await visitor.visit(visit)
         check_invariant(visit)

@@ -84,7 +84,7 @@ def raw_record(
     media_type: str = "application/http; msgtype=response",
     length: str | None = "",
 ) -> bytes:
-    """Return a record as it is, of a length that may be wrong or missing."""
+    """Return a record unchanged, of a length that may be wrong or missing."""
     lines = [
         f"WARC/{version}",
         f"WARC-Type: {kind}",
@@ -104,10 +104,10 @@ class ReadRecord:
 
     Attributes:
         type: of the record.
-        url: that it is of.
+        url: of the record.
         fields: of WARC, by name.
         head: status line and headers of HTTP.
-        body: as it is in the record.
+        body: unchanged.
     """
 
     type: str

@@ -39,7 +39,7 @@ class CrawlEpoch:
     Attributes:
         at: time of the web.
         result: of the command.
-        asked: URLs with the status of each answer, in order.
+        asked: URLs with the status of each response, in order.
         stored: of each page in the store, the time of the web at which the copy was
             fetched.
         revisions: of each page in the store, the revision in its statements.
@@ -54,7 +54,7 @@ class CrawlEpoch:
     freshness: FreshnessReport
 
     def pages(self, *statuses: int) -> list[str]:
-        """Return the pages that were asked for, with one of some statuses, or any."""
+        """Return the requested pages, with one of some statuses, or any."""
         return [
             url
             for url, status in self.asked
@@ -109,7 +109,7 @@ class EpochWeb:
         }
 
     def truth(self, at: float) -> WebTruth:
-        """Return what happens up to a time."""
+        """Return the events up to a time."""
         return gather_history(iter_history(self.nodes, begin="", horizon=at))
 
     def run(self, command: Callable[[], CrawlResult]) -> CrawlEpoch:

@@ -57,7 +57,7 @@ Version = Written | RawVersion
 
 
 def write_log(root: Path, documents: Iterable[Version], worker: str = "w") -> None:
-    """Append documents to the log in a folder, each in a member of its own."""
+    """Append documents to the log in a folder, each in a separate member."""
     asyncio.run(_write(root, documents, worker))
 
 

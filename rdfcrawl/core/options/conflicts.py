@@ -130,6 +130,8 @@ def check_components(settings: BaseSettings) -> None:
     for needed in _NEEDED_PIPELINES:
         if not _has(pipelines, needed):
             raise ConfigError(f"ITEM_PIPELINES: without {needed} documents are lost")
+    if "RedisStatsCollector" in str(settings["STATS_CLASS"]):
+        raise ConfigError("STATS_CLASS: RedisStatsCollector takes numbers alone")
     if settings.get("HTTPAUTH_USER") and not settings.getpriority("HTTPAUTH_DOMAIN"):
         raise ConfigError(
             "HTTPAUTH_USER: needs HTTPAUTH_DOMAIN, the domain that gets the password"

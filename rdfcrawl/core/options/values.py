@@ -43,7 +43,7 @@ def as_number(
     if not least <= result <= most:
         raise ConfigError(f"{name}={value}: must be {least:g} to {most:g}")
     if is_whole and result != int(result):
-        raise ConfigError(f"{name}={result}: must be a whole number")
+        raise ConfigError(f"{name}={result}: must be an integer")
     return int(result) if is_whole else result
 
 

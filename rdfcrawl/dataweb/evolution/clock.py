@@ -47,7 +47,7 @@ class WebClock:
     Args:
         path: file of the marks; made if it is absent. None keeps them in memory.
         speed: seconds of the web in one of ours, from now on; 0 stands still. None
-            leaves it as it is, 0 for a new clock.
+            keeps the present one, 0 for a new clock.
 
     Raises:
         ConfigError: the file is not a clock's.

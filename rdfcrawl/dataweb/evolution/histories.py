@@ -97,13 +97,13 @@ class PageHistory:
         return self.born <= at < self.gone
 
     def fails(self, at: float) -> bool:
-        """Return whether it is there, but cannot be had in this hour."""
+        """Return whether it exists, but is unavailable in this hour."""
         share = self.parameters.failing
         hour = int(at // HOUR_SECS)
         return self.is_there(at) and self._draw("failing", hour) < share
 
     def failing_hours(self, until: float) -> list[float]:
-        """Return the begin of each hour up to a time in which it cannot be had."""
+        """Return the begin of each hour up to a time in which it is unavailable."""
         if not self.parameters.failing:
             return []
         first, last = (

@@ -105,7 +105,7 @@ class EvolvingNode(ChangingSite):
             return [self.origin + INDEX_PATH]
         return [self.origin + one.path for one in self.listings.files(at)]
 
-    # -- what clients see ------------------------------------------------------------
+    # -- for clients ---------------------------------------------------------------
 
     @property
     def robots(self) -> str:

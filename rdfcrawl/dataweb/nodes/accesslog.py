@@ -316,7 +316,7 @@ class WebLog:
 
 
 def parse_log(value: dict[str, Any]) -> WebLog:
-    """Read what `WebLog.to_json` gave."""
+    """Read the output of `WebLog.to_json`."""
     hosts = [
         HostLog(**{k: v for k, v in host.items() if k != "delay_fulfilment"})
         for host in value["hosts"]

@@ -89,7 +89,7 @@ class CatalogNode(ChangingSite):
         self.options = options
         self._endpoints: dict[DatasetOffer, _Endpoint] = {}
 
-    # -- what tests look at ----------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------
 
     @property
     def void_url(self) -> str:
@@ -121,7 +121,7 @@ class CatalogNode(ChangingSite):
         for offer in self.options.offers:
             yield from self.dataset(offer)
 
-    # -- what clients see ------------------------------------------------------------
+    # -- for clients ---------------------------------------------------------------
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Respond to requests for descriptions, dumps, resources and endpoints."""

@@ -78,10 +78,10 @@ class EndpointOptions(SiteOptions["EndpointNode"]):
             is refused as too big. 0 is no limit.
         max_counted: rows that COUNT, GROUP BY or DISTINCT may match. 0 is no limit.
         max_offset: the largest OFFSET. 0 is no limit.
-        refusal: how too big queries fail: `virtuoso` (500 at once), `timeout` (504),
-            `fuseki` (503 without `Retry-After`), `anytime` (200 with a part of the
-            rows and `X-SQL-State: S1TAT`, as Virtuoso's partial results).
-        unavailable_every: each so-many-th query answers 503; 0 for none.
+        refusal: how too big queries fail: `virtuoso` (500 immediately), `timeout`
+            (504), `fuseki` (503 without `Retry-After`), `anytime` (200 with a part of
+            the rows and `X-SQL-State: S1TAT`, as Virtuoso's partial results).
+        unavailable_every: the response to every nth query is 503; 0 for none.
         retry_after_secs: of these 503.
         blank_share: share of subjects that are blank nodes.
         fresh_labels: blank nodes have other labels in each response.
@@ -134,7 +134,7 @@ class EndpointNode(ChangingSite):
         self._n_answers = 0
         self.refused: list[str] = []
 
-    # -- what tests look at ----------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------
 
     @property
     def endpoint_url(self) -> str:
@@ -184,7 +184,7 @@ class EndpointNode(ChangingSite):
         for quad in self.quads():
             yield str(quad.subject), str(quad.predicate), str(quad.object)
 
-    # -- what clients see ------------------------------------------------------------
+    # -- for clients ---------------------------------------------------------------
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Respond to queries, and serve the service description and VoID."""

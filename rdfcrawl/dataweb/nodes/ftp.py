@@ -85,7 +85,7 @@ class FtpNode(ChangingSite):
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    # -- what tests look at ----------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------
 
     @property
     def url(self) -> str:

@@ -75,7 +75,7 @@ class PagedNode(ChangingSite):
         self.options = options
         self._counts = dict.fromkeys(options.styles, options.n_members)
 
-    # -- what tests look at ----------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------
 
     def first_url(self, style: PagingStyle) -> str:
         """Return the URL of a collection, which is its first page."""
@@ -106,7 +106,7 @@ class PagedNode(ChangingSite):
         for style in self.options.styles:
             yield from self.members(style)
 
-    # -- what clients see ------------------------------------------------------------
+    # -- for clients ---------------------------------------------------------------
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Serve the front page and the pages of collections."""

@@ -128,7 +128,7 @@ class PortalNode(ChangingSite):
             "status_show": self._status_show,
         }
 
-    # -- what tests look at ----------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------
 
     @property
     def n_datasets(self) -> int:
@@ -175,7 +175,7 @@ class PortalNode(ChangingSite):
             "created": sorted(done.created),
         }
 
-    # -- what clients see ------------------------------------------------------------
+    # -- for clients ---------------------------------------------------------------
 
     @property
     def robots(self) -> str:

@@ -29,7 +29,7 @@ class RowCondition:
     """A condition on one row.
 
     Attributes:
-        holds: takes what gives the values of a field of the row.
+        holds: takes a function that returns the values of a field of the row.
     """
 
     holds: Callable[[Callable[[str], Sequence[str]]], bool]

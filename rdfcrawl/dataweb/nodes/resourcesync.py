@@ -109,7 +109,7 @@ class ResourceSyncNode(ChangingSite):
         )
         self._documents: dict[str, bytes] = {}
 
-    # -- what tests look at ----------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------
 
     @property
     def description_url(self) -> str:
@@ -168,7 +168,7 @@ class ResourceSyncNode(ChangingSite):
             if is_rdf(one.number):
                 yield from self._all.statements(one)
 
-    # -- what clients see ------------------------------------------------------------
+    # -- for clients ---------------------------------------------------------------
 
     @property
     def robots(self) -> str:

@@ -88,14 +88,15 @@ class SemanticOptions(SiteOptions["SemanticNode"]):
         samples_differ: descriptions of samples have a triple that the dump lacks, and
             lack one of it.
         graph_name: `sparqlGraphName`; the data are in this graph of the endpoint. `*`
-            is written as it is.
+            is written unchanged.
         claims: more datasets, declared only here: their dumps are on other hosts.
         claimed_prefix: prefix of another host that the first claim has.
         pages: `url` entries in addition to the datasets.
         mirrors_of: another site whose dump and endpoint this one has, as the first of
             its `mirrors`; its data are served, no own ones.
         confirms: a mirror's own sitemap says the same as that of `mirrors_of`.
-        in_robots: robots.txt names the sitemap; otherwise it is just at its place.
+        in_robots: robots.txt names the sitemap; otherwise it is only at its default
+            URL.
     """
 
     kind: ClassVar[NodeKind] = NodeKind.SEMANTIC
@@ -138,7 +139,7 @@ class SemanticNode(ChangingSite):
         self._bodies: dict[str, bytes] = {}
         self._endpoint: _Endpoint | None = None
 
-    # -- what tests look at ----------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------
 
     @property
     def sitemap_url(self) -> str:
@@ -216,7 +217,7 @@ class SemanticNode(ChangingSite):
         for number in range(self.options.n_uris):
             yield from self._of_subject(number)
 
-    # -- what clients see ------------------------------------------------------------
+    # -- for clients ---------------------------------------------------------------
 
     @property
     def robots(self) -> str:

@@ -130,7 +130,7 @@ class SitemapNode(ChangingSite):
         )
         self._disallowed = frozenset(map(self._path_of, range(options.disallowed)))
 
-    # -- what tests look at ----------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------
 
     @property
     def sitemap_urls(self) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ class SitemapNode(ChangingSite):
         for page in self._iter_findable():
             yield from self._statements(page)
 
-    # -- what clients see ------------------------------------------------------------
+    # -- for clients ---------------------------------------------------------------
 
     @property
     def robots(self) -> str:

@@ -232,7 +232,7 @@ class FtpRequest:
             why = "the transfer ended too early"
             try:
                 if n_breaks:
-                    if not await self._turn.again():
+                    if not await self._turn.take_another():
                         break
                     connection = await self._connect()
                     await self._resume(connection, sink, path, facts)

@@ -142,7 +142,7 @@ class OtherAddresses:
         """See `HttpClient.get`."""
         place, now = (host_of(url), turn.address), time.monotonic()
         if self._silent.get(place, 0.0) > now:
-            if not await turn.elsewhere(url) and not await turn.again():
+            if not await turn.elsewhere(url) and not await turn.take_another():
                 return HttpResponse(is_local_failure=True)
             return await self._exchange.get(url, options, turn)
         response = await self._exchange.get(url, options, turn)

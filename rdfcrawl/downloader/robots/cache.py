@@ -260,7 +260,7 @@ class RobotsCache:
         self.has_reservations |= rules.signals is not None
         ttl_secs = self._options.ttl_secs
         packed = pack_rules(records)
-        await self._keeper.good(self._name_of(origin), packed, ttl_secs)
+        await self._keeper.keep_rules(self._name_of(origin), packed, ttl_secs)
         self._known.keep(origin, rules, ttl_secs)
         return rules
 
@@ -272,7 +272,7 @@ class RobotsCache:
         if response.is_unsent or is_unknown(response):
             await self._keeper.end(name)
         else:
-            secs = (await self._keeper.bad(name, response.status)).secs
+            secs = (await self._keeper.note_failure(name, response.status)).secs
         if older is None or response.is_unsent:
             return response
         self._count("robots/stale")

@@ -105,7 +105,7 @@ class TdmCache:
                 rules, ttl_secs = older or NO_FILE, min(ttl_secs, options.stale_secs)
             else:
                 rules = self._read(origin, response)
-        await self._keeper.good(name, pack_tdm(rules), ttl_secs)
+        await self._keeper.keep_rules(name, pack_tdm(rules), ttl_secs)
         self._known.keep(origin, rules, ttl_secs)
         return rules
 

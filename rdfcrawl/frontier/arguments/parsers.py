@@ -144,11 +144,11 @@ def parse_url_patterns(name: str, text: str) -> UrlPatterns:
 
 
 def parse_number(maximum: int) -> Callable[[str, str], int]:
-    """Return the parser of a whole number."""
+    """Return the parser of an integer."""
 
     def parse(name: str, text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) > maximum:
-            raise _must_be(name, text, f"a whole number from 0 to {maximum}")
+            raise _must_be(name, text, f"an integer from 0 to {maximum}")
         return int(text)
 
     return parse
@@ -157,7 +157,7 @@ def parse_number(maximum: int) -> Callable[[str, str], int]:
 def parse_quota(name: str, text: str) -> int:
     """Return the most fetches of a registered domain in an epoch."""
     if not re.fullmatch(r"[0-9]{1,6}", text) or not 2 <= int(text) <= MAX_QUOTA:
-        raise _must_be(name, text, f"a whole number from 2 to {MAX_QUOTA}")
+        raise _must_be(name, text, f"an integer from 2 to {MAX_QUOTA}")
     return int(text)
 
 

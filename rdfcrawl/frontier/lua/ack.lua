@@ -1,13 +1,14 @@
 -- Commits batches whose children are queued and whose documents are stored.
--- ARGV: fill; per batch: key, epoch, n, n x index of an item that is given up, and kept
--- for `retry`, with an 'o' if the next run asks for it again, m, m x (index, what became of an item that may have been granted: '-' it
--- was never asked for, else the hash of what was worth it; see `schedule.lua`). Returns one character per batch: 1 done, 0 the lease was
--- lost (its URIs are crawled again). So it is too if the key is still locked: the
--- server has lost its release in a crash, and with it maybe the children and what the
--- visit had put back.
-local answer, done, failed = {}, 0, 0
+-- ARGV: fill; per batch: key, epoch, n, n x index of an item that is given up and kept
+-- for `retry` (with an 'o' if the next run retries it), m, m x (index, outcome of a
+-- possibly granted item: '-' not requested, else the hash of its useful content; see
+-- `schedule.lua`).
+-- Returns one character per batch: 1 done, 0 the lease was lost (its URIs are crawled
+-- again). 0 also if the key is still locked: the server has lost the release in a
+-- crash, and perhaps the children and the returned items.
+local results, done, failed = {}, 0, 0
 local owed = 0
-local MOST_FAILED = 100000 -- of a partition
+local MOST_FAILED = 100000 -- per partition
 
 local function keep_failed(key, flight, at, n)
   if redis.call('LLEN', T .. ':failed') >= MOST_FAILED then return end
@@ -29,15 +30,15 @@ local function is_new(domain, hash)
   return true
 end
 
--- What is not told of was not worth it.
+-- Items without an outcome were not useful.
 local function settle_all(key, domain, items, at, n)
-  local told, is_any = {}, false
-  for i = at, at + 2 * n - 1, 2 do told[tonumber(ARGV[i])] = ARGV[i + 1] end
+  local outcomes, is_any = {}, false
+  for i = at, at + 2 * n - 1, 2 do outcomes[tonumber(ARGV[i])] = ARGV[i + 1] end
   if not level then open_seen() end
   for i, item in ipairs(items) do
     local grant = grant_of(item)
     if grant then
-      local found = told[i - 1] or ''
+      local found = outcomes[i - 1] or ''
       local is_worth = found ~= '' and found ~= '-' and is_new(domain, found)
       settle(domain, grant, found == '-' and found or is_worth and '1' or '0')
       is_any = true
@@ -52,7 +53,7 @@ while at <= #ARGV do
   local m = tonumber(ARGV[at + 3 + n])
   local h = redis.call('HMGET', host_of(key), 'lk', 'e')
   if h[1] == epoch or redis.call('ZREM', T .. ':lease', epoch .. ':' .. key) == 0 then
-    answer[#answer + 1] = '0'
+    results[#results + 1] = '0'
   else
     local flight = flight_of(key, epoch)
     local items = redis.call('LRANGE', flight, 0, -1)
@@ -63,7 +64,7 @@ while at <= #ARGV do
     failed = failed + n
     redis.call('DEL', flight)
     if h[2] then settle_all(key, domain_of_host(key, h[2]), items, at + 4 + n, m) end
-    answer[#answer + 1] = '1'
+    results[#results + 1] = '1'
   end
   at = at + 4 + n + 2 * m
 end
@@ -72,4 +73,4 @@ count('done', done)
 count('failed', failed)
 count('owed', owed)
 if level then close_seen(0, tonumber(ARGV[1])) end
-return table.concat(answer)
+return table.concat(results)

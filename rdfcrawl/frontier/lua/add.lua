@@ -1,37 +1,35 @@
--- Queues URIs that were never seen.
--- ARGV: most URIs of a key, most keys of a registered domain, most URIs of one (0: no
--- limit), fill, most URIs kept of those over these budgets, mode ('add', or 'look':
--- nothing is changed), most keys of a domain in its partition (0: no limit); then per
--- key: key, length of its domain and bucket of that (see `domain_of`), n,
--- n x (fingerprint, item).
--- item: band digit + payload; a letter in place of the digit for a URI that waits for an
--- epoch (`schedule.lua`); 'k' for one that is only to be marked as seen; or 'f' for one
--- that is to be forgotten: a change for which a page was fetched again before its last.
--- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent,
--- D its domain's is, R one of them, and it was kept for that before; A the key is away:
--- the URI is to be added to another partition, as one of its own ('+'). If that was only
--- looked at, which a full server still does: W it would be new; L so it would be, but for
--- those before it, with which a key that is away would have all that it may.
---
--- A domain has so many keys in its own partition. Those that come later are sent away,
--- and are marked: it is decided here, once, whatever is repeated, and counted here.
+-- Queues new URIs.
+-- ARGV: most URIs per key, most keys per registered domain, most URIs per domain (0: no
+-- limit), fill, most URIs kept of those over these budgets, mode ('add', or 'look',
+-- which changes nothing), most keys of a domain in its partition (0: no limit); then
+-- per key: key, length and bucket of its domain (see `domain_of`), n, n x (fingerprint,
+-- item).
+-- item: band digit + payload; a letter instead of the digit for a URI that waits for an
+-- epoch (`schedule.lua`); 'k' to only mark the URI as seen; 'f' to forget a mark: a
+-- change for which a page was refetched before its last one.
+-- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent, D
+-- its domain's is, R one of them, and the URI was kept before; A the key is away: add
+-- the URI in another partition, with '+'. In mode 'look', which also works on a full
+-- server: W new; L new, but an away key would reach its budget with the preceding ones.
+-- A domain has a limited number of keys in its partition. Later keys are sent away and
+-- marked: this is decided once, and counted here.
 local most_of_key, most_keys, most_of_domain = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local fill, most_over, only_looks = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == 'look'
 local most_here = tonumber(ARGV[7])
 local has_budget = most_of_key > 0 or most_of_domain > 0
--- The first URI of a key stays with it, as a list of its own takes 200 bytes: with most
--- keys that is all they have. A longer one would unfold the hash.
+-- The first URI of a key is stored with the key, as a separate list takes 200 bytes and
+-- most keys have no other URI. A longer one would unfold the hash.
 local MOST_INLINE = 60
 local OF_DOMAIN, IS_AWAY = 45, 43 -- '-', '+': see `domain_of`
-local SITEMAP = 2 -- kind of a robots.txt or sitemap (`records.Kind`), which costs no budget
-local AGAIN = string.format('%d', REFRESH_BAND) -- what is fetched again was accepted before
+local SITEMAP = 2 -- kind of robots.txt and sitemaps (`records.Kind`): no budget
+local AGAIN = string.format('%d', REFRESH_BAND) -- refetched URIs were accepted before
 
-local ARGV = ARGV -- per URI, so kept at hand
-local answer, fresh_total, held_total, known_total, new_hosts = {}, 0, 0, 0, 0
+local ARGV = ARGV -- used per URI
+local results, fresh_total, held_total, known_total, new_hosts = {}, 0, 0, 0, 0
 local now, now_text
 
--- Returns how many URIs a key may have more, what refuses others, and how many keys its
--- domain has, if this is one more.
+-- Returns how many more URIs a key may have, the letter for refused ones, and the
+-- number of keys of its domain, including this one.
 local function room_of(key, place, accepted, is_counted, most)
   local room, why, n_keys = math.huge, 'F', nil
   local domain, bucket = domain_of(key, place)
@@ -51,7 +49,7 @@ local function room_of(key, place, accepted, is_counted, most)
   return room, why, n_keys
 end
 
--- The same of a key that is away, and counted for its domain elsewhere.
+-- The same for a key that is away, whose domain counts it elsewhere.
 local function own_room(accepted, most)
   return most > 0 and math.max(0, most - accepted) or math.huge, 'F'
 end
@@ -73,17 +71,17 @@ local function has_links(at, n)
   return false
 end
 
--- Whether a new key that is one too many here goes away. What has a clock here, or URIs
--- that are marked as seen, stays.
+-- Whether a new key over the limit is sent away. Keys with a clock or marked URIs here
+-- stay.
 local function may_go(key, room, at, n)
   if room == 0 or only_looks or not has_links(at, n) then return false end
   return not has_mark('here', key) and call('EXISTS', clock_of(key)) == 0
 end
 
--- Tells whether a key that nobody knows here is away, or goes away now. `n_keys` is how
--- many keys its domain has, if this is one more.
+-- Returns whether an unknown key is away, or is sent away now. `n_keys` is the number
+-- of keys of its domain, including this one.
 local function is_away(key, place, room, n_keys, at, n)
-  if not n_keys then -- it was only looked at
+  if not n_keys then -- in mode 'look'
     local domain, bucket = domain_of(key, place)
     n_keys = tonumber(call('HGET', counts_of(bucket), domain) or 0) + 1
   end
@@ -97,19 +95,20 @@ local function is_away(key, place, room, n_keys, at, n)
   return true
 end
 
-local byte, format = string.byte, string.format -- per URI, so kept at hand
+local byte, format = string.byte, string.format -- used per URI
 local function is_free(item, band)
   return band == AGAIN or byte(item, 2) % 16 == SITEMAP
 end
 
--- How a URL that waits for an epoch was found, and its band, or false: by its letter.
+-- Returns the origin and the band in the letter of a URL that waits for an epoch, or
+-- false.
 local ways = setmetatable({}, {__index = function(known, band)
   local source, digit = source_of(byte(band))
   known[band] = source and {source, digit} or false
   return known[band]
 end})
 
--- Puts a key that had nothing among the ready ones.
+-- Makes a key with its first URI ready.
 local function make_first_ready(key, n, lock, not_before, crowd)
   if not now then
     now = now_ms()
@@ -121,11 +120,12 @@ end
 
 local function add_to(key, place, at, n)
   local host = host_of(key)
-  -- What costs no budget (`x`) matters if there is one; else `n` is asked for again.
+  -- The number of free URIs (`x`) only matters if there are any; else `n` is read
+  -- again.
   local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', has_budget and 'x' or 'n', 'ob', 'wd')
   local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
   local free, most = has_budget and tonumber(h[6] or 0) or 0, most_of_key
-  if h[7] then -- an operator's budget
+  if h[7] then -- budget set by an operator
     free, most = tonumber(call('HGET', host, 'x') or 0), tonumber(h[7])
   end
   local bands, fresh, known, fresh_free, held, is_noted = {}, 0, 0, 0, 0, false
@@ -138,10 +138,10 @@ local function add_to(key, place, at, n)
     room, why, n_keys = room_of(key, place, accepted - free, is_counted, most)
   end
   if is_counted and most_here > 0 and is_away(key, place, room, n_keys, at, n) then
-    for _ = 1, n do answer[#answer + 1] = 'A' end
+    for _ = 1, n do results[#results + 1] = 'A' end
     return
   end
-  local n_answers = #answer
+  local n_results = #results
   for i = at, at + 2 * n - 1, 2 do
     local fingerprint, item = ARGV[i], ARGV[i + 1]
     local band = sub(item, 1, 1)
@@ -191,8 +191,8 @@ local function add_to(key, place, at, n)
         end
       end
     end
-    n_answers = n_answers + 1
-    answer[n_answers] = mark
+    n_results = n_results + 1
+    results[n_results] = mark
   end
   if only_looks then return end
   known_total = known_total + known
@@ -251,4 +251,4 @@ count('known', known_total)
 count('hosts', new_hosts)
 count('seen', fresh_total + known_total)
 close_seen(fresh_total + known_total, fill)
-return table.concat(answer)
+return table.concat(results)

@@ -1,15 +1,14 @@
--- Keeps account, in the partition of a registered domain, of URIs whose keys are away, or
--- of those that were over a budget.
--- ARGV: what ('count', 'give back' or 'forget'), most URIs of a domain, fill, most URIs
--- kept of those over budgets; then as for `add`.
--- count: one character per URI: S it is counted, now or before; D its domain's budget is
---   spent, R so it was before.
--- give back: those were not accepted for which they had been counted.
--- forget: they were accepted, and are kept no longer.
--- Each may be repeated: whoever counts a URI may die before it is added.
+-- Counts, in the partition of a registered domain, URIs of keys that are away, or of
+-- keys over a budget.
+-- ARGV: operation ('count', 'give back' or 'forget'), most URIs of a domain, fill, most
+-- URIs kept of those over budgets; then as for `add`.
+-- count: one character per URI: S counted, now or before; D its domain's budget is
+-- spent, R spent before. give back: the URIs were counted but not accepted. forget:
+-- they were accepted, and are no longer kept. Each may be repeated: a worker may die
+-- after counting a URI and before adding it.
 local what, most_of_domain = ARGV[1], tonumber(ARGV[2])
 local fill, most_over = tonumber(ARGV[3]), tonumber(ARGV[4])
-local answer = {}
+local results = {}
 
 local function count_one(key, place, fingerprint, item)
   if string.sub(item, 1, 1) == 'k' or has_mark('uri', fingerprint) then return 'S' end
@@ -43,9 +42,9 @@ local i = 5
 while i <= #ARGV do
   local key, place, n = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   for at = i + 3, i + 2 + 2 * n, 2 do
-    answer[#answer + 1] = do_one(key, place, ARGV[at], ARGV[at + 1])
+    results[#results + 1] = do_one(key, place, ARGV[at], ARGV[at + 1])
   end
   i = i + 3 + 2 * n
 end
 close_seen(0, fill)
-return table.concat(answer)
+return table.concat(results)

@@ -1,8 +1,8 @@
--- Moves the figures of a worker that is gone into the sum of all that are. T is the
--- prefix of the crawl, not of a partition.
--- ARGV: worker; its figures and the sum, as they were read; the new sum; the time (s)
--- after which it must not have been heard of.
--- Returns 0 if figures have changed meanwhile, else 1: it is done, or the worker lives.
+-- Adds the figures of a gone worker to the sum of all gone workers. T is the prefix of
+-- the crawl, not of a partition.
+-- ARGV: worker; its figures and the sum, as read before; the new sum; the time (s)
+-- since when it must have been silent.
+-- Returns 0 if figures have changed meanwhile, else 1: done, or the worker lives.
 local figures, workers, worker = T .. ':figures', T .. ':workers', ARGV[1]
 if redis.call('HGET', figures, worker) ~= ARGV[2] then return 0 end
 if (redis.call('HGET', figures, 'ended') or '') ~= ARGV[3] then return 0 end

@@ -1,19 +1,19 @@
--- Leases keys that are due, each with a batch of its URIs.
--- ARGV: most keys, most URIs a key, lease ms, default delay ms, window ms, most keys of
--- crowds beyond their turns, name and number of the claim ('' for none), ms for which
--- keys that are due are left to others (none if it is missing).
--- A batch is what fits into the window at the key's delay. An item that lost a lease
--- is handed out alone: if it kills its worker again, it takes no others with it. Where
--- the host has refused the last time, others are tried every other time. Deferred URIs
--- that are due come after all others.
--- A claim that is repeated under its number, as the answer did not arrive, gives what
--- it gave before; each name has one claim at a time.
--- A crowd that is due gives one key, and is due again behind all that are due now. What
--- else it has is given only if nobody else is due.
--- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, ms since
--- the first of them, URL that was refused last or '' if the host has answered since,
--- whether it is of a crowd, ms that an operator has set as its delay, whether the host
--- has ever answered, item, …}, …}.
+-- Leases due keys, each with a batch of its URIs.
+-- ARGV: most keys, most URIs per key, lease ms, default delay ms, window ms, most keys
+-- of crowds beyond their turns, name and number of the claim ('' for none), ms for
+-- which due keys are left to others (optional).
+-- A batch has the URIs that fit into the window at the key's delay. An item that has
+-- lost a lease is handed out alone, so that it takes no others with it if it kills its
+-- worker again. If the host refused last time, other URIs are tried every other time.
+-- Deferred URIs that are due come last.
+-- A claim repeated under its number, after a lost reply, returns the same result; each
+-- name has one claim at a time.
+-- A due crowd gives one key, and is due again behind all keys that are due now. Its
+-- other keys are only given if nothing else is due.
+-- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, ms
+-- since the first of them, URL refused last or '' if the host has responded since,
+-- whether it is in a crowd, delay ms set by an operator, whether the host has ever
+-- responded, item, ...}, ...}.
 local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
 local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local most_spare = tonumber(ARGV[6])
@@ -33,7 +33,7 @@ local function visit_of(key, epoch, h, items)
   return visit
 end
 
--- Gives what a claim gave before, as far as it is leased still.
+-- Returns the result of an earlier claim, without lost leases.
 local function given_before(leases)
   local visits = {}
   for epoch, key in string.gmatch(leases, '(%d+):([^%z]*)%z') do
@@ -56,13 +56,12 @@ local function take_bands(key, most, items, first)
     end
     local popped = redis.call('LPOP', queue_of(key, band), most - #items)
     for _, item in ipairs(popped or {}) do
-      items[#items + 1] = item ~= '' and item or '?' -- '' stands for what is done
+      items[#items + 1] = item ~= '' and item or '?' -- '' stands for a finished item
     end
   end
 end
 
--- Half of the turns are for what is fetched again, if both want some. Of an odd number,
--- both have the one more by turns.
+-- Refetched pages get half of the turns if other URIs wait. The odd one alternates.
 local function take_ordinary(key, most, items, first)
   local again, kept = queue_of(key, REFRESH_BAND), 0
   local n_again = redis.call('LLEN', again)
@@ -85,8 +84,8 @@ local function take_ordinary(key, most, items, first)
   end
 end
 
--- Most keys have links alone, or one URI alone: then nothing else is asked for. Returns
--- what is taken, or nil if there may be others. `n` is how many URIs the key has.
+-- Most keys have only links, or a single URI: a fast path. Returns the items taken, or
+-- nil if there may be others. `n` is the number of URIs of the key.
 local function take_links(key, most, n, first)
   if first then
     if n ~= 1 then return nil end
@@ -102,7 +101,7 @@ local function take_links(key, most, n, first)
   return items
 end
 
--- `first` is the URI that is kept with the key, if there is one.
+-- `first` is the URI stored with the key, if any.
 local function take(key, most, failures, first)
   local retries = queue_of(key, RETRY_BAND)
   local items = {}
@@ -150,7 +149,7 @@ if name ~= '' then
   end
 end
 
--- Leases a key that waits no longer.
+-- Leases a waiting key.
 local function lease_key(key)
   local host = host_of(key)
   local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'u', 'g', 'od', 'k', 'n', 'ep', 'i')
@@ -162,7 +161,7 @@ local function lease_key(key)
   if #items == 0 and redis.call('ZCARD', deferred_of(key)) > 0 then
     make_due(key, n, nil, now, crowd_of(key, h[5]))
   elseif #items > 0 then
-    -- From the clock, so that a server that lost its last claims gives no epoch twice.
+    -- From the clock, so that no epoch is repeated after a loss of the last claims.
     local epoch = math.max(tonumber(h[9] or 0) + 1, now)
     local of_epoch = epoch == now and now_text or string.format('%d', epoch)
     local left = string.format('%d', n - #items)
@@ -180,7 +179,7 @@ local function lease_of_crowd(place)
   local first = redis.call('ZRANGE', waiting, 0, 1, 'WITHSCORES')
   local key, due, next_due = first[1], tonumber(first[2]), tonumber(first[4])
   redis.call('ZREM', T .. ':ready', place)
-  if due > now then -- the key that was to be first waits no longer
+  if due > now then -- the key that was due first no longer waits
     redis.call('ZADD', T .. ':ready', due, place)
     return
   end
@@ -219,7 +218,7 @@ if taken > 0 and name ~= '' then
   redis.call('SET', ticket, number .. ' ' .. table.concat(leases), 'PX', lease)
 end
 
-local KEEP_MS = 2000 -- so much longer than it should, a host rests at most
+local KEEP_MS = 2000 -- a host rests this much longer than needed, at most
 local function keep_clock()
   local field, value
   if clock + offset < latest then
@@ -228,7 +227,7 @@ local function keep_clock()
     field, value = 'clk', clock + offset
   end
   if field and redis.call('EXISTS', T .. ':cnt') == 1 then
-    -- With full memory, another claim keeps it.
+    -- With full memory, another claim stores it.
     redis.pcall('HSET', T .. ':cnt', field, string.format('%d', value))
   end
 end

@@ -1,6 +1,7 @@
--- Takes URIs that were given up off a list, for good. ARGV: which list ('dead' or
--- 'failed'), most URIs. Those that are dead are only marked as seen from now on; those
--- whose hosts failed are done in any case. Returns how many there were.
+-- Discards URIs that were given up.
+-- ARGV: list ('dead' or 'failed'), most URIs. Dead ones are only marked as seen from
+-- now on; failed ones are already done.
+-- Returns their number.
 local name = ARGV[1]
 local entries = redis.call('LPOP', T .. ':' .. name, ARGV[2]) or {}
 local n, n_owed = #entries, 0

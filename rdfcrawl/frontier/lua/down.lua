@@ -1,7 +1,7 @@
--- Looks for hosts that refuse, or have only deferred URIs, and whether all that is left
--- to do waits for them.
+-- Finds hosts that refuse or have only deferred URIs, and whether all remaining work
+-- waits for them.
 -- ARGV: ms from now on for which the crawl would wait.
--- Returns {hosts and leases of others, hosts that refuse, those of them that are visited
+-- Returns {hosts and leases of others, hosts that refuse, those of them that are due
 -- within that time or leased, ms until the next of these is due}.
 local now = now_ms()
 local until_ms = now + tonumber(ARGV[1])
@@ -20,7 +20,7 @@ for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
   elseif redis.call('HGET', host_of(key), 'lk') == epoch then
     n_down_ready, n_due = n_down_ready - 1, n_due + 1
   else
-    n_others = n_others + 1 -- fetched, and not committed
+    n_others = n_others + 1 -- fetched but not committed
   end
 end
 n_others = n_others - n_down_ready

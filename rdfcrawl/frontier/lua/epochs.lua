@@ -1,20 +1,18 @@
--- Grants URLs of registered domains that have a quota, and begins their epochs.
--- ARGV: 'look', most URLs, ms of an epoch (0: it ends when its quota is spent).
---   Grants what may be granted in the domains that are to be looked at. Returns
---   {URLs granted, ms until a domain is to be looked at or -1, {what the log lacks, …},
---   {domain, number of its epoch that is over or -1, its schedule, outcomes of what
---   sitemaps were granted, and of what links were}, …}: these are to be begun.
--- ARGV: 'begin', domain, number of the epoch that is over or -1, number of the next,
---   schedule, quota, how much of it sitemaps have, what the log says of the last epoch.
---   Returns what the log has of the last epoch, empty if there was none; or 0 if somebody
---   else has begun it.
--- ARGV: 'logged', what the log has now, …. Returns 0.
---
--- What is to be logged is in T:eu until it is, by the time until which a worker has it:
--- then that one is dead, and the next that looks has it.
---
--- An epoch is over when all that it granted is done, and its time is: or twice its time
--- is over. Then what is not done is carried, and counts for the next epoch, too.
+-- Grants URLs of registered domains with a quota, and begins their epochs.
+-- ARGV: 'look', most URLs, ms of an epoch (0: it ends when its quota is spent). Grants
+-- URLs in the domains that are due for a look. Returns {URLs granted, ms until a domain
+-- is due or -1, {missing log entries, ...}, {domain, number of its finished epoch or
+-- -1, its schedule, outcomes of URLs granted to sitemaps, and to links}, ...}: these
+-- domains need a new epoch.
+-- ARGV: 'begin', domain, number of the finished epoch or -1, number of the next,
+-- schedule, quota, share of sitemaps, log entry of the finished epoch. Returns the log
+-- entry, empty if there was no epoch; or 0 if another worker was faster.
+-- ARGV: 'logged', logged entries, .... Returns 0.
+-- Entries stay in T:eu until they are logged, each with the time until which a worker
+-- has it; after that, the worker counts as dead, and the next look returns the entry.
+-- An epoch is over when its time has passed and all that it granted is done, or when
+-- twice its time has passed. Unfinished URLs are carried over, and count for the next
+-- epoch, too.
 local now = now_ms()
 local MOST_DOMAINS, MOST_LOGGED, MOST_UNLOGGED = 100, 100, 10000
 local TO_LOG_MS = 5000
@@ -35,7 +33,7 @@ local function first_of(source, e)
   return redis.call('ZRANGE', waiting_by(source, e.domain), 0, 0)[1]
 end
 
--- Moves a waiting URL into the queue of its host. `letter` says what it is granted as.
+-- Moves a waiting URL into the queue of its host. `letter` is the kind of grant.
 local function grant(e, name, letter, touched)
   redis.call('ZREM', waiting_by('s', e.domain), name)
   redis.call('ZREM', waiting_by('d', e.domain), name)
@@ -52,8 +50,8 @@ local function grant(e, name, letter, touched)
   touched[key] = (touched[key] or 0) + 1
 end
 
--- Grants the shares of both, rank by rank, so that a URL of both goes where it is ahead.
--- Returns how many were granted.
+-- Grants both shares, rank by rank, so that a URL in both is granted where its rank is
+-- better. Returns how many were granted.
 local function grant_shares(e, most, touched)
   local n, is_granting = 0, true
   while is_granting do
@@ -72,7 +70,7 @@ local function grant_shares(e, most, touched)
   return n
 end
 
--- Grants further URLs: nothing of the shares is under way that could lead to others.
+-- Grants further URLs when no granted URL in flight could lead to others.
 local function grant_further(e, most, touched)
   local n = 0
   while n < most and room_of(e) > 0 do
@@ -102,7 +100,7 @@ local function is_over(e, length)
   return now >= e.at + length and (e.o == 0 or now >= e.at + 2 * length)
 end
 
--- Returns when a domain is to be looked at again, or nil: when something happens to it.
+-- Returns when a domain is due for the next look, or nil: after an event.
 local function next_look(e, length)
   if length == 0 then return nil end
   return e.at + length > now and e.at + length or e.at + 2 * length
@@ -146,33 +144,33 @@ local function take_unlogged()
   local unlogged = T .. ':eu'
   local entries = redis.call('ZRANGEBYSCORE', unlogged, '-inf', now, 'LIMIT', 0, MOST_LOGGED)
   for _, entry in ipairs(entries) do
-    redis.call('ZREM', unlogged, entry) -- frees before it adds: see `prelude.lua`
+    redis.call('ZREM', unlogged, entry) -- free memory first: see `prelude.lua`
     redis.call('ZADD', unlogged, now + TO_LOG_MS, entry)
   end
   return entries
 end
 
 local function look(most, length)
-  local answer, total = {0, -1, {}}, 0
+  local results, total = {0, -1, {}}, 0
   local due = redis.call('ZRANGEBYSCORE', T .. ':epochs', '-inf', now,
     'LIMIT', 0, MOST_DOMAINS)
   for _, domain in ipairs(due) do
     if total >= most then break end
     local n, to_begin = look_at_one(domain, most - total, length)
     total = total + n
-    answer[#answer + 1] = to_begin
+    results[#results + 1] = to_begin
   end
   count('q', total)
   count('w', -total)
   for letter, n in pairs(totals) do count('g' .. letter, n) end
   local first = redis.call('ZRANGE', T .. ':epochs', 0, 0, 'WITHSCORES')
-  answer[1] = total
-  answer[2] = first[2] and math.max(0, tonumber(first[2]) - now) or -1
-  answer[3] = take_unlogged()
-  return answer
+  results[1] = total
+  results[2] = first[2] and math.max(0, tonumber(first[2]) - now) or -1
+  results[3] = take_unlogged()
+  return results
 end
 
-local function begin(domain, over, number, schedule, quota, share, told)
+local function begin(domain, over, number, schedule, quota, share, details)
   local e, state, entry = read_epoch(domain), epoch_of(domain), ''
   if (e.number or '-1') ~= over then return 0 end
   redis.call('DEL', outcomes_of('s', domain), outcomes_of('d', domain))
@@ -180,7 +178,7 @@ local function begin(domain, over, number, schedule, quota, share, told)
     local log = T .. ':el:' .. domain
     entry = string.format(
       '{"epoch":%s,"began_ms":%d,"ended_ms":%d,"sitemaps":%d,"links":%d,"further":%d,'
-      .. '"carried":%d,%s', e.number, e.at, now, e.gs, e.gd, e.gf, e.c, told)
+      .. '"carried":%d,%s', e.number, e.at, now, e.gs, e.gd, e.gf, e.c, details)
     redis.call('RPUSH', log, entry)
     redis.call('LTRIM', log, -MOST_LOGGED, -1)
     if redis.call('ZCARD', T .. ':eu') < MOST_UNLOGGED then

@@ -1,9 +1,9 @@
--- Begins the payment of what earlier runs owe: hosts that refused are visited at once,
--- unless they asked for a longer rest, and so are deferred URIs. Returns their number.
+-- Makes the URIs owed by earlier runs due: hosts that refused, except within their
+-- `Retry-After`, and deferred URIs. Returns their number.
 local now = now_ms()
 local hosts = redis.call('ZRANGE', T .. ':down', 0, -1)
 
--- Makes due what waits by our own choice; see `deferred_of`.
+-- Makes due the waits chosen by the crawl; see `deferred_of`.
 local function end_own_waits(key)
   local place = deferred_of(key)
   local waiting = redis.call('ZRANGEBYSCORE', place, now, '+inf', 'WITHSCORES')

@@ -1,10 +1,9 @@
--- Tells all that the partition has of a key, at one moment; changes nothing.
+-- Returns the state of a key in the partition; changes nothing.
 -- ARGV: key, most URIs of the head of its queue.
--- Returns {time in ms, fields of its state, when it is due or -1, name of its crowd or '',
--- {waiting in band 0, …, in band 9, deferred}, {band, item, … as they would be claimed}, {epoch,
--- when the lease runs out, URIs in flight, …}, fields of its clock, whether it is marked
--- as away}; the first of the bands' URIs, if it came alone, is counted and listed in its
--- band.
+-- Returns {time in ms, fields of its state, when it is due or -1, name of its crowd or
+-- '', {waiting in band 0, ..., in band 9, deferred}, {band, item, ... in the order of
+-- claims}, {epoch, end of the lease, URIs in flight, ...}, fields of its clock, whether
+-- it is marked as away}; the URI stored with the key is counted and listed in its band.
 local key, most = ARGV[1], tonumber(ARGV[2])
 local state = redis.call('HGETALL', host_of(key))
 local fields = {}

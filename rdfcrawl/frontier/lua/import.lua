@@ -1,8 +1,9 @@
--- Keeps the place of a crawl that is imported from a file: until it is whole, its schema
--- is 0, which no version reads. T is the prefix of the crawl, not of a partition.
--- ARGV: 'begin', token of whoever imports it. Returns 1, or 0 if the crawl is there.
--- ARGV: 'end', token, field, value, …: it is whole, and has these settings. Returns 1, or
---   0 if it is not being imported under this token any more.
+-- Reserves the name of a crawl while it is imported from a file: until it is complete,
+-- its schema is 0, which no version reads. T is the prefix of the crawl, not of a
+-- partition.
+-- ARGV: 'begin', token of the import. Returns 1, or 0 if the crawl exists.
+-- ARGV: 'end', token, field, value, ...: it is complete, with these settings. Returns
+-- 1, or 0 if the import with this token is no longer valid.
 local what, token = ARGV[1], ARGV[2]
 local conf = T .. ':conf'
 local kept = redis.call('HMGET', conf, 'schema', 'import')

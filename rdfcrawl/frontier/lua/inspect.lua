@@ -1,20 +1,21 @@
--- Looks whether the invariants hold; changes nothing. ARGV: what, and
--- 'keys', key, …: returns {key, faults (see `sound.lua`), URIs in its queues, …} of
---   those that have any.
--- 'crowds', crowd, …: returns the crowds of which the place is missing, or is left.
--- 'members', crowd, key, …: returns the keys that wait in a crowd which is not theirs.
--- 'leases': returns those without a batch.
--- 'flights', key, epoch, …: returns key and epoch of each batch without a lease.
--- 'lost', domain, name, …: returns how many URIs with these names wait for an epoch, and
---   neither source has them; 'left', how many names a source has of URIs that do not wait.
--- 'over', name, bucket, …: returns {URIs over a budget, as counted, …} of keys, with '' for
---   the bucket, and of domains.
--- 'grants', domain, …: returns {domain, granted URIs, as counted, how many are over its
---   quota, …} of these domains, and of all others that have any.
--- 'size': returns how many keys and buckets 'totals' looks at, one after the other.
--- 'totals', '1' or '0', domain, …: returns the counters as {name, value, what it must be, …}, last
---   `sum`, that of all states, which must be `seen`. With '1', what waits for epochs is
---   in these domains; else it is not compared.
+-- Checks the invariants; changes nothing.
+-- ARGV: check, and
+-- 'keys', key, ...: returns {key, faults (see `sound.lua`), URIs in its queues, ...} of
+-- keys with faults.
+-- 'crowds', crowd, ...: returns crowds whose place is missing or left over.
+-- 'members', crowd, key, ...: returns keys that wait in a wrong crowd.
+-- 'leases': returns leases without a batch.
+-- 'flights', key, epoch, ...: returns key and epoch of each batch without a lease.
+-- 'lost', domain, name, ...: returns the number of waiting URIs with these names that
+-- no source has; 'left', the number of names in a source whose URI does not wait.
+-- 'over', name, bucket, ...: returns {URIs over a budget, as counted, ...} of keys
+-- (bucket '') and of domains.
+-- 'grants', domain, ...: returns {domain, granted URIs, as counted, number over its
+-- quota, ...} of these domains and of all others with grants.
+-- 'size': returns how many keys and buckets 'totals' reads.
+-- 'totals', '1' or '0', domain, ...: returns the counters as {name, value, expected,
+-- ...}, last `sum` of all states, which must equal `seen`. With '1', the URIs waiting
+-- for epochs are in these domains; else they are not compared.
 local what, wrong = ARGV[1], {}
 
 if what == 'keys' then

@@ -1,23 +1,23 @@
--- Mends what `inspect` has found, as far as it is still so, and loses no URI.
--- ARGV: what, and
--- 'key', key: its count, lock, place and state are made those of its queues.
--- 'crowd', crowd: its place.
--- 'member', crowd, key: it waits where it belongs.
--- 'lease', epoch:key: it is taken away, as it has no batch.
--- 'flight', key, epoch: its lease counts as run out, so that `reap` puts the batch back.
--- 'totals', '1' or '0', domain, … (as for `inspect`): the counters are made what they must be. What is neither queued,
---   in flight, waiting nor dead counts as done, but for what was only marked as seen.
---   Returns how many URIs too many are queued, for as many were never marked as seen.
--- 'hosts', number that was counted wrongly: the counter of hosts is changed by it.
--- 'domain', registered domain, its bucket, keys: that many at least are counted.
--- 'marks', fill, fingerprint, …: URIs that are queued are marked as seen.
--- 'lost' or 'left', domain, name, …: URIs that wait are given to the source of links, and
---   names without URIs are taken away.
--- 'over', name, bucket: what a key, or with its bucket a domain, counts of URIs over a
---   budget is made what there are.
--- 'grants', domain: the same of its granted URIs, and what is over its quota is taken off.
--- 'forget', key: its state, if it has no URIs: it is in another partition, too.
--- Returns 0 unless said otherwise.
+-- Repairs faults found by `inspect` that still exist, without losing URIs.
+-- ARGV: fault, and
+-- 'key', key: derive its count, lock, place and state from its queues.
+-- 'crowd', crowd: repair its place.
+-- 'member', crowd, key: move it to where it belongs.
+-- 'lease', epoch:key: remove a lease without a batch.
+-- 'flight', key, epoch: treat its lease as expired, so that `reap` puts the batch back.
+-- 'totals', '1' or '0', domain, ... (as for `inspect`): correct the counters. URIs that
+-- are neither queued, in flight, waiting nor dead count as done, except those only
+-- marked as seen. Returns how many queued URIs were never marked as seen.
+-- 'hosts', number: correct the counter of hosts by it.
+-- 'domain', registered domain, its bucket, keys: count at least that many.
+-- 'marks', fill, fingerprint, ...: mark queued URIs as seen.
+-- 'lost' or 'left', domain, name, ...: give waiting URIs to the source of links; remove
+-- names without URIs.
+-- 'over', name, bucket: recount the URIs over a budget of a key, or, with a bucket, of
+-- a domain.
+-- 'grants', domain: recount its granted URIs, and reduce them to its quota.
+-- 'forget', key: remove its state if it has no URIs; it is also in another partition.
+-- Returns 0 unless stated otherwise.
 local what, name = ARGV[1], ARGV[2]
 
 local function mend_key(key)
@@ -107,7 +107,7 @@ elseif what == 'marks' then
   local n = 0
   for i = 3, #ARGV do n = n + call('SADD', bucket_of(ARGV[i]), ARGV[i]) end
   count('seen', n)
-  count('done', n) -- until 'totals' is made of what is there
+  count('done', n) -- until 'totals' recounts everything
   close_seen(n, tonumber(name))
 elseif what == 'lost' or what == 'left' then
   for i = 3, #ARGV do
@@ -115,7 +115,7 @@ elseif what == 'lost' or what == 'left' then
     local has = redis.call('ZSCORE', T .. ':es:' .. name, ARGV[i])
       or redis.call('ZSCORE', T .. ':ed:' .. name, ARGV[i])
     if waits and not has then
-      redis.call('ZADD', T .. ':ed:' .. name, 2 ^ 43 + i, ARGV[i]) -- behind all others
+      redis.call('ZADD', T .. ':ed:' .. name, 2 ^ 43 + i, ARGV[i]) -- last in order
       redis.call('ZADD', T .. ':epochs', 'LT', 0, name)
     elseif has and not waits then
       redis.call('ZREM', T .. ':es:' .. name, ARGV[i])

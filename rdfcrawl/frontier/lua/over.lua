@@ -1,10 +1,9 @@
--- URIs over budget, which are kept until it is raised, as far as there is room.
-local MOST_OVER_OF_KEY = 10000 -- or of a domain, or one trap would leave others no room
+-- URIs over a budget, which are kept until it is raised, as long as there is room.
+local MOST_OVER_OF_KEY = 10000 -- or per domain, so that one trap leaves room for others
 
--- Returns the registered domain of a key and its bucket. `place` is length:bucket, with a
--- '-' before it if the key stands for its domain, and is not counted among its keys (most
--- do, and need not be told apart then), or a '+' if it is away: what counts it is in
--- another partition.
+-- Returns the registered domain of a key and its bucket. `place` is length:bucket,
+-- preceded by '-' if the key stands for its domain and is not counted (as most are), or
+-- by '+' if it is away and counted in another partition.
 local function domain_of(key, place)
   local length, bucket = string.match(place, '^[-+]?(%d+):(%d+)$')
   return string.sub(key, -tonumber(length)), bucket
@@ -12,8 +11,8 @@ end
 
 local function over_field(key, fingerprint) return key .. ' ' .. fingerprint end
 
--- Keeps a URI over a budget. What its domain's budget refuses begins with 'd', and is
--- counted there.
+-- Keeps a URI over a budget. Entries refused by the domain's budget begin with 'd', and
+-- are counted there.
 local function refuse(why, key, place, fingerprint, item, most_over)
   local over, field = T .. ':over', over_field(key, fingerprint)
   if redis.call('HEXISTS', over, field) == 1 then return 'R' end

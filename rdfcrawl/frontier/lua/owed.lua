@@ -1,9 +1,10 @@
--- Tells what the crawl owes: hosts with work that refuse, or have only deferred URIs.
--- ARGV: most hosts that are listed.
--- Returns {URIs, hosts, {key, URIs, ms since the first refusal, ms until it is due, …}, URIs
--- of other hosts that were given up, and that the next run asks for again};
--- those that refuse for longest come first.
--- `os` is since when a host owes that did so in earlier runs.
+-- Lists the owed URIs of a crawl: hosts with work that refuse, or have only deferred
+-- URIs.
+-- ARGV: most hosts in the list.
+-- Returns {URIs, hosts, {key, URIs, ms since the first refusal, ms until it is due,
+-- ...}, URIs of other hosts that were given up and that the next run retries}; the
+-- longest refusing hosts come first. `os` is the time since when a host has owed URIs,
+-- set in earlier runs.
 local most, now = tonumber(ARGV[1]), now_ms()
 local n_uris, hosts = 0, redis.call('ZRANGE', T .. ':down', 0, -1, 'WITHSCORES')
 local listed = {}

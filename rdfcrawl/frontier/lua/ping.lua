@@ -1,10 +1,10 @@
--- Keeps a pinged sitemap until a worker takes it. T is the prefix of the crawl, not of a
--- partition.
--- ARGV: URL, host, registered domain, most pings in an hour of a host, of a domain and
--- of all (0: no limit), most sitemaps that wait.
--- Returns a word and a number: 'none', there is no such crawl; 'full', too many wait;
--- 'late', too many in this hour, and the seconds that are left of it; 'kept', and the
--- time of the ping in ms.
+-- Keeps a pinged sitemap until a worker takes it. T is the prefix of the crawl, not of
+-- a partition.
+-- ARGV: URL, host, registered domain, most pings per hour of a host, of a domain and in
+-- total (0: no limit), most waiting sitemaps.
+-- Returns a word and a number: 'none', no such crawl; 'full', too many sitemaps wait;
+-- 'late', too many pings in this hour, and its remaining seconds; 'kept', and the time
+-- of the ping in ms.
 local url, host, domain = ARGV[1], ARGV[2], ARGV[3]
 local waiting = T .. ':pings'
 if redis.call('EXISTS', T .. ':conf') == 0 then return {'none', 0} end

@@ -12,21 +12,21 @@
 --   cw = keys that wait in crowds - crowds in T:ready
 --   epoch:key is in T:lease  <=>  T:i:key:epoch exists; a lock is one of them
 --
--- With full memory all but `add` must go on. Redis 6.2 refuses what may take memory
--- only as the first write of a script, so that each of these frees before it adds.
+-- With full memory all but `add` must go on. Redis 6.2 refuses commands that may take
+-- memory only as the first write of a script, so these scripts free before they add.
 --
--- Redis takes 0.16 to 0.25 us to write a number out that a script passes to a command,
--- `string.format` 0.1: what is passed more than once is made a text once.
+-- Redis takes 0.16 to 0.25 us to format a number that a script passes to a command,
+-- `string.format` 0.1: numbers passed more than once are formatted once.
 local T = KEYS[1]
 local RETRY_BAND, LINK_BAND, LAST_BAND = 0, 2, 3
 local ORDINARY_BANDS = {1, 4, 5, 6, 2, 7, 8, 3} -- in this order
-local REFRESH_BAND = 9 -- has half of the turns beside them
-local OWED = '\1' -- before an entry of T:failed that the next run asks for again
-local PAUSED = 'paused' -- what locks a key that an operator has paused (`p`)
+local REFRESH_BAND = 9 -- has half of the turns
+local OWED = '\1' -- prefix of entries of T:failed that the next run retries
+local PAUSED = 'paused' -- lock of keys paused by an operator (`p`)
 
--- Time in ms. It never goes back: where the clock of the server does, hosts would rest,
--- and leases last, for as much longer. `clk` is the latest time that was kept, `off`
--- what is added to the clock since it went back.
+-- Time in ms. It never goes back: if the server's clock does, hosts would rest and
+-- leases last for as much longer. `clk` is the latest stored time, `off` the correction
+-- added to the clock since it went back.
 local function read_clock()
   local t = redis.call('TIME')
   local kept = redis.call('HMGET', T .. ':cnt', 'clk', 'off')
@@ -47,40 +47,39 @@ local function count(field, by)
   if by ~= 0 then redis.call('HINCRBY', T .. ':cnt', field, by) end
 end
 
--- Items that a dead worker held are suspects: they are handed out alone, and what is
--- being done with them is written down before it is done (`begin.lua`).
+-- Items held by a dead worker are suspects: they are handed out alone, and each step is
+-- recorded before it is taken (`begin.lua`).
 local function is_suspect(item)
   return math.floor((string.byte(item, 1) or 0) / 16) % 4 > 0
 end
 
--- Hosts of one registered domain that were added after so many others of it are a
--- crowd: they wait among themselves, in T:w:<crowd>, and have one place in T:ready, as
--- `@<crowd>`. So they take turns with other hosts as if they were one of these. So do
--- hosts of one address.
+-- Hosts of a giant domain that came after the limit form a crowd: they wait in
+-- T:w:<crowd>, and have one place in T:ready, as `@<crowd>`. So they take turns with
+-- other hosts as if they were one host. The same for hosts of one address.
 local CROWD_AFTER = 16
 
--- Returns the name of the crowd that a host is of, or nil. `g` is a field of the host:
--- how much of its key is the domain, or an address; '' for one that stands for itself
--- and was counted for its address.
+-- Returns the name of a host's crowd, or nil. `g` is a field of the host: how much of
+-- its key is the domain, or an address; '' for a host without a crowd that was counted
+-- for its address.
 local function crowd_of(key, g)
   if not g or g == '' then return nil end
   local length = tonumber(g)
   return length and string.sub(key, -length) or g
 end
 
--- Hosts are counted for their domains and addresses in buckets, as a hash for each would
--- take more.
+-- Hosts are counted for their domains and addresses in buckets, as one hash for each
+-- would take more memory.
 local function counts_of(bucket) return T .. ':d:' .. bucket end
 
 local function waiting_of(crowd) return T .. ':w:' .. crowd end
 local function place_of(crowd) return '@' .. crowd end
 
--- URIs that their server refused, each with the time (ms) before which it is not
--- requested again. An odd time is our own choice, an even one that of the server.
--- Meanwhile other URIs of the key are visited.
+-- URIs refused by their server, each with the time (ms) of the next request. Odd times
+-- are chosen by the crawl, even ones by the server. Meanwhile, other URIs of the key
+-- are visited.
 local function deferred_of(key) return T .. ':later:' .. key end
 
--- Puts a key among the ready ones if it has work and nobody holds it.
+-- Makes a key ready if it has work and is not leased.
 local function make_ready(key, n, lock, not_before, crowd)
   if n == 0 or lock then return end
   if not crowd then
@@ -92,7 +91,7 @@ local function make_ready(key, n, lock, not_before, crowd)
   end
 end
 
--- Takes a key out of where it waits.
+-- Removes a key from where it waits.
 local function make_unready(key, crowd)
   if not crowd then
     redis.call('ZREM', T .. ':ready', key)
@@ -105,8 +104,8 @@ local function make_unready(key, crowd)
   end
 end
 
--- The same of a key that may have deferred URIs. If it has no others, it waits for the
--- first of them, which the field `wd` says, and counts as one that refuses.
+-- The same for a key that may have deferred URIs. If it has no others, it waits for the
+-- first of them (field `wd`), and counts as refusing.
 local function make_due(key, n, lock, not_before, crowd)
   if n > 0 and redis.call('ZCARD', deferred_of(key)) >= n then
     local first = redis.call('ZRANGE', deferred_of(key), 0, 0, 'WITHSCORES')
@@ -117,7 +116,7 @@ local function make_due(key, n, lock, not_before, crowd)
   make_ready(key, n, lock, not_before, crowd)
 end
 
--- Takes note that a key has URIs that are not deferred.
+-- Records that a key has URIs that are not deferred.
 local function end_deferral(key, has_failed)
   redis.call('HDEL', host_of(key), 'wd')
   if not has_failed then redis.call('ZREM', T .. ':down', key) end

@@ -1,16 +1,16 @@
--- Takes back batches whose lease ran out: their worker is dead, or cut off for as long.
--- ARGV: most batches, ms to leave such a key alone.
--- A batch that was still locked was being worked on, and any of it may have killed the
--- worker: its items are suspects from now on. A suspect loses a life if its document
--- was just read in the worker, and an eighth of one if it was asked for, or read by a
--- child process: that takes its time and harms nobody. One that was not begun loses
--- nothing. A released batch only waited for its commit; its items count as tried, so
--- that redirect targets which they had marked as seen are fetched all the same.
--- Returns {batches, items put back, {key, item, … of the dead}}.
+-- Puts back batches whose lease has expired: their worker is dead, or cut off.
+-- ARGV: most batches, ms for which such a key rests.
+-- If a batch was still locked, any of its items may have killed the worker: they are
+-- suspects from now on. A suspect loses a life if its document was being read in the
+-- worker, and an eighth of one if it was being requested, or read by a child process.
+-- An item that was not begun loses nothing.
+-- A released batch only waited for its commit; its items count as tried, so that
+-- redirect targets which they marked as seen are fetched all the same.
+-- Returns {batches, items put back, {key, item, ... of dead ones}}.
 local now = now_ms()
 local rest = tonumber(ARGV[2])
 local back, dead, held, buried = 0, 0, 0, {}
-local EIGHTHS = {asked = 1, read = 8} -- what a death costs, by what was being done
+local EIGHTHS = {asked = 1, read = 8} -- cost of a death in eighths, by step
 local LIVES = 3
 
 local function make_suspect(item)
@@ -18,7 +18,7 @@ local function make_suspect(item)
   return string.char(string.byte(item, 1) + 16) .. string.sub(item, 2)
 end
 
--- Adds to the last field of an item, whose layout is in `payload.py`.
+-- Adds to the last field of an item; `payload.py` defines the layout.
 local function with_blame(item, eighths)
   local before = tonumber(string.match(item, '%z\4(%d+)$') or 0)
   local rest_of_item = string.gsub(item, '%z\4%d+$', '')
@@ -64,7 +64,7 @@ local function reap(key, epoch)
         ungrant(domain, key, item, grant)
         held = held + 1
       else
-        -- One that was begun goes behind the others: it may do it again.
+        -- Items that were begun go behind the others.
         redis.call(eighths and 'RPUSH' or 'LPUSH', queue_of(key, RETRY_BAND), item)
         put_back = put_back + 1
       end
@@ -81,7 +81,7 @@ local function reap(key, epoch)
     redis.call('HSET', host, 'lk', PAUSED)
     redis.call('ZREM', T .. ':down', key)
   end
-  if n == 0 then redis.call('ZREM', T .. ':down', key) end -- all of it waits for an epoch
+  if n == 0 then redis.call('ZREM', T .. ':down', key) end -- all wait for an epoch
   if h[8] and put_back > 0 then end_deferral(key, h[9]) end
   local not_before = math.max(now + rest, tonumber(h[3] or 0))
   make_due(key, n, lock, not_before, crowd_of(key, h[5]))

@@ -1,25 +1,25 @@
--- Gives up the lock on keys: others may visit them once their time has come. What was
--- fetched stays in flight until it is acknowledged.
--- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, '+' if the host has
--- answered, '-' if that is not known, '?' and a URL if that was refused, and no other one
--- was answered after it ('!' if the host has answered in any way), else ms for which the host itself wants to be left alone, and the
--- URL that it refused last, after '=' if it had answered before in the visit, so that this
--- refusal is the first in a row), delay ms ('' leaves it, 0 forgets it), the address of the host
--- ('' if it is not known), its bucket, r, r x (index in the batch, with a 'b' if it goes
--- behind all others, a 'u' if it was not asked for, and a 'd' and ms if it is deferred for
--- so long, item to put back).
+-- Unlocks keys: other workers may visit them when they are due. Fetched items stay in
+-- flight until they are acknowledged.
+-- ARGV per key: key, epoch, ms for which it rests, refused ('' if not, '+' if the host
+-- has responded, '-' if unknown, '?' and a URL if that was refused and no later one got
+-- a response ('!' if the host has responded at all), else the ms of its Retry-After,
+-- and the URL refused last, after '=' if an earlier one of the visit got a response, so
+-- that this refusal is the first in a row), delay ms ('' keeps it, 0 removes it), the
+-- address of the host ('' if unknown), its bucket, r, r x (index in the batch, with 'b'
+-- if it goes behind all others, 'u' if it was not requested, and 'd' and ms if it is
+-- deferred for so long, item to put back).
 -- Returns one character per key: 1 done, now or before, 0 the lease was lost.
 local now = now_ms()
-local answer = {}
+local results = {}
 
--- Own waits are odd: see `deferred_of`.
+-- Waits chosen by the crawl are odd: see `deferred_of`.
 local function due_after(rests)
   local due = now + tonumber(rests)
   local is_own = tonumber(rests) % 2
   return string.format('%d', due + (due + is_own) % 2)
 end
 
--- Takes note of the health of a host. Returns whether it refuses.
+-- Records the health of a host. Returns whether it refuses.
 local function note_health(host, refused, h)
   local has_failed, suspected = h[3], h[7]
   if refused == '-' then return has_failed end
@@ -51,7 +51,7 @@ local function release(at)
   local host = host_of(key)
   if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
   local h = redis.call('HMGET', host, 'n', 'lk', 'f', 'g', 'e', 'p', 'u', 'k', 'wd', 'os')
-  -- Repeated, because the first answer was lost: nothing may be put back twice.
+  -- Repeated after a lost reply: do not put items back twice.
   if h[2] ~= epoch then return '1' end
   redis.call('HDEL', host, 'lk', 'at')
   local lock = h[6] and PAUSED
@@ -105,7 +105,7 @@ end
 
 local i = 1
 while i <= #ARGV do
-  answer[#answer + 1] = release(i)
+  results[#results + 1] = release(i)
   i = i + 8 + 2 * tonumber(ARGV[i + 7])
 end
-return table.concat(answer)
+return table.concat(results)

@@ -1,14 +1,14 @@
 -- Prolongs leases. ARGV: lease ms, then epoch:key per lease.
 -- Returns one character per lease: 1 prolonged, 0 lost.
 local expiry = now_ms() + tonumber(ARGV[1])
-local answer = {}
+local results = {}
 for i = 2, #ARGV do
-  -- Removed before it is added: see `prelude.lua` on full memory.
+  -- Remove before adding: see `prelude.lua` on full memory.
   if redis.call('ZREM', T .. ':lease', ARGV[i]) == 1 then
     redis.call('ZADD', T .. ':lease', expiry, ARGV[i])
-    answer[#answer + 1] = '1'
+    results[#results + 1] = '1'
   else
-    answer[#answer + 1] = '0'
+    results[#results + 1] = '0'
   end
 end
-return table.concat(answer)
+return table.concat(results)

@@ -1,7 +1,9 @@
--- Queues what was given up once more. ARGV: which list ('failed', 'dead', or 'owed': those
--- of 'failed' that the next run asks for), most URIs that are looked at.
--- They have all their lives and tries again, but count as tried, so that redirect targets
--- which they had marked as seen are fetched all the same. Returns how many there were.
+-- Queues given-up URIs again.
+-- ARGV: list ('failed', 'dead', or 'owed': those of 'failed' that the next run
+-- retries), most URIs to read.
+-- They have all lives and tries again, but count as tried, so that redirect targets
+-- which they marked as seen are fetched all the same.
+-- Returns their number.
 local name, most = ARGV[1], tonumber(ARGV[2])
 local list = T .. ':' .. (name == 'owed' and 'failed' or name)
 local entries = redis.call('LPOP', list, most) or {}
@@ -12,8 +14,8 @@ local function as_new(item)
   return (string.gsub(string.char(head) .. string.sub(item, 2), '%z\4%d+$', ''))
 end
 
--- Queues items of a key; those that count for the quota of a domain wait for an epoch.
--- Returns how many are queued.
+-- Queues items of a key; those that count for a quota wait for an epoch. Returns how
+-- many are queued.
 local function queue_or_wait(key, items, domain)
   local queued = {}
   for _, item in ipairs(items) do
@@ -49,7 +51,7 @@ for key, items in pairs(by_key) do
   local queued = queue_or_wait(key, items, h[4] and domain_of_host(key, h[4]))
   local n = tonumber(h[1] or 0) + queued
   local now, asked = now_ms(), tonumber(h[5] or 0)
-  local rests = name == 'owed' and asked > now -- as its server has asked for
+  local rests = name == 'owed' and asked > now -- within its Retry-After
   if not rests then
     redis.call('HDEL', host, 'f', 'fs', 'ra', 'na', 'u', 'wd')
     redis.call('ZREM', T .. ':down', key)

@@ -1,27 +1,27 @@
--- Keeps what the robots.txt of origins say, for all workers, and lets one of them ask.
--- T:robots has by origin `<time of a good copy> <not to be asked before> <failures in a
--- row> <status>|<rules, packed>`, times in ms, 0 if there is no good copy; and under ''
--- the bytes of all of them. T:rf:<origin> has whoever asks for it now.
--- ARGV: most origins, most bytes, ms for which whoever asks is waited for, ms after which a good
--- copy is of no use any more, first and longest ms after a failure; then per entry:
--- origin, token, and what is done:
---   'look' '' ''         what is known? If nothing is, or it is old, one may ask.
---   'ask' '' ''          the same, but what failed is asked for again at once
---   'good' rules ms      rules were read, and hold for so long
---   'bad' status ''      the origin could not be asked
---   'hold' '' ''         it is still being asked
---   'end' '' ''          nothing was asked after all
--- Returns for each {what, ms, status, rules}: 1 these rules hold for so long; 2 whoever
--- has looked is to ask, and has older rules perhaps; 3 it could not be asked, and is
--- asked for again then; 0 somebody else asks, for that long at most.
+-- Stores the robots.txt rules of origins for all workers, and lets one of them request a
+-- file. T:robots has by origin `<time of a good copy> <time of the next try> <failures in
+-- a row> <status>|<rules, packed>`, times in ms, 0 without a good copy; and under '' the
+-- bytes of all of them. T:rf:<origin> has the token of the worker that requests it now.
+-- ARGV: most origins, most bytes, ms to wait for a requesting worker, ms after which a
+-- good copy is too old to be used, first and longest ms after a failure; then per entry:
+-- origin, token, and operation:
+--   'look' '' ''         what is known? If unknown or old, one worker may request it.
+--   'ask' '' ''          the same, but failures are retried now
+--   'good' rules ms      rules were read, and are valid for so long
+--   'bad' status ''      the request failed
+--   'hold' '' ''         the request goes on
+--   'end' '' ''          no request was sent after all
+-- Returns for each {code, ms, status, rules}: 1 these rules are valid for so long; 2 the
+-- caller must request the file, and may use older rules; 3 the request failed, and is
+-- due again then; 0 another worker requests it, for that long at most.
 --
--- What was looked for lately is in T:robots. When that has its share it becomes
--- `robots:old`, and what was not looked for since the last time is forgotten.
+-- Origins looked up lately are in T:robots. When it has reached its share, it becomes
+-- `robots:old`, and origins not looked up since the last time are forgotten.
 local young, old = T .. ':robots', T .. ':robots:old'
 local most, most_bytes, hold = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local kept_ms, first_ms, longest_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local now = now_ms()
-local answer = {}
+local results = {}
 
 local function asked_by(origin) return T .. ':rf:' .. origin end
 
@@ -29,7 +29,7 @@ local function keep(origin, value)
   local before = redis.call('HGET', young, origin)
   local bytes = tonumber(redis.call('HGET', young, '') or 0)
   if not before and redis.call('HLEN', young) > most or bytes > most_bytes then
-    redis.call('UNLINK', old) -- large: not at once, as RENAME would
+    redis.call('UNLINK', old) -- large: RENAME would delete it synchronously
     redis.call('RENAME', young, old)
     bytes, before = 0, nil
   end
@@ -80,23 +80,23 @@ end
 for i = 7, #ARGV, 5 do
   local origin, token, what = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   if what == 'look' or what == 'ask' then
-    answer[#answer + 1] = look(origin, token, what == 'ask')
+    results[#results + 1] = look(origin, token, what == 'ask')
   elseif what == 'hold' then
     if redis.call('GET', asked_by(origin)) == token then
       redis.call('PEXPIRE', asked_by(origin), hold)
     end
-    answer[#answer + 1] = {0, 0, 0, ''}
+    results[#results + 1] = {0, 0, 0, ''}
   else
     finish(origin, token)
     if what == 'good' then
       local ms = tonumber(ARGV[i + 4])
       write(origin, now, now + ms, 0, 200, ARGV[i + 3])
-      answer[#answer + 1] = {1, ms, 200, ''}
+      results[#results + 1] = {1, ms, 200, ''}
     elseif what == 'bad' then
-      answer[#answer + 1] = bad(origin, tonumber(ARGV[i + 3]))
+      results[#results + 1] = bad(origin, tonumber(ARGV[i + 3]))
     else
-      answer[#answer + 1] = {0, 0, 0, ''}
+      results[#results + 1] = {0, 0, 0, ''}
     end
   end
 end
-return answer
+return results

@@ -1,23 +1,23 @@
 -- URLs of registered domains that have a quota (Algorithm 6.1): they wait for an epoch of
 -- their domain, in T:es (sitemaps list them) and T:ed (links lead to them), best first,
 -- and are granted to the queues of their hosts by `epochs.lua`. A grant is good for one
--- request: whatever may have been asked for and comes back is ungranted, and waits again.
+-- request: an item that may have been requested and is put back waits for a new grant.
 --
 -- Invariants, each kept by every script:
 --   w = URIs in T:ew:*                               (field of T:cnt)
---   what is in T:es, T:ed is in T:ew, and what is in T:ew in one of them or both
+--   T:ew = union of T:es and T:ed
 --   `o` of T:e:<domain> = its granted URIs in queues and in flight
---   c + gs + gd + gf <= its quota, of those that were granted or carried in this epoch
-local GRANT = '%z\5(%d+):([sdf])(%d+)$' -- the last field of a granted item
-local BAND_WEIGHT = 2 ^ 40 -- more than any order of arrival
+--   c + gs + gd + gf <= its quota, for URIs granted or carried in this epoch
+local GRANT = '%z\5(%d+):([sdf])(%d+)$' -- last field of a granted item
+local BAND_WEIGHT = 2 ^ 40 -- exceeds any order of arrival
 
 local function epoch_of(domain) return T .. ':e:' .. domain end
 local function waiting_by(source, domain) return T .. ':e' .. source .. ':' .. domain end
 local function items_of(domain) return T .. ':ew:' .. domain end
 local function outcomes_of(source, domain) return T .. ':eo:' .. source .. ':' .. domain end
 
--- Pages, dumps and requests of spiders count; robots.txt and all that is asked of a
--- source do not.
+-- Pages, dumps and requests of spiders count; robots.txt and requests for sources do
+-- not.
 local function is_counted(item)
   local kind = (string.byte(item, 1) or 15) % 16
   return kind < 2 or kind == 6
@@ -30,7 +30,7 @@ end
 
 local function without_grant(item) return (string.gsub(item, GRANT, '')) end
 
--- A letter stands for how a URL was found, and for its band: 'A' + band, or 'P' + band.
+-- A letter encodes how a URL was found, and its band: 'A' + band, or 'P' + band.
 local function source_of(code)
   if code < 65 or code > 90 then return nil end
   if code >= 80 then return 'd', code - 80 end
@@ -38,14 +38,14 @@ local function source_of(code)
 end
 
 local function score_of(domain, band)
-  local rank = -1 -- what was granted before comes first
+  local rank = -1 -- URLs granted before come first
   for i, each in ipairs(ORDINARY_BANDS) do
     if each == band then rank = i end
   end
   return rank * BAND_WEIGHT + redis.call('HINCRBY', epoch_of(domain), 'seq', 1)
 end
 
--- `length` is that of the domain, as `e` of a host has it.
+-- `length` is that of the domain, as in `e` of a host.
 local function domain_of_host(key, length) return string.sub(key, -tonumber(length)) end
 
 local function look_at(domain) redis.call('ZADD', T .. ':epochs', 'LT', 0, domain) end
@@ -58,7 +58,7 @@ local function wait_for_epoch(domain, key, source, band, name, item)
   redis.call('ZADD', waiting_by(source, domain), score, name)
 end
 
--- A URL that waits was found once more.
+-- Updates a waiting URL that was found again.
 local function found_again(domain, source, band, name)
   if redis.call('HEXISTS', items_of(domain), name) == 1 then
     redis.call('ZADD', waiting_by(source, domain), 'LT', score_of(domain, band), name)
@@ -66,15 +66,15 @@ local function found_again(domain, source, band, name)
   end
 end
 
--- Makes an item wait that was granted and may have been asked for.
+-- Returns a granted item, which may have been requested, to the waiting ones.
 local function ungrant(domain, key, item, grant)
   local _, letter = string.match(grant, GRANT)
   redis.call('HINCRBY', epoch_of(domain), 'o', -1)
   wait_for_epoch(domain, key, letter == 's' and 's' or 'd', RETRY_BAND, nil, item)
 end
 
--- What became of a granted item: '1' it was worth it, '0' it was not, '-' it was never
--- asked for, and costs nothing.
+-- Records the outcome of a granted item: '1' useful, '0' not, '-' not requested, which
+-- costs nothing.
 local function settle(domain, grant, outcome)
   local state = epoch_of(domain)
   local epoch, letter, order = string.match(grant, GRANT)

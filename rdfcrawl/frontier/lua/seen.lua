@@ -1,13 +1,13 @@
 -- The seen set: a linear hash table of intset-encoded SETs, 2^lv + sp buckets. The bucket
--- is taken from the low bits of a fingerprint itself, so that a bucket can be split. The
--- last 15 digits decide modulo 2^15, as 10^15 is a multiple of it.
--- Beside the fingerprints of URIs it holds marks (counted as `mk`), one of each:
---   away <key>          the key is one too many for its domain's partition: see `add.lua`
---   here <key>          it stays there, as something of it was seen there before
+-- number is the low bits of a fingerprint, so that buckets can be split. The last 15
+-- digits are enough modulo 2^15, as 10^15 is a multiple of it.
+-- It also holds marks (counted as `mk`), one of each:
+--   away <key>          the key exceeds the limit of its domain's partition: see `add.lua`
+--   here <key>          it stays there, as URIs of it were seen there before
 --   uri <fingerprint>   a URI of a key that is away, counted for `max_per_domain`
--- What is forgotten (`add.lua`) stays counted as seen, and is taken off `mk`.
+-- Forgotten fingerprints (`add.lua`) still count as seen; `mk` is reduced.
 local MAX_LEVEL = 15
-local call, sub = redis.call, string.sub -- per URI, so kept at hand
+local call, sub = redis.call, string.sub -- used per URI
 local level, split, base, n_members, n_marks
 local names = {}
 
@@ -32,7 +32,7 @@ local function bucket_of(fingerprint)
   return name
 end
 
--- 52 bits, as a number of Lua is exact to 53.
+-- 52 bits, as Lua's numbers are exact to 53.
 local function mark_of(what, name)
   local digits = sub(redis.sha1hex(what .. ' ' .. name), 1, 13)
   return string.format('%d', tonumber(digits, 16))
@@ -79,7 +79,7 @@ local function split_one()
   if split == base then level, split, base = level + 1, 0, base * 2 end
 end
 
--- Counts the marks, and splits buckets if the set has grown by so many URIs.
+-- Counts the marks, and splits buckets if the set has grown by that many URIs.
 local function close_seen(n_uris, fill)
   count('mk', n_marks)
   local n = n_members + n_uris + n_marks

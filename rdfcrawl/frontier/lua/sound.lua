@@ -1,14 +1,14 @@
--- What must hold of a key and of a partition, for those who check and mend it.
+-- Invariants of a key and of a partition, for checks and repairs.
 local function length_of(key, first)
   local n = first and 1 or 0
   for band = 0, REFRESH_BAND do n = n + redis.call('LLEN', queue_of(key, band)) end
   return n + redis.call('ZCARD', deferred_of(key))
 end
 
--- Returns a letter for each thing that is wrong with a key: S it has URIs and no state,
--- N its count of them is wrong, L it is locked without a lease, P it is paused and not
--- locked, K paused and not listed as such, or the reverse, R it waits and must not, W it
--- must wait and does not, D it counts as refusing and has no work.
+-- Returns a letter for each fault of a key: S URIs without a state, N wrong count of
+-- them, L locked without a lease, P paused but not locked, K paused but not in
+-- T:paused, or the reverse, R waits and must not, W must wait and does not, D counts as
+-- refusing without work.
 local function faults_of(key)
   local h = redis.call('HMGET', host_of(key), 'n', 'a', 'lk', 'p', 'g', 'i')
   local length, lock, faults = length_of(key, h[6]), h[3], ''
@@ -30,7 +30,7 @@ local function faults_of(key)
   local must = length > 0 and not lock
   if waits and not must or crowd and alone then faults = faults .. 'R' end
   if must and not waits then faults = faults .. 'W' end
-  -- A visit may hold all that a host has; its release tells whether the host refuses.
+  -- A visit may hold all URIs of a host; its release decides whether the host refuses.
   if redis.call('ZSCORE', T .. ':down', key) and (length == 0 and not lock or h[4]) then
     faults = faults .. 'D'
   end
@@ -51,7 +51,7 @@ local function read_leases()
   return lost, n
 end
 
--- Calls `see` with each key that has work, once: it waits, or is locked.
+-- Calls `see` once for each key with work: it waits, or is locked.
 local function each_with_work(see)
   local seen = {}
   local function once(key)
@@ -74,8 +74,8 @@ local function each_with_work(see)
   for _, key in ipairs(redis.call('SMEMBERS', T .. ':paused')) do once(key) end
 end
 
--- Returns what the counters must be, by name. `domains` are those with URIs that wait for
--- an epoch, or false if their number is to stay.
+-- Returns the expected counters, by name. `domains` are those with URIs that wait for
+-- an epoch, or false to keep their number.
 local function true_counts(domains)
   local q, w, places, crowded, members = 0, 0, 0, 0, 0
   each_with_work(function(key)
@@ -101,7 +101,7 @@ local function true_counts(domains)
   }
 end
 
--- Calls `see` with each item that is queued of a key; `first` is that of its state.
+-- Calls `see` for each queued item of a key; `first` is that of its state.
 local function each_item_of(key, first, see)
   if first then see(string.sub(first, 2)) end
   for band = 0, REFRESH_BAND do
@@ -110,7 +110,7 @@ local function each_item_of(key, first, see)
   for _, item in ipairs(redis.call('ZRANGE', deferred_of(key), 0, -1)) do see(item) end
 end
 
--- Returns how many granted URIs each domain has in queues and in flight, by its name.
+-- Returns the number of granted URIs in queues and in flight, by domain.
 local function read_grants()
   local granted = {}
   local function see(key, length)
@@ -134,8 +134,8 @@ local function read_grants()
   return granted
 end
 
--- Returns what is over the quota of a domain in its epoch: what was carried may be more
--- than a quota that was lowered since, and nothing is granted then.
+-- Returns the excess over the quota of a domain in its epoch. Carried URLs may exceed a
+-- quota that was lowered since; then nothing is granted.
 local function over_quota(domain)
   local h = redis.call('HMGET', epoch_of(domain), 'q', 'c', 'gs', 'gd', 'gf')
   local n = {}
@@ -144,8 +144,8 @@ local function over_quota(domain)
   return math.max(0, math.min(granted, n[2] + granted - n[1])), n
 end
 
--- Returns how many URIs over a budget a key has, or, with its bucket, a domain; and how
--- many it counts.
+-- Returns the number of URIs over a budget of a key, or, with its bucket, of a domain;
+-- and the counted number.
 local function count_over(name, bucket)
   local n, found = 0, redis.call('HGETALL', T .. ':over')
   for i = 1, #found, 2 do

@@ -1,13 +1,11 @@
--- What an operator does to a key that the partition has.
--- ARGV: 'pause' or 'resume', key; 'delay', key, ms or '' for none of its own; 'budget',
---   key, most URIs (0: no limit) or '' for that of its spider; 'drop', key; 'drop
---   waiting', key, name of a URI that waits for an epoch, ….
+-- Operations of an operator on a key of the partition.
+-- ARGV: 'pause' or 'resume', key; 'delay', key, ms or '' for none; 'budget', key, most
+-- URIs (0: no limit) or '' for that of its spider; 'drop', key; 'drop waiting', key,
+-- name of a URI that waits for an epoch, ....
 -- Returns {-1} if the key is not here, else {1 if something has changed, waiting URIs
 -- before, epoch of the lease that locks it or ''}.
---
--- Paused, a key is claimed no longer; a visit that is being made goes on to its end, and
--- then the key stays locked. What is dropped stays in the seen set, as URIs that were
--- only marked.
+-- A paused key is not claimed; a visit in progress goes on to its end, and then the key
+-- stays locked. Dropped URIs stay in the seen set, as marks.
 local action, key, value = ARGV[1], ARGV[2], ARGV[3]
 local host = host_of(key)
 local h = redis.call('HMGET', host, 'n', 'lk', 'g', 'e', 'p', 'fs', 'na', 'i')
@@ -49,7 +47,7 @@ end
 function actions.delay() return set('od') end
 function actions.budget() return set('ob') end
 
--- Gives back what was granted, as none of it was asked for.
+-- Returns the grants of dropped URLs, as none was requested.
 local function give_back(items)
   for _, item in ipairs(items) do
     local grant = grant_of(item)

@@ -1,30 +1,31 @@
--- Gives turns to ask a host, and takes note of what was sent: one clock for all
--- requests to a key, whoever makes them. T:t:<key> has `at`, when the last request was
--- sent, and `d`, the delay after it; of a turn that was given and not sent yet, `by`
--- whom, from when on (`st`) and `till` when.
--- ARGV per entry: token, key, epoch of the lease that it is for ('' if for none), delay
--- ms, ms for which a turn may be held ('' if this is no request for one), ms since the
--- request of the turn was sent ('' if it was not).
--- Returns for each request {what, ms}: 1 the turn begins in so many ms; 0 somebody has
--- it, to be asked for again then; -1 the lease is lost; -2 the host has refused, and is
--- left alone for so many ms, which is too long to be waited for; -3 the key is away, and
--- its clock is in the partition where it is.
--- A turn that is asked for again under its token is the same: answers may get lost.
+-- Gives turns to request a host, and records sent requests: one clock per key, for the
+-- requests of all workers.
+-- T:t:<key> has `at`, when the last request was sent, and `d`, the delay after it; for
+-- a turn that was given and not sent yet, its holder (`by`), begin (`st`) and end
+-- (`till`).
+-- ARGV per entry: token, key, epoch of its lease ('' for none), delay ms, ms for which
+-- a turn may be held ('' if no turn is requested), ms since the request of the turn was
+-- sent ('' if it was not).
+-- Returns for each request {code, ms}: 1 the turn begins in so many ms; 0 another one
+-- has it, repeat the request then; -1 the lease is lost; -2 the host has refused, and
+-- rests for so many ms, too long to wait; -3 the key is away, and its clock is in its
+-- partition. A request repeated under its token gets the same turn, as replies may get
+-- lost.
 local now = now_ms()
-local answer = {}
-local KEPT_MS = 120000 -- more than the longest Crawl-delay that is obeyed
-local REST_MS = 30000 -- longest rest of a host that is waited for
-local SAME_MS = 10 -- times of one request, said twice, differ by less
-local LOOK_MS = 25 -- so often, for one that is about to be sent
+local results = {}
+local KEPT_MS = 120000 -- longer than the longest Crawl-delay that is obeyed
+local REST_MS = 30000 -- longest wait for a resting host
+local SAME_MS = 10 -- repeated reports of one request differ by less
+local LOOK_MS = 25 -- interval of looks for a request about to be sent
 
--- Returns until when a host that has refused is left alone by those without a lease.
+-- Returns until when a host that has refused rests for requests without a lease.
 local function rest_of(h, epoch)
   local is_free = not h[2] or h[2] == PAUSED
   return epoch == '' and is_free and (h[3] or h[7]) and tonumber(h[4]) or 0
 end
 
 local function keep(key, fields, delay, hold)
-  redis.call('DEL', clock_of(key)) -- frees before it adds: see `prelude.lua`
+  redis.call('DEL', clock_of(key)) -- free memory first: see `prelude.lua`
   redis.call('HSET', clock_of(key), unpack(fields))
   redis.call('PEXPIRE', clock_of(key), KEPT_MS + 2 * delay + hold)
 end
@@ -47,7 +48,7 @@ local function take(token, key, epoch, delay, hold)
   elseif c[3] and tonumber(c[5]) > now then
     return {0, math.max(LOOK_MS, tonumber(c[4]) + least - now)}
   elseif c[3] then
-    start = math.max(start, tonumber(c[4]) + least) -- whoever had it may be dead
+    start = math.max(start, tonumber(c[4]) + least) -- its holder may be dead
   end
   keep(key, {'at', at, 'd', after, 'by', token, 'st', start, 'till', start + hold},
     delay, start + hold - now)
@@ -57,14 +58,14 @@ end
 local function note(token, key, epoch, delay, ago)
   local c = redis.call('HMGET', clock_of(key), 'at', 'd', 'by', 'st', 'till')
   local at, after = tonumber(c[1] or 0), tonumber(c[2] or 0)
-  -- Who visits a host knows best which delay it wants. Others do not shorten that.
+  -- The visit of a host determines its delay. Other requests do not shorten it.
   if epoch == '' and after > delay and redis.call('HEXISTS', host_of(key), 'lk') == 1 then
     delay = after
   end
   local sent = ago ~= '' and now - tonumber(ago) or 0
   if sent >= at then
     at, after = sent, delay
-  elseif sent > at - SAME_MS then -- what was said before, but for a longer delay
+  elseif sent > at - SAME_MS then -- repeated report with a longer delay
     after = math.max(after, delay)
   end
   local fields, hold = {'at', at, 'd', after}, 0
@@ -78,9 +79,9 @@ end
 for i = 1, #ARGV, 6 do
   local token, key, epoch, delay = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
   if ARGV[i + 4] ~= '' then
-    answer[#answer + 1] = take(token, key, epoch, delay, tonumber(ARGV[i + 4]))
+    results[#results + 1] = take(token, key, epoch, delay, tonumber(ARGV[i + 4]))
   else
     note(token, key, epoch, delay, ARGV[i + 5])
   end
 end
-return answer
+return results

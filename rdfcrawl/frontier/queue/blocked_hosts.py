@@ -1,6 +1,6 @@
-"""Hosts that are to be left alone from now on, as somebody has requested.
+"""Blocked hosts, which get no requests.
 
-A file names them, one on a line: `www.example.org` is that host, `.example.org` the
+A file names them, one per line: `www.example.org` is that host, `.example.org` the
 domain and all hosts below it. `#` begins a comment.
 """
 
@@ -22,9 +22,9 @@ MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
 class BlockedHosts:
-    """The hosts that a worker leaves alone, for everyone who makes requests.
+    """The hosts blocked in a worker, for all its requests.
 
-    Each of `changed` is called when there are others.
+    Each function of `changed` is called after a change.
     """
 
     def __init__(self) -> None:
@@ -33,15 +33,15 @@ class BlockedHosts:
         self.changed: list[Callable[[], None]] = []
 
     def covers(self, url: str) -> bool:
-        """Return whether the host of a URL is to be left alone."""
+        """Return whether the host of a URL is blocked."""
         return self.has_any and self.hosts.covers(url)
 
     def fault(self, url: str) -> Fault | None:
-        """Return why a URL is not requested, if its host is to be left alone."""
+        """Return the fault of a URL whose host is blocked."""
         return Fault(Reason.HOST_LEFT, host_of(url)) if self.covers(url) else None
 
     def replace(self, entries: Iterable[str]) -> bool:
-        """Set the hosts to be left alone; return whether any has changed."""
+        """Set the blocked hosts; return whether any has changed."""
         hosts = parse_hosts(entries)
         if hosts == self.hosts:
             return False
@@ -53,7 +53,7 @@ class BlockedHosts:
     def strike_out(self, visit: Visit) -> None:
         """Refuse the records of a visit whose hosts are blocked.
 
-        A visit without other records makes no request, and starts no delay.
+        A visit without further records sends no request, and starts no delay.
         """
         pending = []
         for index in visit.pending:
@@ -68,7 +68,7 @@ class BlockedHosts:
 
 
 def parse_hosts(entries: Iterable[str]) -> HostNames:
-    """Return the hosts that entries stand for.
+    """Return the hosts named by entries.
 
     Raises:
         BadUri: one is not a host.
@@ -105,7 +105,7 @@ def read_file(path: Path) -> tuple[str, ...]:
         except BadUri:
             raise ConfigError(
                 f"LEAVE_HOSTS={path}: line {number}: {entry[:100]!r} is not a host;"
-                " it must be www.example.org, or .example.org for a whole domain"
+                " it must be www.example.org, or .example.org for a domain"
             ) from None
         entries[entry] = None
     return tuple(entries)

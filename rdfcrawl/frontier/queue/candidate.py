@@ -1,4 +1,4 @@
-"""URIs on their way into the frontier: where they are queued, and their fates."""
+"""Candidates: URIs to be added to the frontier, and the results of adding them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import CrawlBudget
     from rdfcrawl.uri import PolitenessKey
 
-SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
-FORGOTTEN: Final = b"f"  # of one that is only to be forgotten
+SEEN_ONLY: Final = b"k"  # item that only marks a candidate as seen
+FORGOTTEN: Final = b"f"  # item that removes the mark of a candidate
 _MAX_KNOWN: Final = 100_000
 
 
 class Candidate(NamedTuple):
-    """A URI on its way into the frontier."""
+    """A URI to be added to the frontier."""
 
     partition: int  # of the registered domain of the key
     key: str  # politeness key
@@ -31,7 +31,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AddedCounts:
-    """What became of candidates: new, seen before, over budget of host or domain."""
+    """Counts of candidates: new, seen before, over budget of host or domain."""
 
     new: int = 0
     seen: int = 0
@@ -50,47 +50,47 @@ class AddedCounts:
 
 @dataclass(slots=True)
 class RejectedLinks:
-    """How many links were not offered to the frontier, by cause."""
+    """Numbers of links that were not queued, by cause."""
 
     recent: int = 0
     bad: int = 0
     filtered: int = 0
-    ignored_extension: int = 0  # names of pictures and other files without statements
+    ignored_extension: int = 0  # pictures and other files without statements, by name
     too_deep: int = 0
     covered: int = 0
     nofollow: int = 0
     trap: int = 0
-    large_form: int = 0  # offered, but to come later
-    of_copy: int = 0  # of documents with the content of many others
-    of_copy_later: int = 0  # the same, offered, but to come later
-    no_rdf: int = 0  # distributions that are said to be something else
+    large_form: int = 0  # queued late
+    of_copy: int = 0  # in documents with the content of many others
+    of_copy_later: int = 0  # the same, queued late
+    no_rdf: int = 0  # distributions declared as other formats
 
 
 class JudgedLinks(NamedTuple):
     """The candidates among the links of a document."""
 
     candidates: list[Candidate]  # in the order of the links
-    # one for all links that are no URLs, or have a task that no record holds, and one
-    # for those into traps
+    # one for all links that are invalid or have an unstorable task, and one for those
+    # into traps
     faults: list[Fault]
 
 
 class OriginPlace(NamedTuple):
-    """Where the URLs of an origin are queued."""
+    """Partition and key of the URLs of an origin."""
 
     key: str  # politeness key
     partition: int  # of its registered domain
-    short: str  # the origin in the short form of its URLs (`uri.compact`)
+    short: str  # the origin as in compact URLs (`uri.compact`)
     n_chars: int  # length of the origin
 
 
 class OriginPlaces:
-    """The places of origins, of which those of http(s) are remembered."""
+    """The places of origins; those of http(s) are remembered."""
 
     def __init__(self, keys: PolitenessKey, partitions: int) -> None:
         self._key_of = keys.of
         self._partitions = partitions
-        # addresses change, and are asked for each time
+        # addresses change, and are looked up each time
         self._keeps = keys.grouping is not HostGrouping.IP
         self.known: dict[str, OriginPlace] = {}  # by origin
 
@@ -113,7 +113,7 @@ class OriginPlaces:
 def payload_url(url: str) -> str:
     """Return the URL of a document in the form for payloads.
 
-    Sources name documents by what a server says, which may be any IRI.
+    Servers of sources may name documents by any IRI.
     """
     if url.isascii() and url.isprintable():
         return url

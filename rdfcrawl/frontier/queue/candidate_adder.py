@@ -1,10 +1,10 @@
-"""URIs in: the calls of `lua/add.lua` and `lua/budget.lua` that queue candidates.
+"""Queue candidates by `lua/add.lua` and `lua/budget.lua`.
 
-Each goes to the partition of its registered domain first, unless its host is known to
-be away (`partitions.py`). What is told there to be away goes on to where it is; before
-that it is counted for the URI budget of its domain, if that has one. Whoever dies
-between two calls has lost nothing: offered again, each URI takes the same way, and is
-counted once.
+Each candidate first goes to the partition of its registered domain, unless its host is
+known to be away (`partitions.py`). If that partition reports the host as away, the
+candidate goes on to the partition of the host; before that, it is counted for the URI
+budget of its domain, if any. A worker that dies between two calls loses nothing: when
+offered again, each URI goes the same way and is counted once.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
     Call = tuple[str, list[Argument]]
 
-# A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
+# Long scripts block all other workers: about 3 ms for 500 URIs of 10 keys.
 MAX_URIS_PER_CALL = 500
 MAX_KEYS_PER_CALL = 100
-# URIs over the budgets of their hosts that are kept, in case a budget is raised.
+# Number of URIs over the budget of their host that are kept, in case it is raised.
 MAX_REFUSED = 1_000_000
 _ADD_HEAD = 7  # arguments of `add` before the keys
 _KEY_HEAD = 3  # and of each key before its URIs
-# What the operations say of a URI.
+# Results of the operations for a URI.
 _NEW, _SEEN, _AWAY, _COUNTED = b"10AS"
-_WANTED: Final = b"WFL"  # it was only looked at: never seen
+_WANTED: Final = b"WFL"  # results of a look that are not "seen before"
 _REFUSALS: Final = {ord("F"): Decision.HOST_BUDGET, ord("D"): Decision.DOMAIN_BUDGET}
 
 
@@ -52,7 +52,7 @@ class _Row(NamedTuple):
 
 
 class CandidateAdder:
-    """Adds to one crawl."""
+    """Adds candidates to one crawl."""
 
     def __init__(
         self,
@@ -67,21 +67,21 @@ class CandidateAdder:
         self._budget = budget
         self._prefixes: Sequence[str] = ()
         self._fill = self._most_here = self._most_over = 0
-        self.decisions: DecisionLog | None = None  # where refusals are noted
+        self.decisions: DecisionLog | None = None  # log of refusals
 
     def open(self, prefixes: Sequence[str], *, fill: int, most_here: int) -> None:
-        """Set what the crawl was begun with; with `most_here` 0, no host goes away."""
+        """Set the fixed options of the crawl; with `most_here` 0, no host goes away."""
         self._prefixes = prefixes
         self._fill = fill
         self._most_here = most_here if len(prefixes) > 1 else 0
         self._most_over = -(-MAX_REFUSED // len(prefixes))
 
     async def add(self, candidates: Sequence[Candidate]) -> AddedCounts:
-        """Queue candidates that were never seen.
+        """Queue the candidates that are new.
 
-        Safe to repeat: what was taken before counts as seen.
+        Safe to repeat: candidates that were queued before count as seen.
         """
-        here, rows = self._parted(candidates)
+        here, rows = self._split_away(candidates)
         calls = list(self._calls(here))
         marks = await self._run("add", calls)
         if _AWAY in marks:
@@ -100,8 +100,8 @@ class CandidateAdder:
         return added + _added(marks)
 
     async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return those candidates that `add` would take, also from a full server."""
-        here, rows = self._parted(candidates)
+        """Return the candidates that `add` would queue, even if the server is full."""
+        here, rows = self._split_away(candidates)
         calls = list(self._calls(here, mode="look"))
         marks = await self._run("add", calls)
         rows += self._sent_away(calls, marks)
@@ -111,7 +111,7 @@ class CandidateAdder:
             if mark in _WANTED
         }
         found = bytearray(len(rows))
-        await self._ask(rows, range(len(rows)), found, mode="look")
+        await self._add_rows(rows, range(len(rows)), found, mode="look")
         wanted |= {
             (row.key, row.fingerprint)
             for row, mark in zip(rows, found, strict=True)
@@ -120,7 +120,7 @@ class CandidateAdder:
         return [x for x in candidates if (x.key, x.fingerprint) in wanted]
 
     async def take_up(self, profile: int, budget: CrawlBudget) -> int:
-        """Queue what was refused of a profile, as far as its budget now allows.
+        """Queue the refused URIs of a profile, as far as its budget now allows.
 
         Safe to repeat. Return the number of URIs that were queued.
         """
@@ -147,11 +147,11 @@ class CandidateAdder:
         rows: Mapping[bytes, bytes],
         budgets: Mapping[int, CrawlBudget],
     ) -> int:
-        """Queue those of some refused URIs that budgets now allow; safe to repeat.
+        """Queue the refused URIs that budgets now allow; safe to repeat.
 
         Args:
-            partition: which keeps them.
-            rows: of what it keeps.
+            partition: of the refused URIs.
+            rows: some of its refused URIs.
             budgets: by profile; URIs of others stay refused.
         """
         refused = [
@@ -176,7 +176,7 @@ class CandidateAdder:
         )
 
     async def _take_up(self, partition: int, refused: list[Candidate]) -> int:
-        here, rows = self._parted(refused)
+        here, rows = self._split_away(refused)
         calls = list(self._calls(here))
         marks = await self._run("add", calls)
         away = [*rows, *self._sent_away(calls, marks)]
@@ -192,10 +192,10 @@ class CandidateAdder:
         await self._run("budget", forget)
         return fates.count(_NEW)
 
-    def _parted(
+    def _split_away(
         self, candidates: Sequence[Candidate]
     ) -> tuple[Sequence[Candidate], list[_Row]]:
-        """Part candidates of hosts that are known to be away from all others."""
+        """Split off the candidates of hosts that are known to be away."""
         self._whereabouts.refresh()
         away = self._whereabouts.away
         if not away:
@@ -235,7 +235,7 @@ class CandidateAdder:
         return [*budget, self._fill, self._most_over, mode, self._most_here]
 
     def _sent_away(self, calls: list[Call], marks: bytes) -> list[_Row]:
-        """Return the URIs that calls have told to be away, and remember their hosts."""
+        """Return the URIs whose hosts are reported as away; remember these hosts."""
         rows = [
             row for row, mark in zip(_rows(calls), marks, strict=True) if mark == _AWAY
         ]
@@ -252,21 +252,22 @@ class CandidateAdder:
         ]
         bound = frozenset(waiting)
         free = [i for i in range(len(rows)) if i not in bound]
-        await self._ask(rows, free, marks, mode="add")
+        await self._add_rows(rows, free, marks, mode="add")
         for unsure in (b"", b"L"):
-            # Only what will be accepted may be counted, or others had no room; and what
-            # is not counted is added only where it is sure to be refused.
-            await self._ask(rows, waiting, marks, mode="look")
+            # Count only URIs that will be accepted, so that they take no room from
+            # others; URIs that are not counted are only added where they are refused
+            # anyway.
+            await self._add_rows(rows, waiting, marks, mode="look")
             new = [i for i in waiting if marks[i] in b"W" + unsure]
-            await self._ask(rows, new, marks, mode="count")
+            await self._add_rows(rows, new, marks, mode="count")
             sure = [i for i in waiting if marks[i] in b"SF"]
-            await self._ask(rows, sure, marks, mode="add")
+            await self._add_rows(rows, sure, marks, mode="add")
             waiting = [i for i in waiting if marks[i] == ord("L")]
         over = [i for i in bound if marks[i] in b"FR"]
-        await self._ask(rows, over, bytearray(marks), mode="give back")
+        await self._add_rows(rows, over, bytearray(marks), mode="give back")
         return bytes(marks)
 
-    async def _ask(
+    async def _add_rows(
         self,
         rows: Sequence[_Row],
         which: Iterable[int],
@@ -328,7 +329,7 @@ def _note_refused(decisions: DecisionLog, fates: Iterable[tuple[_Row, int]]) -> 
 
 
 def _rows(calls: Iterable[Call]) -> Iterator[_Row]:
-    """Yield the URIs in calls of `add`, in the order of the answers."""
+    """Yield the URIs in calls of `add`, in the order of the replies."""
     for _, arguments in calls:
         budget = CrawlBudget(*map(int, arguments[:3]))
         at = _ADD_HEAD
@@ -344,8 +345,8 @@ def _rows(calls: Iterable[Call]) -> Iterator[_Row]:
 def _place_of(key: str) -> str:
     """Return the length of a key's registered domain, and the bucket of that domain.
 
-    A minus before says that the key is not counted among the hosts of its domain, as it
-    stands for the domain itself.
+    A leading minus marks a key that stands for the domain itself, and is not counted
+    among its hosts.
     """
     domain = registered_domain(key)
     stands_for_it = key.removeprefix("www.") == domain or key == domain

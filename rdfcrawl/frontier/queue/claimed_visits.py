@@ -1,6 +1,6 @@
-"""The arguments of a claim, the visits of its answer, the arguments of their release.
+"""Arguments of claims and releases, and visits from replies.
 
-What nobody can read is set aside alone.
+Unreadable payloads are set aside singly.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.options import FrontierOptions
     from rdfcrawl.frontier.redis.scripts import Argument
 
-_HEAD = 9  # of a row, before the items
+_HEAD = 9  # fields of a row before its items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
 
 def claim_arguments(
     options: FrontierOptions, delay_secs: float, most_keys: int, most_spare: int
 ) -> list[Argument]:
-    """Return the first arguments of `lua/claim.lua`, as far as a claim has any."""
+    """Return the first arguments of `lua/claim.lua`."""
     return [
         most_keys,
         options.batch,
@@ -40,10 +40,10 @@ def claim_arguments(
 
 
 def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Visit:
-    """Return the visit of one key; `row` is as in the head of `lua/claim.lua`."""
+    """Return the visit of one key; `row` is described in `lua/claim.lua`."""
     key: str = row[0].decode()
     items = row[_HEAD:]
-    least_delay_secs = max(least_delay_secs, row[7] / 1000)  # an operator's
+    least_delay_secs = max(least_delay_secs, row[7] / 1000)  # set by an operator
     delay_secs = max(row[2] / 1000, least_delay_secs)
     unreadable: dict[int, bytes] = {}
     try:
@@ -69,14 +69,14 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
         has_answered=row[8] == 1,
         is_of_crowd=row[6] == 1,
         pending=[i for i in range(len(records)) if i not in unreadable],
-        # Of what nobody can read, there are documents already, with a fault.
+        # Unreadable payloads already have a document with a fault.
         documents=[_fault(records[i], key, item) for i, item in unreadable.items()],
         unreadable=unreadable,
     )
 
 
 def record_of(item: bytes, key: str) -> Record | None:
-    """Return the record of a payload, or None if there is none."""
+    """Return the record of a payload, or None if it is unreadable."""
     try:
         return unpack(item, key)
     except (ValueError, LookupError, SourceFault):
@@ -84,7 +84,7 @@ def record_of(item: bytes, key: str) -> Record | None:
 
 
 def stand_in(item: bytes) -> Record:
-    """Return the record that stands for a payload that is none."""
+    """Return the record that stands for an unreadable payload."""
     digest = blake2b(item, digest_size=8).hexdigest()
     return Record(f"urn:rdfcrawl:unreadable:{digest}", depth=1)
 
@@ -118,7 +118,7 @@ def release_arguments(visit: Visit) -> list[Argument]:
 
 
 def _refusal(visit: Visit) -> Argument:
-    """Return what a visit says about the health of its host; see `lua/release.lua`."""
+    """Return the health of a host after a visit; see `lua/release.lua`."""
     if visit.host_refused:
         mark = "=" if visit.has_recovered else ""
         return f"{mark}{millisecs(visit.retry_after_secs)} {visit.refused}".rstrip()
@@ -130,12 +130,12 @@ def _refusal(visit: Visit) -> Argument:
 
 
 def _wait_ms(deferral: UrlDeferral) -> int:
-    """Return a wait as `lua/release.lua` has it: our own ones are odd."""
+    """Return a wait for `lua/release.lua`: odd if chosen by the crawl."""
     return millisecs(deferral.secs) // 2 * 2 + (not deferral.is_by_server)
 
 
 class WaitingLinks:
-    """Links that are not queued, and the visits that wait for links."""
+    """Links that are not queued yet, and the visits that wait for them."""
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         self._parents: set[str] = set()
@@ -144,7 +144,7 @@ class WaitingLinks:
         for candidate in candidates:
             self._is_empty = False
             payload = candidate.item[1:]
-            if not payload:  # a URI that is only to be marked as seen
+            if not payload:  # a URI that is only marked as seen
                 self._has_marks = True
             else:
                 self._parents.add(parent_of(payload, candidate.key))
@@ -152,7 +152,7 @@ class WaitingLinks:
     def has_none_of(self, visit: Visit) -> bool:
         """Return whether all links of a visit are known to be queued.
 
-        It is not known of sources and redirects while any link waits.
+        For sources and redirects, this is unknown while any link waits.
         """
         if self._is_empty:
             return True

@@ -1,6 +1,6 @@
-"""Decisions of one worker not to queue URIs, until a log has them.
+"""A worker's decisions not to queue URIs, until they are logged.
 
-What is noted costs nothing where nothing is refused; and no round trip anywhere.
+Noting a decision needs no round trip.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Decision
 
-_MAX_PARENTS: Final = 10_000  # whose decisions are counted at once
+_MAX_PARENTS: Final = 10_000  # parents with counted decisions
 _MAX_SPELLED: Final = 10_000
 _32_BITS: Final = 0xFFFF_FFFF
 
@@ -31,8 +31,8 @@ class DecisionOptions(OptionsTable):
 
     share: float = number("DECISIONS_SAMPLE", 1.0, 0, 1)
     """share of all URIs of which the [log of decisions](stores.md#the-log-of-decisions)
-    tells why they are not queued; by their hash, so that it has all decisions about
-    a URI or none. 0: there is no such log"""
+    has the reasons why they are not queued; chosen by hash, so it has all decisions
+    about a URI or none. 0: no log"""
     of_document: int = integer("DECISIONS_MAX_PER_DOCUMENT", 1000, 1, 100_000)
     """decisions about links of one document in that log"""
     of_worker: int = integer("DECISIONS_MAX", 1_000_000, 1, 1_000_000_000)
@@ -42,7 +42,7 @@ class DecisionOptions(OptionsTable):
 def is_sampled(mark: int, share: float) -> bool:
     """Return whether the decisions about a URI are logged, by its fingerprint.
 
-    That depends on the URI alone: of one that is in the sample, all are.
+    This depends only on the URI, so the log has all decisions about it or none.
     """
     return (mark & _32_BITS) < share * (_32_BITS + 1)
 
@@ -51,8 +51,8 @@ class DecisionLog:
     """Gathers decisions; `take` returns those since the last time.
 
     Attributes:
-        counts: decisions by statistic, since they were last told.
-        spelled: fingerprints of links under way that are not in normal form.
+        counts: decisions by statistic, since the last report.
+        spelled: fingerprints of links in flight that are not in normal form.
     """
 
     def __init__(self, options: DecisionOptions, normal_form: NormalForm) -> None:
@@ -73,13 +73,13 @@ class DecisionLog:
         *,
         mark: int | None = None,
     ) -> None:
-        """Note for which reason URLs of a document are not queued.
+        """Note the reason why URLs of a document are not queued.
 
         Args:
             why: the reason.
-            urls: absolute URLs; those that are not crawled, as they were found.
+            urls: absolute URLs; links of other schemes as found.
             parent: URL of the document; empty for seeds.
-            mark: fingerprint of the only URL, if it is known.
+            mark: fingerprint if there is one URL and it is known.
         """
         n_left = min(
             self._n_left, self._options.of_document - self._n_of.get(parent, 0)
@@ -87,7 +87,7 @@ class DecisionLog:
         found: list[str] = []
         n_over, share = 0, self._options.share
         for url in urls:
-            if url == parent:  # which was fetched
+            if url == parent:  # the document itself was fetched
                 continue
             if share < 1 and not is_sampled(
                 self._mark(url) if mark is None else mark, share
@@ -118,19 +118,19 @@ class DecisionLog:
         self._lines.setdefault(parent, []).extend(found)
 
     def note_spelling(self, mark: int) -> None:
-        """Remember a link in another spelling than its normal form."""
+        """Remember a link whose spelling is not its normal form."""
         if len(self.spelled) < _MAX_SPELLED:
             self.spelled.add(mark)
 
     def is_other_spelling(self, mark: int) -> bool:
-        """Return whether `note_spelling` was told of a link, and forget the link."""
+        """Return whether `note_spelling` was called for a link, and forget the link."""
         if mark in self.spelled:
             self.spelled.discard(mark)
             return True
         return False
 
     def take(self) -> bytes:
-        """Return the lines since the last time: behind the mark of each document."""
+        """Return the lines since the last call, each after the mark of its document."""
         lines, self._lines = self._lines, {}
         at_ms = now_ms()
         return b"".join(

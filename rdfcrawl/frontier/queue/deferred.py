@@ -1,7 +1,7 @@
-"""URLs that are put off while their dataset is taken as a whole.
+"""Deferred URLs: covered by a dataset that is fetched instead.
 
-They lie in Redis under the prefix that covers them, until the run is over: a document
-that could not be had may be asked for again, and must then find what it found before.
+They wait in Redis under the prefix of the dataset until the end of the run: a document
+of the dataset may be requested again after a failure, and must find the same state.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.frontier.queue.state_store import StateStore
 
-MAX_DEFERRED: Final = 100_000  # URLs below one prefix
+MAX_DEFERRED: Final = 100_000  # per prefix
 _TABLE: Final = "deferred"  # of a prefix: URL and change -> the rest of the record
 _AT_ONCE: Final = 500
 
 
 class DeferredRecord(NamedTuple):
-    """A record that waits."""
+    """A record that is deferred."""
 
-    record: Record  # requestable, judged by scope and filters
+    record: Record  # requestable, checked against scope and filters
     band: bytes  # of its host's queue
 
 
 class ExcludedPrefixes:
-    """Prefixes of URLs; whether one covers a URL takes a look-up per length."""
+    """Prefixes of URLs; finding the one of a URL takes a look-up per length."""
 
     def __init__(self, prefixes: Collection[str] = ()) -> None:
-        self.prefixes: set[str] = set()  # as requested, with their scheme
+        self.prefixes: set[str] = set()  # requestable, with their scheme
         self._lengths: dict[str, list[int]] = {}  # origin -> lengths of its prefixes
         self.replace(prefixes)
 
@@ -40,13 +40,13 @@ class ExcludedPrefixes:
         return bool(self.prefixes)
 
     def replace(self, prefixes: Collection[str]) -> None:
-        """Take these prefixes instead of those before."""
+        """Replace all prefixes."""
         self.prefixes = set()
         self._lengths = {}
         self.add(prefixes)
 
     def add(self, prefixes: Iterable[str]) -> None:
-        """Take these prefixes, too."""
+        """Add prefixes."""
         for prefix in prefixes:
             if prefix not in self.prefixes:
                 self.prefixes.add(prefix)
@@ -55,11 +55,7 @@ class ExcludedPrefixes:
                     insort(lengths, len(prefix))
 
     def prefix_of(self, url: str) -> str:
-        """Return the prefix that a requestable URL begins with; empty if none.
-
-        >>> ExcludedPrefixes(["http://a.example/r/"]).prefix_of("http://a.example/r/1")
-        'http://a.example/r/'
-        """
+        """Return the prefix with which a requestable URL begins; empty if none."""
         for length in self._lengths.get(origin_of(url), ()):
             if url[:length] in self.prefixes:
                 return url[:length]
@@ -67,7 +63,7 @@ class ExcludedPrefixes:
 
 
 class DeferredLinks:
-    """What waits below each prefix, for all workers of a crawl."""
+    """The deferred records of each prefix, shared by all workers of a crawl."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
@@ -80,7 +76,7 @@ class DeferredLinks:
         *,
         limit: int = MAX_DEFERRED,
     ) -> None:
-        """Store records that wait, about `limit` below a prefix at most."""
+        """Store deferred records, about `limit` per prefix at most."""
         entries = dict(map(_entry, waiting))
         room = limit - await self._store.size(prefix, _TABLE)
         if room < len(entries):
@@ -89,15 +85,15 @@ class DeferredLinks:
         await self._store.put(prefix, _TABLE, entries)
 
     def full(self, limit: int = MAX_DEFERRED) -> set[str]:
-        """Return the prefixes below which so many are known to wait: offer no more."""
+        """Return the prefixes that are known to have reached the limit."""
         return self._full.setdefault(limit, set())
 
     async def is_full(self, prefix: str) -> bool:
-        """Tell whether there may be more below a prefix than was put off."""
+        """Return whether a prefix may cover more URLs than were deferred."""
         return await self._store.size(prefix, _TABLE) >= MAX_DEFERRED
 
     async def groups(self, prefix: str) -> AsyncIterator[list[DeferredRecord]]:
-        """Yield what waits below a prefix; some may come twice."""
+        """Yield the deferred records of a prefix; some may be repeated."""
         group: list[DeferredRecord] = []
         async for key, text in self._store.entries(prefix, _TABLE):
             group.append(_deferred(key, text))

@@ -1,8 +1,8 @@
 """Addresses of hosts, for crawls whose politeness key is the IP address.
 
-A name may have many addresses, and name servers give them in turns. The one that was
-found first is the name's for the whole crawl and all of its workers: with another key,
-its URIs would be fetched once more, without the delay.
+A name may have many addresses, which name servers rotate. The first one found is valid
+for the crawl and all its workers: under another key, the URIs of the host would be
+fetched again, without its delay.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _MAX_HOSTS: Final = 100_000
 _AT_ONCE: Final = 50
-# As long as Redis may come back without what it took (`worker.py`).
+# For so long, Redis may lose writes (`worker.py`).
 _WINDOW_SECS: Final = 10.0
 
 
 class AddressBook:
-    """Addresses of hosts, looked up ahead of time, so that `address` never waits."""
+    """Addresses of hosts, looked up in advance, so that `address` never waits."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class AddressBook:
         self._latest: deque[tuple[float, dict[str, str]]] = deque()
 
     def address(self, host: str) -> str | None:
-        """Return the address of a host that was primed; None without an address."""
+        """Return the address of a primed host; None if it has none."""
         return self._addresses.get(host) or None
 
     async def agreed(self, host: str) -> str:
-        """Return the address of a host for the whole crawl; empty if it has none.
+        """Return the address of a host for all of the crawl; empty if it has none.
 
-        A host that had none when the crawl met it may have one by now.
+        A host without an address at first may have one by now.
         """
         if address := literal_address(host):
             return address
@@ -67,7 +67,7 @@ class AddressBook:
         return self.address(host) or (await self.found(host) or [""])[0]
 
     async def prime(self, urls: Iterable[str]) -> None:
-        """Look up the hosts of URLs that are not known yet."""
+        """Look up the unknown hosts of URLs."""
         hosts = {host_of(url) for url in urls if is_of_web(url)}
         hosts -= self._addresses.keys()
         if not hosts:
@@ -92,7 +92,7 @@ class AddressBook:
     async def found(self, host: str) -> list[str]:
         """Look up the addresses of a host, in a fixed order, the best first.
 
-        IPv4 comes first, as more workers can reach it.
+        IPv4 comes first, as more workers reach it.
         """
         if self._names is None:
             from rdfcrawl.uri.guard.resolver import NameResolver  # noqa: PLC0415  (aiohttp)
@@ -101,20 +101,20 @@ class AddressBook:
         bare = host.removeprefix("[").removesuffix("]")
         try:
             rows = await self._names.resolve(bare)
-        except (OSError, UnicodeError):  # no such name, or none that DNS can have
+        except (OSError, UnicodeError):  # no such name, or not a valid one
             return []
         addresses = {row["host"] for row in rows}
-        # Where none is allowed, the guard says so when it is connected to.
+        # If none is allowed, the guard reports it on connecting.
         allowed = set(filter(self._is_allowed, addresses)) or addresses
         return sorted(allowed, key=_rank)
 
     async def restore(self) -> None:
-        """Agree again on what Redis may have lost."""
+        """Agree again on the addresses that Redis may have lost."""
         for _, found in list(self._latest):
             await self._agree(found)
 
     async def close(self) -> None:
-        """Look nothing up any more."""
+        """Stop looking up names."""
         if self._names is not None:
             await self._names.close()
 
@@ -137,23 +137,23 @@ def _rank(address: str) -> tuple[int, int]:
 
 logger = logging.getLogger(__name__)
 
-NAMES: Final = 16  # with one address, before a name is made up to see
+NAMES: Final = 16  # with one address, before a random name is looked up
 _MAX_KNOWN: Final = 100_000
 
 
 class HostAddresses:
-    """Which hosts have one address, and which domains answer for any name.
+    """Hosts that share an address, and domains with wildcard DNS.
 
-    Addresses are those that were looked up for a connection; nobody is asked for more,
-    except for one name of a domain that seems to have them all.
+    The addresses come from look-ups for connections. The only extra look-up is one
+    random name of a domain that seems to have wildcard DNS.
     """
 
     def __init__(self, redis: Redis, key: str) -> None:
-        self.n_wildcards = 0  # such domains that this worker was the first to notice
+        self.n_wildcards = 0  # domains found by this worker first
         self._redis = redis
         self._key = key
         self._addresses: dict[str, str] = {}
-        self._names: dict[tuple[str, str], int] = {}  # (parent, address): how many
+        self._names: dict[tuple[str, str], int] = {}  # (parent, address) -> count
         self._looks: set[asyncio.Task[None]] = set()
 
     def address_of(self, host: str) -> str:
@@ -161,7 +161,7 @@ class HostAddresses:
         return self._addresses.get(host, "")
 
     def note(self, host: str, address: str) -> None:
-        """Take note of the address of a host, the lowest of several."""
+        """Record the address of a host, the lowest of several."""
         if self._addresses.get(host) == address:
             return
         if len(self._addresses) >= _MAX_KNOWN:
@@ -170,7 +170,7 @@ class HostAddresses:
         self._addresses[host] = address
         parent = host.partition(".")[2]
         if len(parent) < len(registered_domain(host)):
-            return  # it is a domain of its own: others have the names beside it
+            return  # a registered domain: siblings belong to other owners
         place = parent, address
         self._names[place] = self._names.get(place, 0) + 1
         if self._names[place] == NAMES:
@@ -179,7 +179,7 @@ class HostAddresses:
             look.add_done_callback(self._looks.discard)
 
     async def _look(self, parent: str, address: str) -> None:
-        """Find out whether a name that nobody has linked to has the same address."""
+        """Look up whether an unused name has the same address."""
         name = f"{secrets.token_hex(8)}.{parent}"
         try:
             rows = await asyncio.to_thread(
@@ -188,7 +188,7 @@ class HostAddresses:
             if min(str(row[4][0]) for row in rows) != address:
                 return
             is_first = await self._redis.sadd(self._key, parent)
-        except (OSError, UnicodeError, RedisError):  # no such name, as it should be
+        except (OSError, UnicodeError, RedisError):  # no such name, as expected
             return
         if is_first:
             self.n_wildcards += 1
@@ -200,7 +200,7 @@ class HostAddresses:
             )
 
     async def close(self) -> None:
-        """End what is being looked up."""
+        """Stop looking up names."""
         for look in self._looks:
             look.cancel()
         await asyncio.gather(*self._looks, return_exceptions=True)

@@ -1,11 +1,11 @@
-"""Epochs of registered domains with a quota: Algorithm 6.1 as a policy of the crawl.
+"""Epochs of registered domains with a quota (Algorithm 6.1).
 
-URLs wait in the frontier, those that sitemaps list and those that links lead to, each
-best first. `lua/epochs.lua` grants them to the queues of their hosts, as many in an
-epoch as the quota allows; nothing else puts a page into a queue. When an epoch is over,
-any worker judges it (`analysis/refresh/domain_schedule.py`) and begins the next; of
-several that do, one succeeds. All state is in Redis, each change of it one script: a
-kill at any moment keeps all that was granted and charged.
+URLs wait in the frontier, separately for sitemaps and links, best first.
+`lua/epochs.lua` grants them to the queues of their hosts, as many per epoch as the
+quota allows; no other path leads a page into a queue. When an epoch is over, any worker
+judges it (`analysis/refresh/domain_schedule.py`) and begins the next; if several try,
+one succeeds. All state is in Redis, and each change is one script, so killing a worker
+loses no grant.
 """
 
 from __future__ import annotations
@@ -30,34 +30,29 @@ if TYPE_CHECKING:
 
 SCHEDULE: Final = "schedule"  # fields of the crawl's settings
 EPOCHS: Final = "epochs"
-_MOST_GRANTED: Final = 500  # in one call, as a long script holds up all others
-_NOT_ASKED: Final = "-"  # what became of a URL; see `lua/ack.lua`
+_MOST_GRANTED: Final = 500  # per call, as long scripts block all others
+_NOT_ASKED: Final = "-"  # outcome of a URL; see `lua/ack.lua`
 _NOT_WORTH_IT: Final = ""
 _OF_SITEMAPS: Final = (ListedPage, DumpPart, SamplePage, DescribedSample)
 _LISTED, _LINKED = ord("A"), ord("P")  # see `lua/schedule.lua`
 
 
 class EndedEpoch(NamedTuple):
-    """What is to be logged of an epoch that is over.
-
-    Attributes:
-        prefix: of its partition.
-        entry: in JSON.
-    """
+    """A log entry of a finished epoch."""
 
     prefix: str
     entry: str
 
 
 class EpochLook(NamedTuple):
-    """What a look at the epochs of some partitions has done.
+    """The result of a look at the epochs of some partitions.
 
     Attributes:
         granted: partitions where URLs were granted.
         n_granted: their number.
         n_begun: epochs that were begun.
-        ended: what is to be logged of those before them; `logged` is to be told.
-        due_secs: until a domain is to be looked at again, or None.
+        ended: entries to log, of the epochs before; then call `logged`.
+        due_secs: until a domain needs the next look, or None.
     """
 
     granted: tuple[int, ...] = ()
@@ -68,7 +63,7 @@ class EpochLook(NamedTuple):
 
 
 class EpochTotals(NamedTuple):
-    """What the epochs of all domains have granted in all runs.
+    """URLs granted in all epochs of all runs.
 
     Attributes:
         begun: epochs.
@@ -84,7 +79,7 @@ class EpochTotals(NamedTuple):
 
 
 class _OverEpoch(NamedTuple):
-    """An epoch that is over, or none yet; see `lua/epochs.lua`."""
+    """A finished epoch, or none yet; see `lua/epochs.lua`."""
 
     prefix: str
     domain: str
@@ -98,9 +93,9 @@ class DomainEpochs:
     """The epochs of one crawl.
 
     Attributes:
-        is_scheduled: the crawl was begun with quotas, and has them for good.
-        options: that hold; None in a crawl without quotas.
-        given: to this worker.
+        is_scheduled: the crawl has quotas since its beginning.
+        options: valid options; None in a crawl without quotas.
+        given: options given to this worker.
     """
 
     def __init__(self, redis: Redis, scripts: LuaScripts, crawl_id: str) -> None:
@@ -122,25 +117,25 @@ class DomainEpochs:
 
         Args:
             prefixes: of its partitions.
-            stored: its settings.
-            given: to this worker; else those hold that are stored.
+            stored: stored settings of the crawl.
+            given: options given to this worker; None keeps the stored ones.
 
         Raises:
-            ConfigError: it was begun without quotas.
+            ConfigError: the crawl was begun without quotas.
         """
         self._prefixes = prefixes
         self.is_scheduled = stored.get(SCHEDULE.encode()) == b"domain"
         if given and not self.is_scheduled:
             raise ConfigError(
                 f"argument schedule=domain: crawl {self._crawl_id} was begun without"
-                " it; -a fresh=1 begins it anew"
+                " it; -a fresh=1 restarts it"
             )
         text = stored.get(EPOCHS.encode(), b"").decode()
         kept = decode(text, EpochOptions) if text else None
         self.given, self.options = given, given or kept
 
     async def totals(self) -> EpochTotals:
-        """Return what was granted, over all partitions, in one round trip."""
+        """Return the URLs granted in all partitions, in one round trip."""
         pipe = self._redis.pipeline(transaction=False)
         for prefix in self._prefixes:
             pipe.hmget(f"{prefix}:cnt", "en", "gs", "gd", "gf")
@@ -149,9 +144,9 @@ class DomainEpochs:
         return EpochTotals(*(sum(int(n or 0) for n in column) for column in columns))
 
     async def look(self, partitions: Sequence[int] | None = None) -> EpochLook:
-        """Grant what may be granted, and begin the epochs that are due.
+        """Grant waiting URLs, and begin the epochs that are due.
 
-        Safe to repeat: nothing is granted twice.
+        Safe to repeat: no URL is granted twice.
         """
         options = self.options
         if options is None:
@@ -196,25 +191,25 @@ class DomainEpochs:
     async def _begin(
         self, over: Sequence[_OverEpoch], options: EpochOptions
     ) -> list[EndedEpoch]:
-        """Begin epochs; return what is logged of those before, empty if none was."""
+        """Begin epochs; return the log entries of those before, if any."""
         if not over:
             return []
         calls = [(each.prefix, _beginning(each, options)) for each in over]
-        answers = await self._scripts.run("epochs", calls)
+        replies = await self._scripts.run("epochs", calls)
         return [
             EndedEpoch(each.prefix, entry.decode())
-            for each, entry in zip(over, answers, strict=True)
+            for each, entry in zip(over, replies, strict=True)
             if isinstance(entry, bytes)
         ]
 
     async def logged(self, ended: Sequence[EndedEpoch]) -> None:
-        """Take note of epochs that are in the log now; safe to repeat."""
+        """Mark epochs as logged; safe to repeat."""
         calls = [(each.prefix, ["logged", each.entry]) for each in ended]
         await self._scripts.run("epochs", calls)
 
 
 def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
-    """Return the arguments that begin the epoch of a domain after another one."""
+    """Return the arguments that begin the next epoch of a domain."""
     from rdfcrawl.analysis.refresh.domain_schedule import (
         DomainSchedule,
         judge_epoch,
@@ -223,13 +218,13 @@ def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
         with_quota,
     )
 
-    told = ""
+    entry_end = ""
     if over.number < 0:
         schedule = new_schedule(options.quota, options.phi)
     else:
         kept = decode(over.schedule.decode(), DomainSchedule)
         judged = judge_epoch(kept, _judged(over.of_sitemaps), _judged(over.of_links))
-        told = _told(over.domain, kept, judged)
+        entry_end = _log_entry_end(over.domain, kept, judged)
         schedule = with_quota(judged, options.quota)
     schedule = move_balance(schedule)
     return [
@@ -240,17 +235,19 @@ def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
         encode(schedule),
         schedule.quota,
         schedule.n_sitemaps,
-        told,
+        entry_end,
     ]
 
 
 def _judged(outcomes: bytes) -> list[bool]:
-    """Return what is known of granted URLs; of others, the script has a zero byte."""
+    """Return the known outcomes of granted URLs; a zero byte is unknown."""
     return [mark == ord("1") for mark in outcomes if mark]
 
 
-def _told(domain: str, schedule: DomainSchedule, judged: DomainSchedule) -> str:
-    """Return the end of an entry of the log, whose beginning the script adds."""
+def _log_entry_end(
+    domain: str, schedule: DomainSchedule, judged: DomainSchedule
+) -> str:
+    """Return the end of a log entry; the script adds its beginning."""
     values = {
         "domain": domain,
         "quota": schedule.quota,
@@ -262,7 +259,7 @@ def _told(domain: str, schedule: DomainSchedule, judged: DomainSchedule) -> str:
 
 
 def waiting_band(band: bytes, record: Record) -> bytes:
-    """Return the band of a record that waits for an epoch, by how it was found."""
+    """Return the band of a record that waits for an epoch, by its origin."""
     is_listed = isinstance(record.task, _OF_SITEMAPS)
     return bytes(((_LISTED if is_listed else _LINKED) + int(band),))
 
@@ -273,11 +270,11 @@ def linked_band(band: bytes) -> bytes:
 
 
 def note_outcome(visit: Visit, index: int, document: Document) -> None:
-    """Take note of what became of a record of a visit, for the epoch of its domain.
+    """Note the outcome of a record of a visit, for the epoch of its domain.
 
-    It was worth a fetch if statements of it were stored which no document of its domain
-    had before: the index of the algorithm is the store. A page that says with status
-    200 that it does not exist has the text of all others that do so, but for the first.
+    The fetch was useful if new statements were stored, which no document of the domain
+    had before: the store is the index of the algorithm. Error pages with status 200
+    have the same text, so only the first one counts.
     """
     found = _outcome(document)
     if found not in (_NOT_ASKED, _NOT_WORTH_IT) or index not in visit.outcomes:
@@ -295,7 +292,7 @@ def _outcome(document: Document) -> str:
 
 
 def outcome_arguments(visit: Visit) -> list[Argument]:
-    """Return what `lua/ack.lua` is told of the records of a visit."""
+    """Return the arguments of `lua/ack.lua` for the records of a visit."""
     arguments: list[Argument] = [len(visit.outcomes)]
     for index, found in visit.outcomes.items():
         arguments += (index, found)

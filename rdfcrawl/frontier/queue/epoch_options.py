@@ -1,4 +1,4 @@
-"""Read the settings of quotas for registered domains."""
+"""The settings of quotas for registered domains."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rdfcrawl.core.options.table import OptionsTable, number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochOptions(OptionsTable):
-    """How much is fetched of a registered domain, and how often.
+    """Amount and frequency of fetches per registered domain.
 
     Attributes:
         quota: most fetches in an epoch.
-        secs: length of an epoch at least; 0: it ends when its quota is spent.
-        phi: of Algorithm 6.1, how fast the shares move.
+        secs: minimum length of an epoch; 0: it ends when its quota is spent.
+        phi: step by which shares move, of Algorithm 6.1.
     """
 
     quota: int

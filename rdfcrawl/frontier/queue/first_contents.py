@@ -1,8 +1,7 @@
-"""Which URL each content of a crawl was first fetched from: calls `lua/contents.lua`.
+"""First URL of each content in a crawl, by `lua/contents.lua`.
 
-The table is bounded: it knows at least the half of `most` contents that were asked for
-last. Whoever dies after a call, and asks again, is told the same, as the first URL of a
-content stays.
+The table is bounded: it knows at least the last `most / 2` contents. A repeated call
+returns the same result, as the first URL of a content stays.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
 
-_AT_ONCE = 500  # contents in a call: a long script holds up all other workers
-# Partitions that have a part of the table. There are few new contents at each flush,
-# so that calls would cost more than what they ask for.
+_BATCH_SIZE = 500  # contents per call: long scripts block all other workers
+# Partitions that share the table. Each flush has few new contents, so calls would cost
+# more than the look-up.
 _MAX_PARTS = 4
 
 
-# The hash of a document of 128 bits, as 32 hexadecimal digits; and its URL.
+# 128-bit hash of a document in hexadecimal, and its URL.
 FetchedContent = tuple[str, str]
 
 
@@ -38,18 +37,17 @@ class FirstContents:
         """Set the prefixes of the partitions."""
         self._prefixes = prefixes[:_MAX_PARTS]
 
-    async def ask(self, contents: Sequence[FetchedContent], most: int) -> list[str]:
-        """Return the first URL of each content; empty for those that were not known.
+    async def look_up(self, contents: Sequence[FetchedContent], most: int) -> list[str]:
+        """Return the first URL of each content; empty for new ones.
 
-        From now on they are known. Of equal contents, the first one is the first.
-        All goes in one round trip, in which each part is asked.
+        This adds them to the table, in order. One round trip covers all parts.
 
         Args:
-            contents: that were fetched.
-            most: contents that are remembered, about; at least two in each part.
+            contents: of the fetched documents.
+            most: approximate size of the table; at least two per part.
 
         Raises:
-            RedisError: nothing is known; it is safe to repeat.
+            RedisError: the call may be repeated.
         """
         n_partitions = len(self._prefixes)
         rows = [
@@ -63,16 +61,16 @@ class FirstContents:
         groups = [
             (self._prefixes[part], group)
             for part, places in parts.items()
-            for group in in_batches(places, _AT_ONCE)
+            for group in in_batches(places, _BATCH_SIZE)
         ]
         calls: list[tuple[str, list[Argument]]] = [
             (prefix, [of_half, *[rows[place] for place in group]])
             for prefix, group in groups
         ]
-        answers = await self._scripts.run("contents", calls)
+        replies = await self._scripts.run("contents", calls)
         found = [""] * len(contents)
-        for (_, group), answer in zip(groups, answers, strict=True):
-            known = cast("list[Any]", answer)
+        for (_, group), reply in zip(groups, replies, strict=True):
+            known = cast("list[Any]", reply)
             for n, url in zip(known[::2], known[1::2], strict=True):
                 found[group[n]] = url.decode()
         return found

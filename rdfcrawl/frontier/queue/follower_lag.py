@@ -1,4 +1,4 @@
-"""How far behind the stores are that follow a crawl on this machine."""
+"""Lag of the stores that follow a crawl on this machine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LOOK_SECS: Final = 10.0
 
 
 class FollowerLag:
-    """Looks at the followers of a crawl now and then, while a worker runs.
+    """Measures the lag of followers periodically while a worker runs.
 
     Attributes:
-        figures: what a worker tells of them: `now/store/<kind>/<what>`, the highest of
-            all stores of a kind.
+        figures: figures for reports, `now/store/<kind>/<name>`: the maximum over all
+            stores of a kind.
     """
 
     def __init__(self) -> None:
@@ -28,11 +28,11 @@ class FollowerLag:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, root: Path) -> None:
-        """Look from now on at those of the crawl in a folder."""
+        """Start measuring the followers of the crawl in a folder."""
         self._task = asyncio.create_task(self._look(root))
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop measuring."""
         if self._task is not None:
             self._task.cancel()
 
@@ -44,19 +44,19 @@ class FollowerLag:
 
 
 def lag_of(root: Path) -> dict[str, float]:
-    """Return how far behind the followers are that have begun."""
+    """Return the lag of the followers that have begun."""
     from rdfcrawl.stores.followers.status import read_statuses  # noqa: PLC0415 (few have any)
 
     figures: dict[str, float] = {}
     for status in read_statuses(root):
         kind = status.name.partition(":")[0]
-        told = {
+        lags = {
             DOCUMENTS: status.n_behind,
             SECS: status.secs_behind,
             SET_ASIDE: len(status.set_aside) + status.n_unnamed,
             STUCK: status.state in {"waiting", "unusable", "failed"},
         }
-        for what, value in told.items():
+        for what, value in lags.items():
             name = f"{LAG}{kind}/{what}"
             figures[name] = max(float(value), figures.get(name, 0.0))
     return figures

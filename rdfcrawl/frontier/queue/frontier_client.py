@@ -1,7 +1,7 @@
 """The frontier: which URI next. One object per crawl and Redis server.
 
-All state is in Redis under the crawl's prefix, parted into partitions; each method
-is one round trip. The Lua operations and their invariants are in `lua/`.
+All state is in Redis under the prefix of the crawl, divided into partitions; each
+method takes one round trip. `lua/` has the operations and their invariants.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.options import FrontierOptions
     from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
 
-# intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
-# stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
+# intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must stay
+# below set-max-intset-entries, else its members take 56 instead of 8 bytes.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _CLEARED_SECS = 60
-_STEAL_AFTER_MS = 1000  # hosts are left to the machine where they are at home
+_STEAL_AFTER_MS = 1000  # for so long, hosts are left to their home machine
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
 _RUN_BEGAN = "run_began"  # likewise
-# of `StateCounts`, in its order, and what scripts call them
+# fields of `StateCounts`, in order, and their names in scripts
 COUNTERS = {
     "queued": "q",
     "leased": "l",
@@ -72,7 +72,7 @@ COUNTERS = {
 
 @dataclass(frozen=True, slots=True)
 class StateCounts:
-    """URIs of a crawl by state, of which `seen` is the sum, and its hosts."""
+    """URIs of a crawl by state (`seen` is their sum), and its hosts."""
 
     queued: int = 0
     leased: int = 0
@@ -85,7 +85,7 @@ class StateCounts:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is queued, waits or is leased."""
+        """Whether no URI is queued, waiting or leased."""
         return self.queued <= 0 and self.leased <= 0 and self.waiting <= 0
 
 
@@ -108,12 +108,12 @@ class Frontier:
         self.options = options
         self.partitions = options.partitions
         self.reports = WorkerReports(redis, scripts, self.key, options)
-        self.beat, self.tell = self.reports.beat, self.reports.tell
+        self.beat, self.report = self.reports.beat, self.reports.report
         self.live_workers, self.figures = self.reports.live, self.reports.all
         self.delays = self.reports.delays
         self.drains = WorkerDrains(redis, self.key)
         self.buried: list[Record] = []
-        """Given up by `reap` here, until somebody takes them out."""
+        """URIs given up by `reap` here, until the caller takes them."""
         self.scripts = scripts
         self.fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
@@ -134,28 +134,28 @@ class Frontier:
 
     @property
     def delay_secs(self) -> float:
-        """Least time between two requests to a host that sets none; for all workers."""
+        """Least time between requests to a host without a delay, for all workers."""
         return self.delays.secs
 
     @property
     def is_spread(self) -> bool:
-        """Whether links and their parents may be on servers that fail singly."""
+        """Whether links and parents may be on servers that fail independently."""
         return self._marks.are_needed
 
     @property
     def silence_secs(self) -> float:
-        """How long a worker counts as live that is not heard of."""
+        """Time of silence after which a worker no longer counts as live."""
         return self.reports.silence_secs
 
     def key(self, name: str) -> str:
-        """Return the Redis key of something that the whole crawl shares."""
+        """Return the Redis key of an object shared by the crawl."""
         return f"rc:{{{self.crawl_id}}}:{name}"
 
     async def open(self) -> None:
         """Create or join the crawl.
 
         Raises:
-            ConfigError: another version has written it, or it is to get quotas now.
+            ConfigError: it has another schema, or was begun without quotas.
         """
         await self.scripts.load()
         conf = self.key("conf")
@@ -166,15 +166,16 @@ class Frontier:
             VERSION: __version__,
             "partitions": self.options.partitions,
             "fill": self.fill,
-            # All of a domain that has a quota lies in one partition.
+            # A domain with a quota is in one partition.
             "domain_hosts": 0 if self.options.epochs else self.options.domain_hosts,
             SCHEDULE: "domain" if self.options.epochs else "none",
             INCARNATION: secrets.token_hex(16),
         }
         if begun:
-            del wanted[SCHEDULE], wanted[VERSION]  # another one may have begun it
+            # They may differ if another version began it.
+            del wanted[SCHEDULE], wanted[VERSION]
         stored = begun
-        # A Redis that is full takes nothing, but is looked at all the same.
+        # A full Redis takes no writes, but may be read.
         if missing := wanted.keys() - {name.decode() for name in begun}:
             pipe = self.redis.pipeline(transaction=True)
             for field in missing:
@@ -193,15 +194,16 @@ class Frontier:
         self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
         mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
         await self._marks.write(self._prefixes, mark)
-        await self.scripts.run("renew", [(self._prefixes[0], [1])])  # may it be run?
+        # Checks the right to run scripts.
+        await self.scripts.run("renew", [(self._prefixes[0], [1])])
         self.state.join(self.crawl_id, conf=conf, cleared=cleared, mark=mark)
 
     async def keep_epochs(self) -> None:
-        """Keep the quota that this worker was given, for all workers from now on.
+        """Store the quota of this worker, for all workers from now on.
 
         Raises:
-            ConfigError: the crawl has quotas, and nobody has said yet which; or its
-                workers are running with others.
+            ConfigError: the crawl has quotas but none is stored yet, or running workers
+                have others.
         """
         given = self.epochs.given
         if given is not None:
@@ -221,16 +223,16 @@ class Frontier:
             )
 
     async def begin_run(self) -> int:
-        """Return the number of this run: how many runs of the crawl are over.
+        """Return the number of this run, which is the number of finished runs.
 
-        Workers that begin while a run goes on get the number of that run.
+        Workers that begin during a run get its number.
         """
         return int(await self.redis.scard(self.key("runs")))
 
     async def note_begin(self, run: int) -> int:
-        """Take note that a worker begins a run.
+        """Record that a worker begins a run.
 
-        Return when the first one did so (Unix time in ms).
+        Return the time when the first one did (Unix time in ms).
         """
         conf, began_ms = self.key("conf"), now_ms()
         if await self.redis.sadd(self.key("begun"), run):
@@ -238,45 +240,45 @@ class Frontier:
         return int(await self.redis.hget(conf, _RUN_BEGAN) or began_ms)
 
     async def has_begun(self, run: int) -> bool:
-        """Return whether a worker has begun a run."""
+        """Return whether any worker has begun a run."""
         return bool(await self.redis.sismember(self.key("begun"), str(run)))
 
     async def is_new_run(self) -> bool:
-        """Return whether no worker has begun the present run, or nothing is left."""
+        """Return whether no worker has begun this run, or no work is left."""
         run = await self.begin_run()
         if not await self.has_begun(run):
             return True
         return (await self.counts()).is_over
 
     async def end_run(self, run: int) -> None:
-        """Take note that a run is over; once more, by another worker, is the same."""
+        """Record the end of a run; repeated calls have no effect."""
         if await self.redis.sadd(self.key("runs"), run):
             await self.redis.hset(
                 self.key("conf"), _FAILED_BEFORE, await self.n_failed()
             )
 
     async def failed_before(self) -> int:
-        """Return how many URIs were given up in the runs that are over."""
+        """Return how many URIs were given up in finished runs."""
         return int(await self.redis.hget(self.key("conf"), _FAILED_BEFORE) or 0)
 
     async def n_failed(self) -> int:
-        """Return how many URIs all workers have given up in all runs."""
+        """Return how many URIs were given up in all runs."""
         pipe = self.redis.pipeline(transaction=False)
         for prefix in self._prefixes:
             pipe.hget(f"{prefix}:cnt", "failed")
         return sum(int(n or 0) for n in await pipe.execute())
 
     async def clear(self, *, is_over: bool = False) -> None:
-        """Delete everything about the crawl, but not its documents.
+        """Delete all keys of the crawl; its documents stay.
 
         Args:
-            is_over: other workers are about to find that the crawl is over: keep its
-                incarnation for a while, as one that has ended.
+            is_over: other workers are about to notice the end of the crawl: keep its
+                incarnation for a while, marked as ended.
         """
         conf, cleared = self.key("conf"), self.key("cleared")
         mark = await self.redis.hget(conf, INCARNATION)
         self.state.leave()
-        if mark and is_over:  # before its partitions are missed
+        if mark and is_over:  # before its partitions are gone
             await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
         await delete_keys(self.redis, self.crawl_id)
         if mark and is_over:
@@ -286,7 +288,7 @@ class Frontier:
         """Return the exact counters, summed over all partitions.
 
         Raises:
-            CrawlGone: the crawl is not in Redis any more.
+            CrawlGone: the crawl is no longer in Redis.
         """
         pipe = self.redis.pipeline(transaction=False)
         for prefix in self._prefixes:
@@ -298,7 +300,7 @@ class Frontier:
         *columns, marks = zip(*rows, strict=True)
         if mark is not None and mark != cleared:
             self._marks.check(marks)
-        # Damaged counters are for `scrapy frontier check` to mend.
+        # `scrapy frontier check` repairs damaged counters.
         sums = (sum(int(n or 0) for n in column) for column in columns)
         return StateCounts(*(max(0, n) for n in sums))
 
@@ -317,14 +319,14 @@ class Frontier:
     ) -> tuple[list[Visit], float | None]:
         """Lease hosts that are due.
 
-        Safe to repeat under the same number: what was leased is given again.
+        Safe to repeat with the same number, which returns the same leases.
 
         Args:
-            partitions: to look in.
+            partitions: partitions to claim from.
             most_keys: most hosts per partition.
-            most_spare: of these, most hosts of crowds beyond their turns, if nobody
-                else is due; by default, as many.
-            number: of this claim (`new_claim`), if it may have to be repeated.
+            most_spare: of these, most hosts of crowds beyond their turns, if no other
+                host is due; by default, as many.
+            number: of this claim (`new_claim`), if it may be repeated.
             not_at_home: partitions of other workers, which have a second to claim.
 
         Returns:
@@ -338,11 +340,11 @@ class Frontier:
             (self._prefixes[p], elsewhere if p in not_at_home else arguments)
             for p in partitions
         ]
-        answers = await self.scripts.run("claim", calls)
+        replies = await self.scripts.run("claim", calls)
         visits: list[Visit] = []
         due: list[int] = []
         for partition, (next_due, *rows) in zip(
-            partitions, cast("list[list[Any]]", answers), strict=True
+            partitions, cast("list[list[Any]]", replies), strict=True
         ):
             visits += [visit_of(partition, row, self.delay_secs) for row in rows]
             if next_due >= 0:
@@ -352,9 +354,9 @@ class Frontier:
         return visits, (min(due) / 1000 if due else None)
 
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> bool:
-        """Record what is about to be done with the one record of a visit, a suspect.
+        """Record the next step with the single record of a visit, a suspect.
 
-        It counts if the worker dies of it. Return whether the visit is still leased.
+        The step has a cost if the worker dies in it. Return whether the lease is valid.
         """
         arguments: list[Argument] = [visit.key, visit.epoch, what]
         calls = [(self._prefixes[visit.partition], arguments)]
@@ -366,8 +368,8 @@ class Frontier:
         Return the number of visits that had lost their lease.
         """
         calls = self._by_partition(visits, release_arguments)
-        answers = await self.scripts.run("release", calls)
-        return b"".join(cast("list[bytes]", answers)).count(b"0")
+        replies = await self.scripts.run("release", calls)
+        return b"".join(cast("list[bytes]", replies)).count(b"0")
 
     async def ack(self, visits: Sequence[Visit]) -> int:
         """Commit visits whose children are queued and whose documents are stored.
@@ -385,19 +387,19 @@ class Frontier:
             ],
         )
         calls = [(prefix, [self.fill, *arguments]) for prefix, arguments in calls]
-        answers = await self.scripts.run("ack", calls)
-        return b"".join(cast("list[bytes]", answers)).count(b"0")
+        replies = await self.scripts.run("ack", calls)
+        return b"".join(cast("list[bytes]", replies)).count(b"0")
 
     async def renew(self, visits: Sequence[Visit]) -> list[Visit]:
         """Prolong the leases of visits; return those that are lost."""
         lease = millisecs(self.options.lease_secs)
         calls = self._by_partition(visits, lambda x: [f"{x.epoch}:{x.key}"])
-        answers = await self.scripts.run(
+        replies = await self.scripts.run(
             "renew", [(prefix, [lease, *names]) for prefix, names in calls]
         )
         marks = {
-            prefix: iter(cast("bytes", answer))
-            for (prefix, _), answer in zip(calls, answers, strict=True)
+            prefix: iter(cast("bytes", reply))
+            for (prefix, _), reply in zip(calls, replies, strict=True)
         }
         lost = ord("0")
         return [x for x in visits if next(marks[self._prefixes[x.partition]]) == lost]
@@ -405,7 +407,7 @@ class Frontier:
     async def reap(
         self, partitions: Iterable[int] | None = None
     ) -> tuple[int, int, int]:
-        """Take back the batches of dead workers, in some partitions or in all.
+        """Put back the batches of dead workers, in some partitions or in all.
 
         Returns:
             Numbers of batches, URIs put back, and URIs given up, which go to `buried`.
@@ -414,10 +416,10 @@ class Frontier:
         prefixes = self._prefixes
         if partitions is not None:
             prefixes = [prefixes[number] for number in partitions]
-        answers = await self.scripts.run(
+        replies = await self.scripts.run(
             "reap", [(prefix, arguments) for prefix in prefixes]
         )
-        rows = cast("list[tuple[int, int, list[bytes]]]", answers)
+        rows = cast("list[tuple[int, int, list[bytes]]]", replies)
         buried = [
             record_of(item, key.decode()) or stand_in(item)
             for _, _, dead in rows
@@ -432,26 +434,26 @@ class Frontier:
         for name in names:
             calls = [(prefix, [name, MAX_URIS_PER_CALL]) for prefix in self._prefixes]
             while calls:
-                answers = cast("list[int]", await self.scripts.run("retry", calls))
-                n_queued += sum(answers)
-                pairs = zip(calls, answers, strict=True)
+                replies = cast("list[int]", await self.scripts.run("retry", calls))
+                n_queued += sum(replies)
+                pairs = zip(calls, replies, strict=True)
                 calls = [call for call, n in pairs if n == MAX_URIS_PER_CALL]
         return n_queued
 
     async def retry_owed(self) -> int:
-        """Queue URIs that were given up for the runs before; return their number."""
+        """Queue URIs given up in earlier runs; return their number."""
         n_queued = 0
         for prefix in self._prefixes:
             left = int(await self.redis.llen(f"{prefix}:failed"))
             while left > 0:
                 n = min(left, MAX_URIS_PER_CALL)
-                answers = await self.scripts.run("retry", [(prefix, ["owed", n])])
-                n_queued += sum(cast("list[int]", answers))
+                replies = await self.scripts.run("retry", [(prefix, ["owed", n])])
+                n_queued += sum(cast("list[int]", replies))
                 left -= n
         return n_queued
 
     async def waited_for(self, most: int) -> tuple[int, list[str]]:
-        """Return the number of hosts with work that refuse to answer, and some."""
+        """Return the number of refusing hosts with work, and some of these."""
         pipe = self.redis.pipeline(transaction=False)
         for prefix in self._prefixes:
             pipe.zcard(f"{prefix}:down")
@@ -471,7 +473,7 @@ class Frontier:
         return [(self._prefixes[p], arguments) for p, arguments in calls.items()]
 
     async def addresses(self, hosts: Iterable[str]) -> dict[str, str]:
-        """Return the addresses of hosts that a worker has looked up; empty if none."""
+        """Return the addresses of hosts found by any worker; empty if none."""
         names = list(hosts)
         pipe = self.redis.pipeline(transaction=False)
         for name in names:
@@ -481,7 +483,7 @@ class Frontier:
         return {name: each.decode() for name, each in pairs if each is not None}
 
     async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
-        """Store addresses of hosts that have none, and return those that hold."""
+        """Store addresses of hosts without one, and return the stored ones."""
         pipe = self.redis.pipeline(transaction=False)
         for name, address in found.items():
             pipe.hsetnx(self._addresses_of(name), name, address)
@@ -492,6 +494,6 @@ class Frontier:
         return f"{self._prefixes[away_partition(host, self.partitions)]}:ip"
 
     async def leave(self, worker: str) -> None:
-        """Take a worker that ends off the list of live ones; its figures stay."""
+        """Remove an ending worker from the live ones; its figures stay."""
         await self.reports.leave(worker)
         await self.drains.forget(worker)

@@ -1,4 +1,4 @@
-"""Requests for turns on the clocks of hosts, and reports of what was sent, to Redis."""
+"""Requests for turns on the clocks of hosts, and reports of sent requests."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.turn_taker import TurnEntry
     from rdfcrawl.frontier.redis.retry import RedisRetry
 
-_TOLD_SECS: Final = 0.02  # what was sent is told so late, unless something is asked
+_REPORT_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested
 
 
 class HostClocks:
-    """Asks Redis for turns; what many ask at the same time goes in one round trip."""
+    """Requests turns from Redis; simultaneous requests share a round trip."""
 
     def __init__(self, frontier: Frontier, retry: RedisRetry) -> None:
         self._frontier = frontier
         self._persistent = retry.persistent
         self._name = secrets.token_hex(6)
         self._numbers = count(1)
-        self._asked: list[tuple[TurnEntry, Future[tuple[int, int]]]] = []
-        self._told: list[TurnEntry] = []
+        self._requests: list[tuple[TurnEntry, Future[tuple[int, int]]]] = []
+        self._reports: list[TurnEntry] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -37,28 +37,28 @@ class HostClocks:
         return f"{self._name}:{next(self._numbers)}"
 
     def lock(self, key: str) -> asyncio.Lock:
-        """Return the lock of a host, for which its requests in this process wait."""
+        """Return the lock of a host, which orders its requests in this process."""
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
         return lock
 
-    async def ask(self, entry: TurnEntry) -> tuple[int, int]:
+    async def request(self, entry: TurnEntry) -> tuple[int, int]:
         """Request a turn; see `Frontier.turns`."""
         future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
-        self._asked.append((entry, future))
+        self._requests.append((entry, future))
         self._send()
         return await future
 
-    def tell(self, entry: TurnEntry) -> None:
-        """Say what became of a turn, soon."""
-        self._told.append(entry)
+    def report(self, entry: TurnEntry) -> None:
+        """Report the end of a turn, within a short time."""
+        self._reports.append(entry)
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(_TOLD_SECS, self._send)
+            self._timer = loop.call_later(_REPORT_SECS, self._send)
 
     async def close(self) -> None:
-        """Say what is left to be said."""
+        """Send the remaining reports."""
         self._send()
         while self._sending is not None:
             await asyncio.wait([self._sending])
@@ -67,27 +67,27 @@ class HostClocks:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._sending is None and (self._told or self._asked):
+        if self._sending is None and (self._reports or self._requests):
             self._sending = asyncio.create_task(self._send_all())
 
     async def _send_all(self) -> None:
         try:
-            while self._told or self._asked:
-                told, self._told = self._told, []
-                asked = [each for each in self._asked if not each[1].done()]
-                self._asked = []
-                entries = [*told, *(entry for entry, _ in asked)]
+            while self._reports or self._requests:
+                reports, self._reports = self._reports, []
+                requests = [each for each in self._requests if not each[1].done()]
+                self._requests = []
+                entries = [*reports, *(entry for entry, _ in requests)]
                 try:
-                    answers = await self._persistent(
+                    replies = await self._persistent(
                         "take turns", self._frontier.turns, entries
                     )
-                except Exception as error:  # raised by whoever asked
-                    for _, future in asked:
+                except Exception as error:  # raised in the callers
+                    for _, future in requests:
                         if not future.done():
                             future.set_exception(error)
                     continue
-                for (_, future), answer in zip(asked, answers, strict=True):
+                for (_, future), reply in zip(requests, replies, strict=True):
                     if not future.done():
-                        future.set_result(answer)
+                        future.set_result(reply)
         finally:
             self._sending = None

@@ -1,8 +1,7 @@
-"""What robots.txt of origins say, in Redis for all workers: calls `lua/robots.lua`.
+"""Rules of robots.txt, shared by all workers in Redis: calls `lua/robots.lua`.
 
-One worker asks an origin, and the others wait for what it finds. All that is asked for
-at the same time goes in one round trip; a worker asks once for each origin that it
-meets, and not for each document.
+One worker requests the file of an origin, and the others wait for its result.
+Simultaneous calls share a round trip; a worker calls once per origin, not per document.
 """
 
 from __future__ import annotations
@@ -27,17 +26,18 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.redis.retry import RedisRetry
     from rdfcrawl.frontier.redis.scripts import Argument
 
-_LOOK_SECS: Final = 0.05, 1.0  # first and longest pause while somebody else asks
-_AT_ONCE: Final = 200  # origins in a call: a long script holds up all other workers
+# First and longest pause while another worker requests the file.
+_LOOK_SECS: Final = 0.05, 1.0
+_BATCH_SIZE: Final = 200  # origins per call: long scripts block all other workers
 
 
 _UNKNOWN: Final = KeptRules(is_due=True)
-_ASK, _WAIT = 2, 0  # of the answers of the script
+_ASK, _WAIT = 2, 0  # results of the script
 Entry = tuple[str, str, str, bytes, str]
 
 
 class KeptRobots:
-    """The rules of the origins of one crawl, spread over its partitions by a hash."""
+    """The rules of the origins of a crawl, spread over its partitions by hash."""
 
     def __init__(
         self, frontier: Frontier, retry: RedisRetry, options: KeepingOptions
@@ -47,8 +47,8 @@ class KeptRobots:
         self._options = options
         self._name = secrets.token_hex(6)
         self._numbers = count(1)
-        self._tokens: dict[str, str] = {}  # of origins that are asked from here
-        self._asked: list[tuple[Entry, Future[KeptRules | None]]] = []
+        self._tokens: dict[str, str] = {}  # of origins that are requested from here
+        self._pending: list[tuple[Entry, Future[KeptRules | None]]] = []
         self._sending: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
 
@@ -59,7 +59,7 @@ class KeptRobots:
         until = monotonic() + self._options.asking_secs
         what = "ask" if is_hasty else "look"
         while (found := await self._do(origin, token, what)) is None:
-            if monotonic() >= until:  # one after another has died of it
+            if monotonic() >= until:  # worker after worker has died of it
                 return _UNKNOWN
             await asyncio.sleep(pause)
             pause = min(longest, 2 * pause)
@@ -70,13 +70,13 @@ class KeptRobots:
         return found
 
     async def close(self) -> None:
-        """Ask for nothing any more."""
+        """Stop requesting rules."""
         for task in filter(None, (self._holding, self._sending)):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     async def _hold(self) -> None:
-        """Tell others that origins are still being asked; most take no time."""
+        """Prolong the claims on origins; most requests end sooner."""
         try:
             while self._tokens:
                 await asyncio.sleep(self._frontier.options.lease_secs / 3)
@@ -85,12 +85,12 @@ class KeptRobots:
         finally:
             self._holding = None
 
-    async def good(self, origin: str, rules: bytes, secs: float) -> None:
-        """See `RulesKeeper.good`."""
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
+        """See `RulesKeeper.keep_rules`."""
         await self._end(origin, "good", rules, str(millisecs(secs)))
 
-    async def bad(self, origin: str, status: int) -> KeptRules:
-        """See `RulesKeeper.bad`."""
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
+        """See `RulesKeeper.note_failure`."""
         found = await self._end(origin, "bad", str(status).encode())
         return found or KeptRules(False, self._options.first_secs, status)
 
@@ -106,35 +106,38 @@ class KeptRobots:
     async def _do(
         self, origin: str, token: str, what: str, value: bytes = b"", secs: str = ""
     ) -> KeptRules | None:
-        """Return None if somebody else asks; with full memory, nothing is known."""
+        """Return None while another worker requests the file."""
         future: Future[KeptRules | None] = asyncio.get_running_loop().create_future()
-        self._asked.append(((origin, token, what, value, secs), future))
+        self._pending.append(((origin, token, what, value, secs), future))
         if self._sending is None:
             self._sending = asyncio.create_task(self._send_all())
         return await future
 
     async def _send_all(self) -> None:
         try:
-            while self._asked:
-                asked, self._asked = self._asked[:_AT_ONCE], self._asked[_AT_ONCE:]
-                entries = [entry for entry, _ in asked]
+            while self._pending:
+                pending, self._pending = (
+                    self._pending[:_BATCH_SIZE],
+                    self._pending[_BATCH_SIZE:],
+                )
+                entries = [entry for entry, _ in pending]
                 try:
-                    answers = await self._unless_full("know rules", self._send, entries)
-                except RedisError:  # each asks for itself
-                    answers = [_UNKNOWN if x[2] != "bad" else None for x in entries]
-                except Exception as error:  # raised by whoever asked
-                    for _, future in asked:
+                    replies = await self._unless_full("know rules", self._send, entries)
+                except RedisError:  # each worker requests the file itself
+                    replies = [_UNKNOWN if x[2] != "bad" else None for x in entries]
+                except Exception as error:  # raised in the callers
+                    for _, future in pending:
                         if not future.done():
                             future.set_exception(error)
                     continue
-                for (_, future), answer in zip(asked, answers, strict=True):
+                for (_, future), reply in zip(pending, replies, strict=True):
                     if not future.done():
-                        future.set_result(answer)
+                        future.set_result(reply)
         finally:
             self._sending = None
 
     async def _send(self, entries: Sequence[Entry]) -> list[KeptRules | None]:
-        """Safe to repeat, but that a failure may count twice."""
+        """Safe to repeat, except that a failure may count twice."""
         frontier = self._frontier
         places: dict[int, list[int]] = {}
         for place, entry in enumerate(entries):
@@ -149,20 +152,21 @@ class KeptRobots:
             for partition, found in places.items()
         ]
         rows = await frontier.scripts.run("robots", calls)
-        answers: list[KeptRules | None] = [None] * len(entries)
+        replies: list[KeptRules | None] = [None] * len(entries)
         for found, row in zip(places.values(), rows, strict=True):
             given = cast("list[tuple[int, int, int, bytes]]", row)
             for place, each in zip(found, given, strict=True):
-                answers[place] = _answer_of(*each)
-        return answers
+                replies[place] = _rules_of(*each)
+        return replies
 
     def _head(self) -> list[Argument]:
         options, n = self._options, self._frontier.partitions
         return [
-            # Both halves of a table together have no more than its share.
+            # Both halves of a table together have at most its share.
             max(1, options.most // (2 * n)),
             max(1, options.most_bytes // (2 * n)),
-            # As for hosts: whoever is not heard of for so long is taken for dead.
+            # As for hosts: after so long without a sign of life, the worker counts as
+            # dead.
             millisecs(self._frontier.options.lease_secs),
             millisecs(options.stale_secs),
             millisecs(options.first_secs),
@@ -170,7 +174,7 @@ class KeptRobots:
         ]
 
 
-def _answer_of(what: int, ms: int, status: int, rules: bytes) -> KeptRules | None:
+def _rules_of(what: int, ms: int, status: int, rules: bytes) -> KeptRules | None:
     if what == _WAIT:
         return None
     return KeptRules(what == _ASK, ms / 1000, status, rules or None)

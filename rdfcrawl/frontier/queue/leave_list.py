@@ -1,7 +1,7 @@
-"""Keeps the hosts to leave alone up to date, for all workers of a crawl.
+"""Updates the blocked hosts of all workers of a crawl.
 
-Each worker looks at its file, if it has one, and puts what is in it into Redis; all
-workers leave alone what any of these files names.
+Each worker reads its file, if it has one, and stores the entries in Redis; all workers
+obey the files of all workers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENTRIES: Final = "leave"  # hash: path -> JSON list
 
 
 class LeaveList:
-    """Brings what files name into `BlockedHosts`."""
+    """Copies the entries of files to `BlockedHosts`."""
 
     def __init__(
         self, frontier: Frontier, leaving: BlockedHosts, path: Path | None
@@ -45,30 +45,30 @@ class LeaveList:
         self._own: tuple[str, ...] = ()
         self._stamp: tuple[int, ...] = ()
         self._version: bytes | str | None = None
-        self._is_told = True  # what the file says is in Redis
+        self._is_shared = True  # the content of the file is in Redis
 
     async def begin(self) -> None:
-        """Read the file, or raise `ConfigError`, and what other workers have read."""
+        """Read the file and the entries of other workers; raise `ConfigError`."""
         if self._path is not None:
             self._stamp = _stamp_of(self._path)
             self._own = read_file(self._path)
-            self._is_told = False
+            self._is_shared = False
         await self._share()
 
     async def run(self) -> None:
-        """Look at the file and at Redis again and again, until cancelled."""
+        """Check the file and Redis periodically, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECS)
             try:
                 self._look_at_file()
                 await self._share()
             except RedisError:
-                self._use(self._own)  # the others' are had when Redis is back
-            except Exception:  # a bug here must not hide from the operator
+                self._use(self._own)  # without those of others while Redis is away
+            except Exception:  # a bug here must not stay hidden
                 logger.exception("LEAVE_HOSTS: the file could not be checked")
 
     def _look_at_file(self) -> None:
-        """Read the file after a change; a wrong file changes nothing."""
+        """Read a changed file; an invalid one changes nothing."""
         path = self._path
         if path is None:
             return
@@ -81,18 +81,18 @@ class LeaveList:
         except ConfigError as error:
             logger.warning("%s; the last valid list stays in force", error)
             return
-        self._is_told = False
+        self._is_shared = False
 
     async def _share(self) -> None:
         redis = self._redis
         version = await redis.get(self._version_key)
-        if self._path is not None and (version is None or not self._is_told):
+        if self._path is not None and (version is None or not self._is_shared):
             entries = json.dumps(self._own)
             pipe = redis.pipeline(transaction=True)
             pipe.hset(self._entries_key, str(self._path), entries)
             pipe.incr(self._version_key)
             await pipe.execute()
-            self._is_told = True
+            self._is_shared = True
             version = await redis.get(self._version_key)
         if version == self._version:
             return
@@ -110,11 +110,11 @@ class LeaveList:
         if is_new:
             more = f" and {len(entries) - _SHOWN} more" if entries[_SHOWN:] else ""
             names = ", ".join(entries[:_SHOWN]) or "none"
-            logger.info("hosts left alone from now on: %s%s", names, more)
+            logger.info("blocked hosts: %s%s", names, more)
 
 
 async def shared_entries(frontier: Frontier) -> list[str]:
-    """Return the hosts that the files of all workers of a crawl name.
+    """Return the blocked hosts of all workers of a crawl.
 
     Raises:
         RedisError: Redis is unreachable.
@@ -128,7 +128,7 @@ async def _entries_of(redis: Redis, name: str) -> list[str]:
 
 
 def _stamp_of(path: Path) -> tuple[int, ...]:
-    """Return what changes with a file; empty if there is none."""
+    """Return a stamp that changes with a file; empty if there is none."""
     try:
         found = path.stat()
     except OSError:

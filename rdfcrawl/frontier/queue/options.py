@@ -1,6 +1,6 @@
-"""The settings of the frontier: values, without a connection.
+"""The settings of the frontier, without a connection.
 
-How to connect to Redis is read in `redis_client.py`.
+`redis/client.py` reads those of the connection.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -39,7 +40,9 @@ from rdfcrawl.frontier.queue.blocked_hosts import read_file
 from rdfcrawl.frontier.queue.decisions import DecisionOptions
 from rdfcrawl.frontier.queue.epoch_options import EpochOptions
 from rdfcrawl.frontier.queue.score_bands import ScoreChoice
+from rdfcrawl.frontier.queue.start_urls import PushedUrls
 from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
+from rdfcrawl.frontier.redis.client_settings import named_redis
 from rdfcrawl.stores.log.location import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (
@@ -54,13 +57,14 @@ from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.uri.ignored_names import IgnoredNames
 
 RUN: Final = "CRAWL_RUN"
 WORKER: Final = "CRAWL_WORKER"
-"""Settings by which `scrapy workers` tells workers run and number; for nobody else."""
+"""Settings by which `scrapy workers` passes run and number to workers; internal."""
 
 _CLUSTER_ACK_LAG_SECS: Final = 3.0  # replicas are milliseconds behind, if not cut off
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
@@ -94,12 +98,12 @@ def _leave_hosts(_name: str, value: Any) -> Path | None:
     if not value:
         return None
     path = path_of(value)
-    read_file(path)  # as a check
+    read_file(path)  # check only
     return path
 
 
 class CrawlPaths:
-    """Where a crawl keeps its things on this machine.
+    """The folders of a crawl on this machine.
 
     Attributes:
         frontier: data, socket and log of the embedded server.
@@ -109,7 +113,7 @@ class CrawlPaths:
         warc: files of the web archive.
         spool: large bodies between fetch and parser.
         logs: of the processes of `scrapy workers`.
-        epochs: what became of the epochs of domains that have a quota.
+        epochs: log of the epochs of domains with a quota.
     """
 
     def __init__(self, root: Path) -> None:
@@ -127,7 +131,7 @@ class CrawlPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierOptions(OptionsTable):
-    """What is fixed for one worker."""
+    """Frontier options of one worker."""
 
     partitions: int = integer("FRONTIER_PARTITIONS", 16, 1, 4096)
     """parts of the frontier; fixed when a crawl begins, later values are ignored for it
@@ -148,22 +152,22 @@ class FrontierOptions(OptionsTable):
     [spread](../explanation/frontier.md#giants) over the others; 0: none are; fixed
     when a crawl begins"""
     budget: CrawlBudget = NO_BUDGET  # most URIs and hosts ever accepted
-    # of registered domains; None: as the crawl was begun
+    # of registered domains; None: as stored in the crawl
     epochs: EpochOptions | None = None
 
 
 class RevisitsBy(StrEnum):
-    """Who fetches the pages of sitemaps, and pages that failed, in later runs."""
+    """How later runs refetch pages of sitemaps, and pages that failed."""
 
-    RUNS = "runs"  # these runs of the crawl, by their dates
+    RUNS = "runs"  # later runs of the crawl, by the dates of sitemaps
     REFRESH = "refresh"  # `scrapy refresh`, by its policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions(OptionsTable):
-    """What is fixed for one worker."""
+    """Options of one worker."""
 
-    name: str  # unique among all workers of the crawl, now and ever
+    name: str  # never reused in the crawl
     visits: int = integer(
         "CONCURRENT_REQUESTS", defaults.CONCURRENT_REQUESTS, 1, 10_000
     )
@@ -172,7 +176,7 @@ class WorkerOptions(OptionsTable):
     limit of open files (`ulimit -n`, raised as far as it may be) is less than 100
     and 3 for each, slow or not"""
     slow_visits: int = integer("SLOW_VISITS", 64, 0, 10_000)
-    """slow hosts that it visits at once beside them; the visits of others go back to
+    """slow hosts that it visits at once in addition; the visits of others go back to
     the queue"""
     with_scrapy: bool = switch("FETCH_WITH_SCRAPY", False)
     """each URI of a visit goes through Scrapy's downloader and its middlewares: for
@@ -188,9 +192,9 @@ class WorkerOptions(OptionsTable):
     """pause between flush and commit; unset, 3 with Redis Cluster, else 0; see
     [frontier](../explanation/frontier.md#failures)"""
     # pause between the flush of the stores and the acknowledgement; needed only where
-    # children and parent lie on different Redis masters
+    # links and parents are on different primaries
     ack_lag_secs: float = 0.0
-    # with so many links unsent (Redis is unreachable), no new visits
+    # with so many unsent links (Redis is unreachable), no new visits begin
     max_buffered: int = 50_000
     idle_secs: float = number("SCHEDULER_IDLE_BEFORE_CLOSE", 0, 0, _YEAR)
     """how long a crawl without work waits for new seeds before it ends"""
@@ -203,34 +207,33 @@ class WorkerOptions(OptionsTable):
     before its URIs are given up; 0: only `RETRY_TIMES` counts"""
     last_wait_secs: float = number("HOST_LAST_WAIT_SECS", 600.0, 0, _YEAR, unread=0.0)
     """longest wait for hosts that refuse, once everything else in the crawl is done; a
-    crawl waits for half of its own duration, and at least 30 s, within that. What is
-    left is [owed](../explanation/politeness.md#rules-for-all-requests)"""
+    crawl waits for half of its own duration, and at least 30 s, within that. Remaining
+    URIs are [owed](../explanation/politeness.md#rules-for-all-requests)"""
     hours: WorkingHours | None = parsed("WORKING_HOURS", {}, working_hours)
-    """hours in which hosts may be asked: a host, `.domain` or `*` to spans and a time
+    """hours in which hosts may be visited: a host, `.domain` or `*` to spans and a time
     zone, as `"mon-fri 20:00-06:00 Europe/Berlin"`; see
     [politeness](../explanation/politeness.md#rules-for-all-requests)"""
     revisits: RevisitsBy = one_of("REVISITS", "runs", RevisitsBy)
-    """who asks again for pages of sitemaps that were fetched before: later runs of the
-    crawl, by the dates of the sitemaps, or [`scrapy
-    refresh`](commands.md#scrapy-refresh) alone, by its policy and within its
-    budgets; then later runs read the sitemaps, and fetch only pages that are new;
-    pages that failed, of sitemaps or not, are left to it as well"""
+    """which command requests fetched pages of sitemaps again: later runs of the crawl,
+    by the dates of the sitemaps, or [`scrapy refresh`](commands.md#scrapy-refresh)
+    alone, by its policy and within its budgets; then later runs read the sitemaps, and
+    fetch only new pages; pages that failed, of sitemaps or not, are left to it, too"""
 
     @property
     def visit_weight(self) -> int:
-        """Requests of Scrapy's at once that one visit needs.
+        """Requests in Scrapy's downloader at a time for one visit.
 
-        With Scrapy's downloader, there is one more beside that of the visit.
+        With `VISITS_THROUGH_DOWNLOADER`, there is one in addition to that of the visit.
         """
         return 2 if self.with_scrapy else 1
 
     @property
     def has_refresher(self) -> bool:
-        """Whether `scrapy refresh` requests pages again that failed."""
+        """Whether `scrapy refresh` requests failed pages again."""
         return self.revisits is RevisitsBy.REFRESH
 
     def behind(self, redis_url: str | None) -> Self:
-        """Return the options for a Redis: acks wait for replicas of a cluster."""
+        """Return the options for a Redis: with a cluster, acks wait for replicas."""
         lag, scheme = self.ack_lag, (redis_url or "").partition("://")[0].lower()
         if lag is None:
             lag = _CLUSTER_ACK_LAG_SECS if scheme.endswith("+cluster") else 0.0
@@ -240,7 +243,7 @@ class WorkerOptions(OptionsTable):
 
 def _port(name: str, value: Any) -> int:
     if not str(value or _REDIS_PORT).isdecimal():
-        raise ConfigError(f"{name}={value!r}: must be a whole number")
+        raise ConfigError(f"{name}={value!r}: must be an integer")
     return int(value or _REDIS_PORT)
 
 
@@ -267,13 +270,14 @@ class FrontierRedis(OptionsTable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlOptions(OptionsTable):
-    """What is fixed for one worker of one crawl."""
+    """Options of one worker of one crawl."""
 
     crawl_id: str  # name that the workers of one crawl share
-    worker: str  # name of this worker, unique now and ever
+    worker: str  # name of this worker, never reused
     paths: CrawlPaths  # of the crawl on this machine
-    # Redis that the settings name, or None for the embedded server
+    # URL from the settings, or None for the embedded server
     redis_url: str | None
+    pushed: PushedUrls  # where URLs are pushed to while it runs
     redis_server: str | None = text("REDIS_SERVER", None)
     """program of the embedded server, a name or a path; unset, the one that wrote the
     crawl's data, else the first of `redis-server`, `valkey-server` and the one in
@@ -281,8 +285,8 @@ class CrawlOptions(OptionsTable):
     is_persistent: bool = switch("SCHEDULER_PERSIST", True)
     """`False`: the frontier forgets a crawl that has finished. Its quads and its
     provenance stay"""
-    # run of the crawl that `scrapy workers` has started the worker for; it must not
-    # begin another one when the others are done before. Else None.
+    # run for which `scrapy workers` has started the worker, which must not begin the
+    # next one when the others have finished; else None.
     run: int | None = parsed(RUN, None, _run)
     frontier: FrontierOptions  # options of the frontier
     work: WorkerOptions  # options of the worker
@@ -301,15 +305,15 @@ class CrawlOptions(OptionsTable):
     """parameters of a query or path that make no difference between URLs, such as
     `PHPSESSID`; unset, a built-in list. An empty value: none. They are only left out
     when URLs are compared, not when they are requested. A crawl keeps them, too"""
-    # which of them are crawled, and from where those of the user's
+    # crawled schemes, and the documents that may link to the user's
     schemes: SchemePolicy
     fetchers: Mapping[str, object] = mapping("FETCH_SCHEMES", {})
     """[fetchers of your own](../how-to/own-fetchers.md): dotted paths of classes by the
     schemes of URLs that they get, as `s3`"""
     schemes_from_web: tuple[str, ...] = texts("FETCH_SCHEMES_FROM_WEB", [])
-    """those of these schemes that documents of any other may link to. Without it, only
-    seeds and documents of the scheme itself lead there: no page of the Web can make
-    the crawler read `file://`"""
+    """those of these schemes to which documents of others may link. Without it, only
+    seeds and documents of the scheme itself lead there: no page of the Web can make the
+    crawler read `file://`"""
     trap_limits: TrapLimits = part(TrapLimits)
     formats: OwnFormats = part(OwnFormats)
     ignored_extensions: frozenset[str] = parsed(
@@ -318,7 +322,7 @@ class CrawlOptions(OptionsTable):
     """links to files with these names [are not
     followed](../explanation/politeness.md#skipped-files), such as
     pictures; unset, a built-in list. An empty value: all are followed"""
-    ignored_names: IgnoredNames  # names of files that links are not followed to
+    ignored_names: IgnoredNames  # names of files that are not followed
     leave_hosts: Path | None = parsed("LEAVE_HOSTS", None, _leave_hosts)
     """file of [hosts to leave alone](../how-to/leave-a-host.md), read again when it
     changes while the crawl runs"""
@@ -326,10 +330,10 @@ class CrawlOptions(OptionsTable):
     scores: ScoreChoice = part(ScoreChoice)
     address_delay_secs: float = number("ADDRESS_DELAY", 0.0, 0, 86_400)
     """least time between two requests to one address, over all hosts that have it and
-    all workers, [beside](../explanation/politeness.md#rules-for-all-requests)
-    `DOWNLOAD_DELAY`; 0: none. Not with `POLITENESS_KEY=ip`, where `DOWNLOAD_DELAY`
-    is that. A crawl [keeps](spiders.md#a-crawl-remembers) the value that it was
-    begun with"""
+    all workers, [in addition](../explanation/politeness.md#rules-for-all-requests) to
+    `DOWNLOAD_DELAY`; 0: none. Not with `POLITENESS_KEY=ip`, where `DOWNLOAD_DELAY` is
+    that. A crawl [keeps](spiders.md#a-crawl-remembers) the value that it was begun with
+    """
     decisions: DecisionOptions = part(DecisionOptions)
     stores: StoreOptions = part(StoreOptions)
 
@@ -346,14 +350,14 @@ class CrawlOptions(OptionsTable):
         """Read the settings for a spider, whose name is the default of `CRAWL_ID`.
 
         Raises:
-            ConfigError: a value is not what it must be; one line that names it.
+            ConfigError: a value is invalid; one line that names it.
         """
         worker = f"{_host_name()}-{os.getpid()}-{secrets.token_hex(3)}"
         location = CrawlLocation.from_settings(settings)
         crawl_id = location.crawl_id or spider
         _check_crawl_id(crawl_id)
         read = cls.read(settings, worker=worker, **given)
-        redis_url = str(FrontierRedis.from_settings(settings)) or None
+        redis_url = str(FrontierRedis.from_settings(settings)) or named_redis(settings)
         of_ip = read["keys"].grouping is HostGrouping.IP
         if read["address_delay_secs"] and of_ip:
             raise ConfigError(
@@ -370,6 +374,7 @@ class CrawlOptions(OptionsTable):
             "crawl_id": crawl_id,
             "paths": CrawlPaths(location.folder / crawl_id),
             "redis_url": redis_url,
+            "pushed": PushedUrls(key=f"{crawl_id}:start_urls"),
             "frontier": FrontierOptions.from_settings(
                 settings, budget=budget, epochs=epochs if quota else None
             ),
@@ -381,18 +386,30 @@ class CrawlOptions(OptionsTable):
         }
         return cls(**read)
 
+    def of_spider(self, spider: Spider, settings: BaseSettings) -> Self:
+        """Return the options with those of scrapy-redis that a spider has.
+
+        Raises:
+            ConfigError: one of them is wrong.
+        """
+        pushed = PushedUrls.of_spider(spider, settings, self.pushed.key)
+        if pushed.max_idle_secs is None:
+            return replace(self, pushed=pushed)
+        work = replace(self.work, idle_secs=pushed.max_idle_secs or inf)
+        return replace(self, pushed=pushed, work=work)
+
 
 def scheme_policy(
     paths: Mapping[str, object], from_web: Iterable[str] = ()
 ) -> SchemePolicy:
-    """Return the schemes that are crawled, and from where those of the user's.
+    """Return the crawled schemes, and the documents that may link to the user's.
 
     Args:
         paths: the setting `FETCH_SCHEMES`.
         from_web: the setting `FETCH_SCHEMES_FROM_WEB`.
 
     Raises:
-        ConfigError: one is none, is crawled anyway, or has no fetcher.
+        ConfigError: a scheme is invalid, built in, or has no fetcher.
     """
     for scheme in paths:
         if not _SCHEME(scheme) or scheme in _TAKEN:
@@ -409,7 +426,7 @@ def scheme_policy(
 
 
 def _check_crawl_id(crawl_id: str) -> None:
-    """Check that a name is fit for file names and keys."""
+    """Check that a crawl's name is fit for file names and keys."""
     if not _is_crawl_id(crawl_id):
         raise ConfigError(
             f"CRAWL_ID={crawl_id!r}: must be letters, digits, '.', '_', '-';"

@@ -1,4 +1,4 @@
-"""Hosts that refuse, or have only URIs that wait: looked for, listed, visited again."""
+"""Hosts that owe URIs: find, list and revisit them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DownHosts:
-    """What is left to do in a crawl.
+    """The remaining work of a crawl.
 
     Attributes:
         n_others: other hosts with work or a lease.
         n_down: hosts that refuse, or have only deferred URIs.
-        n_due: of these, how many are visited soon enough to be waited for.
-        next_secs: seconds until the next of these is due; None if there is none, or
-            if there are others.
+        n_due: number of these due soon enough to wait for.
+        next_secs: seconds until the next of these is due; None without any, or with
+            others.
     """
 
     n_others: int
@@ -33,13 +33,13 @@ class DownHosts:
 
 @dataclass(frozen=True, slots=True)
 class OwingHost:
-    """A host with URIs that could not be fetched yet.
+    """A host that owes URIs.
 
     Attributes:
         key: its politeness key.
-        n_uris: how many.
-        since_secs: seconds since it refused first.
-        due_secs: seconds until it is worth asking again.
+        n_uris: number of owed URIs.
+        since_secs: seconds since its first refusal.
+        due_secs: seconds until it is due.
     """
 
     key: str
@@ -50,13 +50,13 @@ class OwingHost:
 
 @dataclass(frozen=True, slots=True)
 class OwedUris:
-    """What a crawl owes.
+    """The owed URIs of a crawl.
 
     Attributes:
-        n_waiting: URIs of hosts that refuse, or that wait by themselves.
+        n_waiting: URIs of hosts that refuse, or deferred URIs.
         n_hosts: hosts of these.
-        hosts: some of them, the longest owing first.
-        n_failed: URIs that were given up in this run, while their hosts answered.
+        hosts: some of them, oldest first.
+        n_failed: URIs given up in this run, while their hosts responded.
     """
 
     n_waiting: int = 0
@@ -66,7 +66,7 @@ class OwedUris:
 
     @property
     def n_uris(self) -> int:
-        """URIs that the next run asks for."""
+        """URIs that the next run requests."""
         return self.n_waiting + self.n_failed
 
 
@@ -74,7 +74,7 @@ NOTHING_OWED: Final = OwedUris()
 
 
 class OwedHosts:
-    """The hosts of a crawl that refuse, or have only URIs that wait.
+    """The hosts of a crawl that refuse, or have only deferred URIs.
 
     Attributes:
         prefixes: of the partitions of the crawl.
@@ -85,7 +85,7 @@ class OwedHosts:
         self._scripts = scripts
 
     async def look(self, wait_secs: float) -> DownHosts:
-        """Return what is left to do; `wait_secs` says which hosts are due soon."""
+        """Return the remaining work; hosts due within `wait_secs` count as due."""
         arguments = [millisecs(max(0.0, wait_secs))]
         rows = cast(
             "list[tuple[int, int, int, int]]", await self._run("down", arguments)
@@ -95,9 +95,9 @@ class OwedHosts:
         return DownHosts(sum(others), sum(down), sum(due), min(waits, default=None))
 
     async def list(self, most: int) -> OwedUris:
-        """Return what the crawl owes, with at most so many hosts."""
-        answers = await self._run("owed", [most])
-        rows = cast("list[tuple[int, int, list[Any], int]]", answers)
+        """Return the owed URIs of the crawl, with some of their hosts."""
+        replies = await self._run("owed", [most])
+        rows = cast("list[tuple[int, int, list[Any], int]]", replies)
         hosts = [
             OwingHost(key.decode(errors="replace"), n, since / 1000, due / 1000)
             for _, _, listed, _ in rows
@@ -108,9 +108,9 @@ class OwedHosts:
         return OwedUris(sum(waiting), sum(n_hosts), hosts[:most], sum(failed))
 
     async def forgive(self) -> int:
-        """Have hosts that refused in earlier runs visited now; return their number.
+        """Make hosts that refused in earlier runs due now; return their number.
 
-        Those that asked for a longer rest keep it.
+        A longer `Retry-After` is kept.
         """
         return sum(cast("list[int]", await self._run("forgive", [])))
 

@@ -1,7 +1,7 @@
-"""The incarnation of a crawl in each of its partitions, where servers lose them singly.
+"""The incarnation of a crawl in each partition, to detect the loss of one server.
 
-On one server, a crawl is there as a whole or not at all. A primary of a cluster that is
-restarted without its data takes its partitions with it, and leaves all others.
+A single server loses a crawl completely or not at all. A primary of a cluster that
+restarts without its data loses only its partitions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MARK: Final = "in"  # field of a partition's counters
 
 
 class PartitionMarks:
-    """The marks of one crawl; a single server needs none.
+    """The marks of one crawl; unused with a single server.
 
     Attributes:
         are_needed: whether the partitions are on several servers.
@@ -33,7 +33,7 @@ class PartitionMarks:
         self._state = state
 
     async def write(self, prefixes: Sequence[str], mark: bytes) -> None:
-        """Mark partitions that are new; where there are none, nothing is written."""
+        """Mark new partitions, if marks are needed."""
         if not self.are_needed:
             return
         pipe = self._redis.pipeline(transaction=False)
@@ -47,10 +47,10 @@ class PartitionMarks:
         await pipe.execute()
 
     def check(self, found: Iterable[bytes | None]) -> None:
-        """Check the marks found in all partitions of a crawl that is there.
+        """Check the marks found in all partitions of an existing crawl.
 
         Raises:
-            CrawlGone: a partition is not there any more.
+            CrawlGone: a partition is missing.
         """
         for number, mark in enumerate(found if self.are_needed else ()):
             self._state.check_partition(number, mark)

@@ -1,9 +1,9 @@
-"""Partitions: where a politeness key is queued, and which worker polls first.
+"""Partitions: the queue of a politeness key, and the workers that poll it first.
 
-A key lies in the partition of its registered domain. A domain of very many hosts has
-some of them in its own partition. The others are away, spread over all other
-partitions by a hash. Which hosts are away is decided once, in the domain's own
-partition (`lua/add.lua`), where they are marked; here it is only remembered.
+A key is in the partition of its registered domain. A giant domain has some keys in its
+partition. The others are away, spread over all other partitions by hash. The domain's
+partition decides once which keys are away (`lua/add.lua`) and marks them; this module
+only remembers them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.redis.server_state import ServerState
 
 _MAX_KNOWN: Final = 100_000
-# Registered domains are counted in so many hashes of a partition, which stay compact
-# as long as there are not a hundred times as many of them.
+# Buckets of registered domains per partition, which stay compact up to about a hundred
+# domains each.
 _DOMAIN_BUCKETS: Final = 128
 
 
 def away_partition(key: str, n_partitions: int) -> int:
-    """Return the partition of a key that is away: any but its domain's."""
+    """Return the partition of a key that is away: never that of its domain."""
     home = partition_of(key, n_partitions)
     if n_partitions == 1:
         return home
@@ -43,7 +43,7 @@ def bucket_of(group: str) -> int:
 
 
 class KeyLocations:
-    """Which keys are away, as far as this worker was told."""
+    """The keys that are away, as far as this worker knows."""
 
     def __init__(self, state: ServerState) -> None:
         self.n_partitions = 1  # of the crawl
@@ -52,12 +52,12 @@ class KeyLocations:
         self._n_restores = state.n_restores
 
     def of(self, key: str) -> int:
-        """Return the partition of a key: that of its domain, if no other is known."""
+        """Return the partition of a key: that of its domain, unless it is away."""
         found = self.away.get(key) if self.away else None
         return partition_of(key, self.n_partitions) if found is None else found
 
     def note_away(self, key: str) -> int:
-        """Take note that a key is away, and return its partition."""
+        """Record that a key is away, and return its partition."""
         found = self.away.get(key)
         if found is None:
             if len(self.away) >= _MAX_KNOWN:
@@ -66,7 +66,7 @@ class KeyLocations:
         return found
 
     def refresh(self) -> None:
-        """Forget all that was told before the server may have lost data."""
+        """Forget all keys that are away, after a possible loss of data."""
         if self._n_restores != self._state.n_restores:
             self._n_restores = self._state.n_restores
             self.away.clear()
@@ -80,7 +80,7 @@ class KeyLocations:
 
 
 def machine_of(worker: str) -> str:
-    """Return the machine that the name of a worker begins with (`CrawlOptions`)."""
+    """Return the machine in the name of a worker (`CrawlOptions`)."""
     return worker.rsplit("-", 2)[0]
 
 
@@ -89,27 +89,26 @@ def home_partitions(
 ) -> list[int]:
     """Return the partitions that a worker polls first, by rendezvous hashing.
 
-    Each is at home on a machine, which has as many as it has workers, and there with
-    one of these. So a worker that is started anew, under another name, leaves all
-    partitions on their machines, and with them what is stored of their hosts.
-    Workers that see the same list agree. A wrong list costs empty polls, never
-    correctness, as a claim is atomic. `worker` counts as live even if the list lacks
-    it.
+    Each machine is home to partitions in proportion to its number of workers, and each
+    partition to one of these. So a restarted worker, under another name, leaves all
+    partitions and the stored documents of their hosts on their machines. Workers that
+    see the same list agree. A wrong list only costs empty polls, as claims are atomic.
+    `worker` counts as live even if the list lacks it.
     """
     return list(_homes(worker, tuple(workers), n_partitions)[0])
 
 
 class PollPlan(NamedTuple):
-    """The partitions of a crawl as one worker sees them."""
+    """The partitions of a crawl from the view of one worker."""
 
     home: tuple[int, ...]  # its own
-    near: tuple[int, ...]  # of other workers on its machine
+    near: tuple[int, ...]  # of other workers on this machine
     away: tuple[int, ...]  # of other machines
 
 
-@lru_cache(maxsize=16)  # asked for at each claim; workers come and go rarely
+@lru_cache(maxsize=16)  # called at each claim; the list of workers rarely changes
 def poll_plan(worker: str, workers: tuple[str, ...], n_partitions: int) -> PollPlan:
-    """Return which partitions are at home with a worker, on its machine, elsewhere."""
+    """Return the partitions of a worker, of its machine, and of other machines."""
     home, of_machine = _homes(worker, workers, n_partitions)
     near = tuple(p for p in of_machine if p not in home)
     away = tuple(sorted({*range(n_partitions)} - {*of_machine}))
@@ -132,10 +131,10 @@ def _homes(
 def _at_home(
     name: str, sizes: Mapping[str, int], partitions: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the partitions of one of several, who have them by their sizes.
+    """Return the partitions of one member, in proportion to the sizes of all.
 
-    Nobody has more than its share, rounded up: with few partitions, hashing alone gives
-    one thrice as many as another.
+    No member has more than its share, rounded up: with few partitions, hashing alone
+    may give one three times as many as another.
     """
     total = sum(sizes.values())
     room = {each: -(-len(partitions) * size // total) for each, size in sizes.items()}
@@ -151,7 +150,7 @@ def _at_home(
 
 
 def _share(name: str, partition: int, size: int) -> float:
-    """Return what is the greatest of all as often as the size of one is great.
+    """Return a score that is the highest in proportion to the size of a member.
 
     This is weighted rendezvous hashing, by the logarithm method.
     """

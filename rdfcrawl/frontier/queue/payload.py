@@ -1,4 +1,4 @@
-r"""The bytes that stand for one URI in a queue of the frontier.
+r"""The bytes of one URI in a queue of the frontier.
 
 A payload is small, because there is one per queued URI:
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.tasks.text import Task
 
 _MAX_SHARED = 255
-_TASK, _CHANGE, _PROFILE, _BLAME = "\x01", "\x02", "\x03", "\x04"  # no URL begins so
+_TASK, _CHANGE, _PROFILE, _BLAME = "\x01", "\x02", "\x03", "\x04"  # not in URLs
 _GRANT = "\x05"
 _KINDS = {int(kind): kind for kind in Kind}
 
@@ -66,7 +66,7 @@ def pack_link(
     """
     text = f"{chr(head)}{chr(min(depth, 255))}{short}"
     if parent or profile:
-        # What both begin with: the longest that is cheap to find.
+        # A common prefix that is cheap to find.
         if parent.startswith(url):
             shared = min(len(url), _MAX_SHARED)
         else:
@@ -81,7 +81,7 @@ def pack_link(
 
 
 def unpack(payload: bytes, key: str) -> Record:
-    """Return the record of a payload taken from the queue of a politeness key.
+    """Return the record of a payload from the queue of a politeness key.
 
     Raises:
         ValueError, LookupError, SourceFault: the payload is not a record.
@@ -109,7 +109,7 @@ def unpack(payload: bytes, key: str) -> Record:
 
 
 def parent_of(payload: bytes, key: str) -> str:
-    """Return the parent of a record without unpacking the rest; raises as `unpack`."""
+    """Return the parent of a record without unpacking the rest; see `unpack`."""
     text = payload.decode("latin-1")
     end = text.find("\0", 2)
     if end < 0:

@@ -28,7 +28,7 @@ _NAMED: Final = "named by"  # table of a sitemap; see `SitemapHosts`
 
 @dataclass(frozen=True, slots=True)
 class PingLimits(OptionsTable):
-    """The most pings accepted in an hour; 0 is no limit."""
+    """Most pings accepted in an hour; 0 is no limit."""
 
     of_host: int = integer("PING_PER_HOST", 10, 0, unread=0)
     """[pings](../explanation/sources.md#pings) of sitemaps of one host that
@@ -41,12 +41,12 @@ class PingLimits(OptionsTable):
 
 @dataclass(frozen=True, slots=True)
 class KeptPing:
-    """The answer of Redis to a ping.
+    """The result of a ping.
 
     Attributes:
         word: `kept`; `none`: there is no such crawl; `full`: too many sitemaps wait;
             `late`: there were too many pings in this hour.
-        number: of `kept` the time in ms, of `late` the seconds until the next hour.
+        number: with `kept` the time in ms, with `late` the seconds until the next hour.
     """
 
     word: str
@@ -54,7 +54,7 @@ class KeptPing:
 
 
 class WaitingPings:
-    """The waiting sitemaps of a crawl, each once, with its last ping."""
+    """The waiting sitemaps of a crawl, each with its last ping."""
 
     def __init__(self, redis: Redis, scripts: LuaScripts, crawl_id: str) -> None:
         self._redis = redis
@@ -63,30 +63,31 @@ class WaitingPings:
         self._name = f"{self._crawl}:pings"
 
     async def keep(self, url: str, limits: PingLimits) -> KeptPing:
-        """Keep a requestable URL until a worker queues the sitemap; count the ping."""
+        """Keep a requestable URL until a worker queues it; count the ping."""
         host = host_of(url)
         most = limits.of_host, limits.of_domain, limits.of_all, MAX_WAITING
         arguments: list[Argument] = [url, host, registered_domain(host), *most]
-        (answer,) = await self._scripts.run("ping", [(self._crawl, arguments)])
-        word, number = cast("tuple[bytes, int]", answer)
+        (reply,) = await self._scripts.run("ping", [(self._crawl, arguments)])
+        word, number = cast("tuple[bytes, int]", reply)
         return KeptPing(word.decode(), number)
 
     async def peek(self, most: int) -> dict[str, int]:
-        """Return about so many URLs, which stay there, with the time of the ping."""
+        """Return about `most` URLs, which stay stored, with the time of their ping."""
         _, rows = await self._redis.hscan(self._name, 0, count=most)
         found = cast("dict[bytes, bytes]", rows)
         return {url.decode(): int(mark) for url, mark in found.items()}
 
     async def forget(self, pings: dict[str, int]) -> None:
-        """Take queued URLs away, but for those pinged since."""
+        """Remove queued URLs, except those pinged since."""
         arguments = [text for url, mark in pings.items() for text in (url, str(mark))]
         await self._scripts.run("pinged", [(self._crawl, arguments)])
 
 
 class SitemapHosts:
-    """The hosts whose robots.txt names a sitemap, at its last reading.
+    """The hosts whose robots.txt named a sitemap at its last reading.
 
-    A ping has the sitemap read by the same rules, and compared with the same state.
+    After a ping, the sitemap is read by the same rules and compared with the same
+    state.
     """
 
     def __init__(self, store: StateStore) -> None:

@@ -1,8 +1,8 @@
-"""Settings and spider arguments that a crawl keeps in Redis until begun anew.
+"""Settings and spider arguments stored in the crawl until it is restarted.
 
-A record is processed by the arguments of the spider that queued it, on whatever worker
-claims it: records carry the number of that spider. The settings say which URIs are one,
-and which share a queue: with others, URIs that were seen would be crawled once more.
+A record is processed with the arguments of the spider that queued it, on any worker: it
+has the number of that spider. The settings define which URIs are equal and which share
+a queue; after a change, seen URIs would be crawled again.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ logger = logging.getLogger(__name__)
 async def keep_settings(
     frontier: Frontier, options: CrawlOptions, settings: BaseSettings
 ) -> CrawlOptions:
-    """Return the options with the settings that the crawl was begun with.
+    """Return the options with the stored settings of the crawl.
 
     Raises:
-        ConfigError: the command line gives one of them another value.
+        ConfigError: the command line gives another value.
     """
     wanted = {
         "POLITENESS_KEY": str(options.keys.grouping),
@@ -61,7 +61,7 @@ async def keep_settings(
         stored = await frontier.redis.hget(conf, name.lower())
         kept[name] = cast("bytes", stored).decode()
         if kept[name] != value:
-            _tell(name, kept[name], settings, frontier.crawl_id)
+            _log_stored(name, kept[name], settings, frontier.crawl_id)
     parameters = tuple(json.loads(kept["SESSION_PARAMETERS"]))
     return replace(
         options,
@@ -71,10 +71,10 @@ async def keep_settings(
     )
 
 
-def _tell(name: str, kept: str, settings: BaseSettings, crawl_id: str) -> None:
+def _log_stored(name: str, kept: str, settings: BaseSettings, crawl_id: str) -> None:
     message = (
         f"{name}={settings.get(name)}: crawl {crawl_id} was begun with {name}={kept},"
-        " and keeps it; -a fresh=1 begins it anew"
+        " and keeps it; -a fresh=1 restarts it"
     )
     if (settings.getpriority(name) or 0) >= SETTINGS_PRIORITIES["cmdline"]:
         raise ConfigError(message)
@@ -82,11 +82,11 @@ def _tell(name: str, kept: str, settings: BaseSettings, crawl_id: str) -> None:
 
 
 class SpiderProfiles:
-    """What each spider of a crawl was told."""
+    """The arguments of each spider of a crawl."""
 
     def __init__(self, frontier: Frontier, outage: RedisRetry) -> None:
-        self.own = 0  # number of this worker's spider, once it has entered
-        # by number, those that are known here
+        self.own = 0  # number of this worker's spider, after `enter`
+        # known arguments, by number
         self.arguments: dict[int, CrawlArguments] = {}
         self.names: dict[int, str] = {}  # of their spiders, likewise
         self._frontier = frontier
@@ -95,19 +95,19 @@ class SpiderProfiles:
         self._persistent = outage.persistent
 
     def scope_key(self, number: int) -> str:
-        """Return where the scope of a profile is, which its workers share."""
+        """Return the key of a profile's scope, which its workers share."""
         return self._frontier.key(f"scope:{number}" if number else "scope")
 
     def of(self, record: Record) -> CrawlArguments:
-        """Return the arguments of a record; those of this worker if nobody knows."""
+        """Return the arguments of a record; if unknown, those of this worker."""
         return self.arguments.get(record.profile) or self.arguments[self.own]
 
     async def enter(self, member: CrawlMember) -> None:
         """Agree with the crawl on the arguments of this worker's spider.
 
         Raises:
-            ConfigError: they contradict what the crawl was begun with; or they are
-                changed while workers of the crawl are running.
+            ConfigError: they contradict the stored ones, or change while workers of the
+                crawl are running.
         """
         while True:
             rows = await self._rows()
@@ -129,13 +129,13 @@ class SpiderProfiles:
             text = json.dumps(row, sort_keys=True)
             if not found:
                 if not await self._redis.hsetnx(self._name, str(self.own), text):
-                    continue  # another spider was faster
+                    continue  # another worker was faster
             elif agreed.texts != stored:
                 await self._check_change(member, agreed.texts, agreed.changed)
                 await self._redis.hset(self._name, str(self.own), text)
             self.arguments[self.own] = member.accepts.parse(agreed.texts)
             self.names[self.own] = member.spider
-            self._tell(member, agreed.texts)
+            self._log_stored(member, agreed.texts)
             return
 
     async def _check_change(
@@ -159,8 +159,8 @@ class SpiderProfiles:
             )
         await self._redis.delete(self.scope_key(self.own))
 
-    def _tell(self, member: CrawlMember, texts: dict[str, str]) -> None:
-        """Say by which arguments the crawl goes on that were not given this time."""
+    def _log_stored(self, member: CrawlMember, texts: dict[str, str]) -> None:
+        """Log the arguments that were not given, and continue as stored."""
         kept = [
             f"{name}={text if len(text) < 60 else text[:60] + '…'}"
             for name, text in sorted(texts.items())
@@ -170,7 +170,7 @@ class SpiderProfiles:
             logger.info("continuing with %s, as it was begun", " ".join(kept))
 
     async def learn(self, records: Iterable[Record]) -> bool:
-        """Get to know the arguments of records; return whether some were new."""
+        """Load the unknown arguments of records; return whether there were any."""
         if all(record.profile in self.arguments for record in records):
             return False
         before = len(self.arguments)
@@ -178,7 +178,7 @@ class SpiderProfiles:
         return len(self.arguments) > before
 
     async def learn_all(self) -> None:
-        """Get to know the arguments of all spiders of the crawl."""
+        """Load the arguments of all spiders of the crawl."""
         rows = await self._persistent("read the arguments", self._rows)
         for number, row in rows.items():
             if number not in self.arguments:
@@ -189,23 +189,25 @@ class SpiderProfiles:
         """Return the numbers of all spiders of the crawl, by their names.
 
         Raises:
-            RedisError: Redis is unreachable; it is not tried again.
+            RedisError: Redis is unreachable; there is no retry.
         """
         return {row["spider"]: n for n, row in (await self._rows()).items()}
 
     async def link_filters(self) -> list[LinkFilter]:
-        """Return what each spider of the crawl wants now, without hosts to leave.
+        """Return the link filter of each spider of the crawl, without blocked hosts.
 
         Raises:
-            RedisError: Redis is unreachable; it is not tried again.
+            RedisError: Redis is unreachable; there is no retry.
         """
         filters = []
         for number, row in (await self._rows()).items():
-            told = _arguments_of(row)
+            arguments = _arguments_of(row)
             found = await self._redis.smembers(self.scope_key(number))
             entries = frozenset(each.decode() for each in cast("set[bytes]", found))
-            scope = CrawlScope(told.scope, entries)
-            filters.append(LinkFilter(scope, told.allow, told.deny, told.domains))
+            scope = CrawlScope(arguments.scope, entries)
+            filters.append(
+                LinkFilter(scope, arguments.allow, arguments.deny, arguments.domains)
+            )
         return filters
 
     async def _rows(self) -> dict[int, dict[str, Any]]:
@@ -213,13 +215,13 @@ class SpiderProfiles:
         return dict(sorted((int(n), json.loads(row)) for n, row in found.items()))
 
     def merged(self, given: CrawlArguments) -> CrawlArguments:
-        """Return the arguments of this worker's spider: seeds as given, others kept."""
+        """Return the arguments of this worker's spider: given seeds, stored others."""
         names = of_one("command") | NAMED.keys()
         this_time = {name: getattr(given, name) for name in names}
         return replace(self.arguments[self.own], **this_time)
 
     async def take_up(self) -> None:
-        """Queue the URIs that a budget, raised since, had refused."""
+        """Queue the URIs refused by a budget that was raised since."""
         budget = self.arguments[self.own].budget
         done = f"taken:{self.own}"
         conf = self._frontier.key("conf")
@@ -230,14 +232,14 @@ class SpiderProfiles:
         if kept == text.encode():
             return
         if n := await self._persistent(
-            "take up what was refused", self._frontier.take_up, self.own, budget
+            "queue refused URIs", self._frontier.take_up, self.own, budget
         ):
             logger.info("queued %s that had been over budget", counted(n, "URI"))
         await self._persistent("keep the arguments", self._redis.hset, conf, done, text)
 
 
 def _arguments_of(row: dict[str, Any]) -> CrawlArguments:
-    """Return the arguments of another spider, whose own ones mean nothing here."""
+    """Return the stored arguments of another spider."""
     takes = row["takes"]
     ours = {*arguments_of(takes)} & row["arguments"].keys()
     texts = {name: row["arguments"][name] for name in ours}
@@ -247,10 +249,10 @@ def _arguments_of(row: dict[str, Any]) -> CrawlArguments:
 def _check_schedule(
     stored: Mapping[str, str] | None, agreed: AgreedArguments, crawl_id: str
 ) -> None:
-    """Raise `ConfigError` if a crawl is to lose its quotas, which others go by."""
+    """Raise `ConfigError` if a crawl would lose its quotas."""
     name = "schedule"
     if stored and stored.get(name) not in (None, agreed.texts.get(name)):
         raise ConfigError(
             f"argument reset={name}: crawl {crawl_id} was begun with"
-            f" {name}={stored[name]}, and keeps it; -a fresh=1 begins it anew"
+            f" {name}={stored[name]}, and keeps it; -a fresh=1 restarts it"
         )

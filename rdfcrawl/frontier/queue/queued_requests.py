@@ -1,4 +1,4 @@
-"""Ordinary requests of Scrapy as records of the frontier, and back."""
+"""Ordinary Scrapy requests as records of the frontier, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_DEPTH = 255
 
 
 class UnqueueableError(Exception):
-    """A request has something that cannot be kept in the frontier: what, and why."""
+    """Error: a request contains a value that the frontier cannot store."""
 
 
 def record_of(request: Request, spider: Spider) -> Record:
@@ -30,7 +30,7 @@ def record_of(request: Request, spider: Spider) -> Record:
     Its callback and errback are methods of the spider.
 
     Raises:
-        UnqueueableError: it has what another process could not be given.
+        UnqueueableError: a value of it cannot be passed to other processes.
     """
     try:
         depth = request.meta.get("depth", 0)
@@ -62,7 +62,7 @@ def record_of(request: Request, spider: Spider) -> Record:
 def request_of(url: str, task: RequestTask, spider: Spider | None) -> Request:
     """Return the request of a record.
 
-    Without a spider, whose methods are called, the request calls nothing.
+    Without a spider, the request has no callbacks.
 
     Raises:
         UnqueueableError: the spider has no such method.

@@ -1,6 +1,6 @@
-"""Rules of origins that are known beyond one worker's memory, and where there are none.
+"""Storage of robots.txt rules beyond one worker's memory, or none.
 
-`frontier.queue.kept_robots` keeps them in Redis.
+`frontier.queue.kept_robots` stores them in Redis.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from rdfcrawl.core.options.table import OptionsTable, integer
 
 
 class KeptRules(NamedTuple):
-    """What is known of the robots.txt of an origin.
+    """The known state of the robots.txt of an origin.
 
     Attributes:
-        is_due: whoever has looked is to ask the origin now, and say what came of it.
-        secs: for how long what is known holds.
-        status: of the last answer; 0 if there was none.
-        rules: packed; None if none are known.
+        is_due: the caller must request the file now, and report the result.
+        secs: validity of this state.
+        status: of the last response; 0 if there was none.
+        rules: packed; None if unknown.
     """
 
     is_due: bool
@@ -32,28 +32,28 @@ _UNKNOWN: Final = KeptRules(is_due=True)
 
 
 class RulesKeeper(Protocol):
-    """Keeps rules for all workers, one of which may ask an origin."""
+    """Stores rules for all workers, one of which may request a file."""
 
     async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
-        """Return what is known, once nobody else is about to find out more.
+        """Return the known state, after the requests of other workers for it.
 
         Args:
-            origin: as `origin_of` has it.
-            is_hasty: ask again at once what could not be asked a while ago.
+            origin: as returned by `origin_of`.
+            is_hasty: retry a failed request now.
         """
 
-    async def good(self, origin: str, rules: bytes, secs: float) -> None:
-        """Keep rules that were read, and hold for so long."""
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
+        """Store rules that were read, and their validity."""
 
-    async def bad(self, origin: str, status: int) -> KeptRules:
-        """Say that the origin cannot be asked; return what holds meanwhile."""
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
+        """Record a failed request; return the state that is valid meanwhile."""
 
     async def end(self, origin: str) -> None:
-        """Say that the origin was not asked after all."""
+        """Record that the file was not requested after all."""
 
 
 class OwnRules:
-    """Keeps no rules, for a process that is alone, but the origins without an answer.
+    """Storage of a single process: no rules, only failed origins.
 
     Args:
         first_secs: pause after the first failure of an origin; it doubles.
@@ -74,13 +74,13 @@ class OwnRules:
             return _UNKNOWN
         return found._replace(secs=secs)
 
-    async def good(self, origin: str, rules: bytes, secs: float) -> None:
-        """See `RulesKeeper.good`."""
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
+        """See `RulesKeeper.keep_rules`."""
         del rules, secs
         self._failed.pop(origin, None)
 
-    async def bad(self, origin: str, status: int) -> KeptRules:
-        """See `RulesKeeper.bad`."""
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
+        """See `RulesKeeper.note_failure`."""
         _, _, n = self._failed.pop(origin, (_UNKNOWN, 0.0, 0))
         first, longest = self._pauses
         found = KeptRules(False, min(longest, first * 2.0 ** min(n, 40)), status)
@@ -103,7 +103,7 @@ class KeepingOptions(OptionsTable):
     with a few rules"""
     most_bytes: int = integer("ROBOTSTXT_CACHE_BYTES", 256 * 1024 * 1024, 1024)
     """size of all these rules, compressed"""
-    asking_secs: float = 600.0  # for so long, others wait for those that ask
-    stale_secs: float = 30 * 24 * 3600.0  # for so long, rules hold while none come
-    first_secs: float = 60.0  # after a failure; it doubles
+    asking_secs: float = 600.0  # longest wait for the request of another worker
+    stale_secs: float = 30 * 24 * 3600.0  # use of old rules while there are no others
+    first_secs: float = 60.0  # after a failure; doubles
     longest_secs: float = 3600.0

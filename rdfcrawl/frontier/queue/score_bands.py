@@ -1,7 +1,7 @@
 """The bands of URIs by the scores of the last ranking.
 
-The table is mapped, and asked for each URI that is queued; without a setting that wants
-scores, there is none.
+The table is memory-mapped and used for each queued URI; there is none unless a setting
+uses scores.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ScoreChoice(OptionsTable):
 
 
 class ScoreBands:
-    """The urgency of URIs by their scores; that of unknown ones is the middle one.
+    """The urgency of URIs by score; unknown URIs get the middle one.
 
     Args:
         table: of the last ranking; None if there was none.
@@ -58,14 +58,14 @@ class ScoreBands:
 
     @classmethod
     def open(cls, root: Path, choice: ScoreChoice) -> ScoreBands | None:
-        """Return the bands of a crawl; None if it wants no scores.
+        """Return the bands of a crawl; None if it uses no scores.
 
         Args:
             root: `CRAWL_DIR/<CRAWL_ID>`.
             choice: of the crawl.
 
         Raises:
-            ConfigError: the table is damaged, or cannot be read.
+            ConfigError: the table is damaged or unreadable.
         """
         if _ranked(choice.of_sitemaps) is _ranked(choice.of_links) is None:
             return None
@@ -83,20 +83,20 @@ class ScoreBands:
         return cls(table, choice)
 
     def of_listed(self, fingerprint: int, stated: Urgency) -> Urgency:
-        """Return the urgency of a URI of a sitemap, which states one itself."""
+        """Return the urgency of a URI of a sitemap, with its stated priority."""
         if self._of_sitemaps is None:
             return stated
         return self._urgency(fingerprint, self._of_sitemaps)
 
     def of_links(self, links: Iterable[Candidate], band: bytes) -> list[Candidate]:
-        """Return links in their bands; `band` is that of ordinary ones till now."""
+        """Return links with their bands; `band` is that of ordinary ones."""
         if self._table is None or self._of_links is None:
             return list(links)
         (ordinary,) = band
         found = []
         for link in links:
             item = link.item
-            if item[0] == ordinary:  # others are to come later anyway
+            if item[0] == ordinary:  # others are late anyway
                 urgency = self._urgency(link.fingerprint, self._of_links)
                 shifted = ordinary + urgency - Urgency.ORDINARY
                 item = bytes((shifted,)) + item[1:]
@@ -111,7 +111,7 @@ class ScoreBands:
 
 
 def _ranked(score: SitemapScore | DiscoveryScore) -> RankScore | None:
-    """Return the score of the ranking that is meant; None for one of another kind."""
+    """Return the ranking score of a setting; None for other kinds of score."""
     try:
         return RankScore(score.value)
     except ValueError:

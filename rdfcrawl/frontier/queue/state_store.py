@@ -1,7 +1,7 @@
-"""What the pages of a source know of each other, and of the crawls before: in Redis.
+"""State store: tables in Redis for the harvesters of sources.
 
-Pages are read at least once, by any worker, so that whatever is put here must be safe
-to be put twice: entries are set, never counted up.
+Pages are read at least once, by any worker, so every write must be idempotent: entries
+are set, never incremented.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.redis.retry import RedisRetry
 
 _AT_ONCE = 1000
-_CALLS_AT_ONCE: Final = 100  # by `gather`; between two groups the worker may stop
-_COMMANDS_AT_ONCE: Final = 200  # of one pipeline
+_CALLS_AT_ONCE: Final = 100  # in `gather`; between two groups the worker may stop
+_COMMANDS_AT_ONCE: Final = 200  # per pipeline
 _USE: Final = "use the state store"
 
 T = TypeVar("T")
@@ -39,11 +39,11 @@ class _Command:
     name: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    answer: asyncio.Future[Any]
+    reply: asyncio.Future[Any]
 
 
 class StateStore:
-    """Tables of texts of any size, each of one source and crawl."""
+    """Tables of texts, each of one source and crawl."""
 
     def __init__(
         self, redis: Redis, key: Callable[[str], str], outage: RedisRetry
@@ -52,14 +52,14 @@ class StateStore:
         self._key = key
         self._persistent = outage.persistent
         self._n_gathering = 0
-        self._waiting: list[_Command] = []  # until the next turn of the event loop
+        self._waiting: list[_Command] = []  # until the next iteration of the event loop
         self._sending: set[asyncio.Task[None]] = set()
 
     async def gather(self, calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         """Return the results of calls that use the store, in order.
 
-        Some run at the same time, and their commands share round trips. No call may
-        depend on an earlier one.
+        Groups of calls run concurrently and share round trips, so no call may depend on
+        an earlier one.
         """
         results: list[T] = []
         self._n_gathering += 1
@@ -74,7 +74,7 @@ class StateStore:
         return results
 
     async def put(self, source: str, table: str, entries: Mapping[str, str]) -> None:
-        """Set entries of a table; a source is named by a URL."""
+        """Set entries of a table of a source, which is named by a URL."""
         name = self._name(source, table)
         for group in in_batches(entries.items(), _AT_ONCE):
             await self._do("hset", name, mapping=dict(group))
@@ -84,7 +84,7 @@ class StateStore:
     ) -> list[str]:
         """Set entries until a table has `most`; return the keys of the others.
 
-        Entries with keys of the table replace the former ones.
+        Entries with existing keys are replaced.
         """
         over: list[str] = []
         room = max(0, most - await self.size(source, table))
@@ -105,7 +105,7 @@ class StateStore:
     async def get_many(
         self, source: str, table: str, keys: Iterable[str]
     ) -> list[str | None]:
-        """Return entries in the order of their keys; None where there is none."""
+        """Return entries in the order of their keys; None for missing ones."""
         name = self._name(source, table)
         found: list[str | None] = []
         for group in in_batches(keys, _AT_ONCE):
@@ -114,29 +114,29 @@ class StateStore:
         return found
 
     async def claim(self, source: str, table: str, key: str, value: str) -> str:
-        """Set an entry if there is none; return the one that there is now."""
+        """Set an entry if it is missing; return the stored one."""
         name = self._name(source, table)
         await self._do("hsetnx", name, key, value)
         found: bytes = await self._do("hget", name, key)
         return found.decode()
 
     async def drop(self, source: str, table: str, keys: Iterable[str]) -> None:
-        """Forget entries of a table."""
+        """Delete entries of a table."""
         name = self._name(source, table)
         for group in in_batches(keys, _AT_ONCE):
             await self._do("hdel", name, *group)
 
     async def clear(self, source: str, table: str) -> None:
-        """Forget a table."""
+        """Delete a table."""
         await self._do("unlink", self._name(source, table))
 
     async def size(self, source: str, table: str) -> int:
-        """Return how many entries a table has."""
+        """Return the number of entries of a table."""
         n = await self._do("hlen", self._name(source, table))
         return int(n)
 
     async def entries(self, source: str, table: str) -> AsyncIterator[tuple[str, str]]:
-        """Yield the entries of a table, in no order; some may come twice."""
+        """Yield the entries of a table, unordered; some may be repeated."""
         async for batch in self.batches(source, table):
             for entry in batch.items():
                 yield entry
@@ -161,7 +161,7 @@ class StateStore:
             loop.call_soon(self._send_waiting)
         command = _Command(name, args, kwargs, loop.create_future())
         self._waiting.append(command)
-        return await command.answer
+        return await command.reply
 
     def _send_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -171,18 +171,18 @@ class StateStore:
             task.add_done_callback(self._sending.discard)
 
     async def _send(self, commands: Sequence[_Command]) -> None:
-        """Send commands together, and hand each its answer."""
-        waiting = [each for each in commands if not each.answer.done()]  # not cancelled
+        """Send commands together, and set the result of each."""
+        waiting = [each for each in commands if not each.reply.done()]  # not cancelled
         try:
-            answers = await self._persistent(_USE, self._run, waiting)
+            replies = await self._persistent(_USE, self._run, waiting)
         except Exception as error:
             for command in waiting:
-                if not command.answer.done():
-                    command.answer.set_exception(error)
+                if not command.reply.done():
+                    command.reply.set_exception(error)
             return
-        for command, answer in zip(waiting, answers, strict=True):
-            if not command.answer.done():
-                command.answer.set_result(answer)
+        for command, reply in zip(waiting, replies, strict=True):
+            if not command.reply.done():
+                command.reply.set_result(reply)
 
     async def _run(self, commands: Sequence[_Command]) -> list[Any]:
         pipe = self._redis.pipeline(transaction=False)

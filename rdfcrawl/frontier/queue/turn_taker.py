@@ -1,4 +1,4 @@
-"""Turns to ask hosts: requests of all workers for one host wait in one line."""
+"""Turns of hosts: one line for the requests of all workers to a host."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ _ELSEWHERE = -3  # the clock of a key is in another partition
 
 
 class TurnEntry(NamedTuple):
-    """A request for a turn to ask a host, or what became of one."""
+    """A request for a turn of a host, or the report of one."""
 
     token: str  # of the turn, unique
     key: str  # politeness key of the host
-    delay_secs: float  # least time to the request before it, or to the next one
-    epoch: int | None = None  # of the lease that it is for
-    # for so long it is this one's; None if this is no request for one
+    delay_secs: float  # least time since the previous request, or until the next
+    epoch: int | None = None  # of its lease
+    # for so long the turn is held; None if no turn is requested
     hold_secs: float | None = None
-    sent_at: float = 0.0  # monotonic time when the request was sent; 0 if it was not
-    # that holds the key, if it is leased; else it is looked for
+    sent_at: float = 0.0  # monotonic time of the request; 0 if it was not sent
+    # of the leased key; None: looked up
     partition: int | None = None
 
 
 class TurnTaker:
-    """Take turns in the partitions where the clocks of hosts are."""
+    """Takes turns in the partitions of the clocks of hosts."""
 
     def __init__(self, scripts: LuaScripts, locations: KeyLocations) -> None:
         self._scripts = scripts
         self._locations = locations
-        self.prefixes: list[str] = []  # of the keys of each partition
+        self.prefixes: list[str] = []  # key prefix of each partition
 
     async def take(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
-        """Request turns to ask hosts, and report which requests were sent.
+        """Request turns of hosts, and report sent requests.
 
         Safe to repeat.
 
         Returns:
-            For each request: 1 and the ms until the turn begins; 0 and the ms until
-            the request may be repeated; -1, the lease is lost; or -2 and the ms for
-            which the host is left alone, as it has refused.
+            For each request: 1 and the ms until the turn begins; 0 and the ms until the
+            request may be repeated; -1, the lease is lost; or -2 and the ms for which
+            the host rests after a refusal.
         """
         found = await self._take(entries)
         away = [i for i, (what, _) in enumerate(found) if what == _ELSEWHERE]
@@ -54,8 +54,8 @@ class TurnTaker:
             again = [asked[i] for i in away]
             for entry in again:
                 self._locations.note_away(entry.key)
-            for i, answer in zip(away, await self._take(again), strict=True):
-                found[i] = answer
+            for i, reply in zip(away, await self._take(again), strict=True):
+                found[i] = reply
         return found
 
     async def _take(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
@@ -70,11 +70,11 @@ class TurnTaker:
             if entry.hold_secs is not None:
                 places.setdefault(partition, []).append(n_asked)
                 n_asked += 1
-        answers = await self._scripts.run(
+        replies = await self._scripts.run(
             "turn", [(self.prefixes[p], arguments) for p, arguments in calls.items()]
         )
         found = [(0, 0)] * n_asked
-        rows = cast("list[list[tuple[int, int]]]", answers)
+        rows = cast("list[list[tuple[int, int]]]", replies)
         for partition, given in zip(calls, rows, strict=True):
             for place, (what, ms) in zip(places.get(partition, ()), given, strict=True):
                 found[place] = what, ms
@@ -89,6 +89,6 @@ def _turn_arguments(entry: TurnEntry) -> list[Argument]:
         "" if entry.epoch is None else entry.epoch,
         millisecs(entry.delay_secs),
         "" if hold is None else millisecs(hold),
-        # Now, and not when the entry was made: it may have had to wait.
+        # Computed now, as the entry may have waited.
         millisecs(monotonic() - sent_at) if sent_at and hold is None else "",
     ]

@@ -1,6 +1,6 @@
-"""The kind of a URL of which only the name is known: a page, or a dump.
+"""The kind of a URL by its name: a page, or a dump.
 
-Whoever names a URL and knows more says so; what is left as a page is judged here.
+Callers that know the kind pass it; only pages are checked here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _is_dump = re.compile(rf"\.(?:{'|'.join(sorted(_EXTENSIONS))})\Z", re.IGNORECASE
 def kind_of(url: str) -> Kind:
     """Return the kind of a URL by the extension of its file name.
 
-    A file that has the extension of an RDF format or of a packing may be larger and
-    take longer than a page.
+    Files with the extension of an RDF format or a packing may be larger and slower than
+    pages.
 
     >>> kind_of("https://example.org/all.nt.gz?v=2")
     <Kind.DUMP: 1>
@@ -35,5 +35,5 @@ def kind_of(url: str) -> Kind:
 
 
 def kind_of_named(kind: Kind, url: str) -> Kind:
-    """Return the kind that a URL is requested as: the named one, unless a page."""
+    """Return the kind for requesting a URL: the given one, unless a page."""
     return kind_of(url) if kind is Kind.PAGE else kind

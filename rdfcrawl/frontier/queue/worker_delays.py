@@ -1,9 +1,9 @@
-"""The delays of a crawl's workers, of which the longest holds for all.
+"""The delays of a crawl's workers; the longest is valid for all.
 
-Each worker writes down its own delay, and which one it keeps. Whoever joins with a
-longer one than others waits until these say that they keep it. Nobody keeps less than
-it says: a longer delay is kept before it is said; a shorter one is kept only if nobody
-is found to have a longer one after it was said.
+Each worker publishes its delay and the delay that it keeps. A joining worker with a
+longer delay waits until the others keep it. No worker keeps less than it publishes: a
+longer delay is kept before it is published; a shorter one only if, after publishing it,
+no longer one is found.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 Scores = list[tuple[bytes, float]]
 Live = Callable[[], Awaitable[list[str]]]
-"""Returns the workers that were heard of lately."""
+"""Returns the live workers."""
 
 
 class WorkerDelays:
-    """Least time between two requests to a host that sets none, for all workers.
+    """Least time between two requests to a host without a delay, for all workers.
 
     Attributes:
-        own_secs: what this worker was told.
-        secs: what it keeps.
-        shortest_secs: what it would be if it were for the most hasty of them.
+        own_secs: delay in the settings of this worker.
+        secs: delay that it keeps.
+        shortest_secs: shortest delay in the settings of all live workers.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class WorkerDelays:
         self._agreeing = asyncio.Lock()
 
     async def agree(self, worker: str) -> None:
-        """Say which delay a worker has that is live, and keep the longest of all."""
+        """Publish the delay of a live worker, and keep the longest of all."""
         async with self._agreeing:
             own, keeps = millisecs(self.own_secs), millisecs(self.secs)
             while True:
@@ -55,9 +55,9 @@ class WorkerDelays:
             self.secs = max(self.own_secs, longest / 1000)
 
     async def look(self) -> None:
-        """Keep a longer delay of others, where nothing can be written."""
+        """Keep a longer delay of other workers, without writing."""
         async with self._agreeing:
-            # Full memory refuses even to read in a transaction.
+            # Full memory refuses even reads in a transaction.
             longest = await self._longest(self._redis.pipeline(transaction=False))
             self.secs = max(self.secs, longest / 1000)
 
@@ -69,7 +69,7 @@ class WorkerDelays:
         return all(kept.get(name, -1) >= own for name in live if name != worker)
 
     async def leave(self, worker: str) -> None:
-        """Take a worker that ends off the lists."""
+        """Remove an ending worker from the lists."""
         await self._redis.zrem(self._delays, worker)
         await self._redis.zrem(self._kept, worker)
 
@@ -90,7 +90,7 @@ class WorkerDelays:
         return max([own, *(int(ms) for _, ms in ends)])
 
     async def _forget(self, gone: dict[bytes, float]) -> None:
-        """Take dead workers off the lists, but for those that live again just now."""
+        """Remove dead workers from the lists, except those alive again."""
         await self._redis.zrem(self._delays, *gone)
         await self._redis.zrem(self._kept, *gone)
         back = {n: ms for n, ms in gone.items() if n.decode() in await self._live()}

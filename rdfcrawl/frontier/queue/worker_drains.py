@@ -1,6 +1,6 @@
-"""Workers that an operator has asked to end, as they look for themselves.
+"""Drained workers: requests of operators that a worker end.
 
-Each takes its name off the list when it leaves the crawl.
+Each worker checks the list, and removes its name when it leaves the crawl.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 DRAINED: Final = "drained"
-"""Why the spider of such a worker is closed."""
+"""Close reason of the spider of a drained worker."""
 
 
 class WorkerDrains:
@@ -22,19 +22,19 @@ class WorkerDrains:
         self._redis = redis
         self._name = key("drain")
 
-    async def ask(self, worker: str) -> None:
-        """Ask a worker to end."""
+    async def request(self, worker: str) -> None:
+        """Request that a worker end."""
         await self._redis.sadd(self._name, worker)
 
-    async def is_asked(self, worker: str) -> bool:
-        """Return whether a worker is asked to end."""
+    async def is_requested(self, worker: str) -> bool:
+        """Return whether a worker shall end."""
         return bool(await self._redis.sismember(self._name, worker))
 
-    async def asked(self) -> set[str]:
-        """Return the workers that are asked to end, and have not."""
+    async def requested(self) -> set[str]:
+        """Return the workers that shall end, and still run."""
         names = await self._redis.smembers(self._name)
         return {name.decode() for name in cast("set[bytes]", names)}
 
     async def forget(self, worker: str) -> None:
-        """Take a worker off the list that has ended, or is dead."""
+        """Remove a worker that has ended or is dead."""
         await self._redis.srem(self._name, worker)

@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.options import FrontierOptions
     from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
 
-STARTED: Final = "started"  # among a worker's figures: 1 once its seeds are handed in
-CURRENT: Final = "now/"  # what begins so holds for the moment, and is not added up
-HOSTS: Final = f"{CURRENT}hosts"  # that a worker visits
-MAX_REPORTS: Final = 100  # beyond that, those of workers that are gone are added up
-ENDED: Final = "ended"  # in place of a worker's name: all that are gone, added up
-# One that was silent for so long is counted among those that are gone.
+STARTED: Final = "started"  # figure of a worker: 1 once its seeds are queued
+CURRENT: Final = "now/"  # prefix of momentary figures, which are not summed
+HOSTS: Final = f"{CURRENT}hosts"  # hosts visited now
+MAX_REPORTS: Final = 100  # beyond that, reports of gone workers are summed
+ENDED: Final = "ended"  # name of the sum of all gone workers
+# After this silence, a worker counts as gone.
 GONE_AFTER_SECS: Final = 86_400
-_DEAD_AFTER_SECS: Final = 2.0, 15.0  # between them, as a lease
-_TRIES: Final = 10  # others that end at the same time change the sum, too
+# Bounds of the silence after which a worker counts as dead.
+_DEAD_AFTER_SECS: Final = 2.0, 15.0
+_TRIES: Final = 10  # other ending workers change the sum, too
 
 Figures = Mapping[str, float]
 
@@ -30,8 +31,8 @@ Figures = Mapping[str, float]
 class WorkerReports:
     """The reports of all workers of a crawl.
 
-    Invariant: the sum over all fields of `figures` is what all workers have told, also
-    those that are gone. These share one field once there are many.
+    Invariant: the sum over all fields of `figures` covers all reports, including those
+    of gone workers. Gone workers share one field once there are many.
     """
 
     def __init__(
@@ -50,11 +51,11 @@ class WorkerReports:
 
     @property
     def silence_secs(self) -> float:
-        """How long a worker counts as live that is not heard of."""
+        """Time of silence after which a worker no longer counts as live."""
         return silence_secs(self._options.lease_secs)
 
     async def beat(self, worker: str, figures: Figures) -> list[str]:
-        """Report the life and progress of a worker; return all live workers."""
+        """Report life and progress of a worker; return all live workers."""
         pipe = self._redis.pipeline(transaction=True)
         pipe.zadd(self._workers, {worker: await self._now()})
         pipe.hset(self._figures, worker, json.dumps(figures))
@@ -65,32 +66,32 @@ class WorkerReports:
     async def rejoin(self, worker: str) -> bool:
         """Report the life of a worker after long silence; return whether it was buried.
 
-        Then what it had told belongs to the others that are gone.
+        If so, its earlier figures are part of the sum of gone workers.
         """
         pipe = self._redis.pipeline(transaction=True)
         pipe.zadd(self._workers, {worker: await self._now()})
         pipe.hexists(self._figures, worker)
         return not (await pipe.execute())[1]
 
-    async def tell(self, worker: str, figures: Figures) -> None:
-        """Say how far a worker is; one round trip."""
+    async def report(self, worker: str, figures: Figures) -> None:
+        """Report the figures of a worker; one round trip."""
         await self._redis.hset(self._figures, worker, json.dumps(figures))
 
     async def live(self) -> list[str]:
-        """Return the workers that were heard of in the last seconds."""
+        """Return the workers with a recent sign of life."""
         now, silence = await self._now(), self.silence_secs
-        # If the clock was set back, those of the future have not been heard of since.
+        # If the clock was set back, times in the future are not recent.
         since, until = now - silence, now + silence
         names = await self._redis.zrangebyscore(self._workers, since, until)
         return [name.decode() for name in cast("list[bytes]", names)]
 
     async def leave(self, worker: str) -> None:
-        """Take a worker that ends off the list of live ones; its figures stay."""
+        """Remove an ending worker from the live ones; its figures stay."""
         await self._redis.zrem(self._workers, worker)
         await self.delays.leave(worker)
 
     async def bury(self) -> None:
-        """Add up figures of workers that left, or died long ago, if there are many."""
+        """Sum the figures of gone workers if there are many."""
         if await self._redis.hlen(self._figures) <= MAX_REPORTS:
             return
         until = await self._now() - GONE_AFTER_SECS
@@ -103,21 +104,21 @@ class WorkerReports:
             await self._bury(name.decode(), until=until)
 
     async def _bury(self, worker: str, until: int) -> None:
-        """Move the figures of a worker that was not heard of after `until`."""
+        """Add the figures of a worker silent since `until` to the sum."""
         for _ in range(_TRIES):
             found = await self._redis.hmget(self._figures, [worker, ENDED])
             own, ended = cast("list[bytes | None]", found)
             if own is None:
                 return
             total = added(parsed(ended), parsed(own))
-            told = json.dumps(total)
-            words: list[Argument] = [worker, own, ended or b"", told, until]
+            reported = json.dumps(total)
+            words: list[Argument] = [worker, own, ended or b"", reported, until]
             (is_done,) = await self._scripts.run("bury", [(self._prefix, words)])
             if is_done:
                 return
 
     async def all(self) -> dict[str, dict[str, float]]:
-        """Return what each worker, and those that are gone together, said last."""
+        """Return the last report of each worker, and the sum of gone workers."""
         found = await self._redis.hgetall(self._figures)
         rows = cast("dict[bytes, bytes]", found)
         return {name.decode(): parsed(text) for name, text in rows.items()}
@@ -127,13 +128,13 @@ class WorkerReports:
 
 
 def silence_secs(lease_secs: float) -> float:
-    """Return how long a worker counts as live that is not heard of."""
+    """Return the time of silence after which a worker no longer counts as live."""
     least, most = _DEAD_AFTER_SECS
     return min(most, max(least, lease_secs))
 
 
 def parsed(text: bytes | None) -> dict[str, float]:
-    """Return the figures in a report; none if a stranger has written one."""
+    """Return the figures in a report; empty if it is not valid."""
     try:
         found = json.loads(text or b"{}")
     except ValueError:
@@ -144,7 +145,7 @@ def parsed(text: bytes | None) -> dict[str, float]:
 
 
 def added(ended: Figures, own: Figures) -> dict[str, float]:
-    """Return the sum of what is counted; what only holds at a moment is left out.
+    """Return the sum of figures, without momentary ones.
 
     >>> added({"document/seen": 2}, {"document/seen": 3, "started": 1.0})
     {'document/seen': 5}
@@ -156,14 +157,14 @@ def added(ended: Figures, own: Figures) -> dict[str, float]:
     return total
 
 
-def without(figures: Figures, told: Figures) -> dict[str, float]:
-    """Return what figures have grown by since they were told.
+def without(figures: Figures, reported: Figures) -> dict[str, float]:
+    """Return the increase of figures since a report.
 
     >>> without({"document/seen": 5, "started": 1.0}, {"document/seen": 3})
     {'document/seen': 2, 'started': 1.0}
     """
     return {
-        name: value if _is_current(name) else value - told.get(name, 0)
+        name: value if _is_current(name) else value - reported.get(name, 0)
         for name, value in figures.items()
     }
 

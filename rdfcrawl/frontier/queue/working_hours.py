@@ -1,4 +1,4 @@
-"""The hours in which hosts may be asked, by the clock of their place."""
+"""The hours in which hosts may be visited, in their time zone."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _SPAN: Final = re.compile(
 ).fullmatch
 _WHOLE_DAY: Final = 24 * 3600
 _is_pattern: Final = re.compile(r"\*|\.?[^\s/:*.][^\s/*]*").fullmatch
-_LOOK_DAYS: Final = 9  # a span begins at least once a week
+_LOOK_DAYS: Final = 9  # each span begins at least once a week
 
 
 class OpenSpan(NamedTuple):
-    """A span of time on some days of the week; beyond midnight, until the next day.
+    """A span of time on some days of the week, which may pass midnight.
 
     Attributes:
         days: on which it begins, from Monday (0).
         begin: in seconds of the day.
-        end: likewise; no later than `begin` if it is on the next day.
+        end: likewise; at most `begin` if it is on the next day.
     """
 
     days: frozenset[int]
@@ -43,7 +43,7 @@ class OpenSpan(NamedTuple):
 
 
 class HostHours:
-    """When the hosts of one pattern may be asked.
+    """The hours of the hosts of one pattern.
 
     >>> hours = HostHours.parse("mon-fri 22:00-06:00")
     >>> friday_noon = datetime(2026, 1, 2, 12, tzinfo=UTC).timestamp()
@@ -56,14 +56,14 @@ class HostHours:
     def __init__(self, spans: tuple[OpenSpan, ...], zone: tzinfo) -> None:
         self._spans = spans
         self._zone = zone
-        self._known = 0.0, 0.0, False  # from when until when, and whether it is open
+        self._known = 0.0, 0.0, False  # begin, end, and whether it is open
 
     @classmethod
     def parse(cls, text: str) -> HostHours:
-        """Read spans that are separated by commas, and then perhaps a time zone.
+        """Parse comma-separated spans, and an optional time zone.
 
         Raises:
-            ValueError: they are none.
+            ValueError: the text is invalid.
         """
         pieces = [piece.strip() for piece in text.split(",")]
         head, _, zone = pieces[-1].rpartition(" ")
@@ -74,17 +74,17 @@ class HostHours:
         return cls(tuple(map(_span_of, pieces)), _zone_of(zone))
 
     def closed_secs(self, at: float) -> float:
-        """Return the seconds until the hosts may be asked; 0 if now."""
+        """Return the seconds until the hosts may be visited; 0 if now."""
         _, until, is_open = self._state(at)
         return 0.0 if is_open else until - at
 
     def open_secs(self, at: float) -> float:
-        """Return for how much longer the hosts may be asked."""
+        """Return for how long the hosts may still be visited."""
         _, until, is_open = self._state(at)
         return until - at if is_open else 0.0
 
     def _state(self, at: float) -> tuple[float, float, bool]:
-        """Return the span around a Unix time, and whether hosts may be asked within."""
+        """Return the span around a Unix time, and whether it is open."""
         since, until, _ = self._known
         if not since <= at < until:
             self._known = self._find(at)
@@ -94,7 +94,7 @@ class HostHours:
         ends, nexts = at, []
         for begin, end in sorted(self._times(at)):
             if begin <= ends and end > ends:
-                ends = end  # spans may overlap, or follow one another
+                ends = end  # spans may overlap or be adjacent
             elif begin > at:
                 nexts.append(begin)
         if ends > at:
@@ -106,7 +106,7 @@ class HostHours:
             hour=0, minute=0, second=0, microsecond=0, fold=0
         )
         for n in range(-1, _LOOK_DAYS):
-            day = today + timedelta(days=n)  # by the clock there
+            day = today + timedelta(days=n)  # in local time
             for span in self._spans:
                 if day.weekday() in span.days:
                     secs = span.end + _WHOLE_DAY * (span.end <= span.begin)
@@ -117,26 +117,25 @@ class HostHours:
 
 
 class WorkingHours:
-    """The hours of all hosts that have some.
+    """The hours of all hosts with restrictions.
 
     Args:
         hours: by pattern: a host, `.domain` for a domain and all hosts below it, or `*`
-            for all others. The most specific one counts.
+            for all others. The most specific pattern is valid.
     """
 
     def __init__(self, hours: Mapping[str, HostHours]) -> None:
         self._hours = hours
 
     def closed_secs(self, host: str) -> float:
-        """Return the seconds until a host may be asked; 0 if now."""
+        """Return the seconds until a host may be visited; 0 if now."""
         hours = self._of(host)
         return 0.0 if hours is None else hours.closed_secs(time.time())
 
     def judge(self, visit: Visit) -> bool:
-        """Take out of a visit what is not to be asked for now; return whether any was.
+        """Put back the records of a visit outside of the hours; return whether any was.
 
-        It goes behind what may be; if there is nothing else, the host waits until its
-        time comes.
+        They go behind the others of the host; if there are none, the host waits.
         """
         now = time.time()
         left, waits, ends = [], [], []
@@ -157,7 +156,7 @@ class WorkingHours:
             return False
         visit.pending[:] = left
         if not left:
-            visit.behind.clear()  # they stay in their order
+            visit.behind.clear()  # they keep their order
             visit.not_before_secs = max(visit.not_before_secs, min(waits))
         return True
 
@@ -172,10 +171,10 @@ class WorkingHours:
 
 
 def working_hours(name: str, value: Any) -> WorkingHours | None:
-    """Return the working hours of hosts in a setting; None if no host has any.
+    """Return the working hours in a setting; None if it is empty.
 
     Raises:
-        ConfigError: they cannot be read.
+        ConfigError: the value is invalid.
     """
     hours = {}
     for pattern, text in dictionary(name, value).items():

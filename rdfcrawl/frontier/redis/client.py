@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import hiredis
 import redis.asyncio
@@ -23,14 +23,14 @@ from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import RedisError, ResponseError
-from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.redis.address import RedisAddress, describe, parse_address
+from rdfcrawl.frontier.redis.client_settings import read_client_settings
 from rdfcrawl.frontier.redis.primaries import (
     ConnectionHooks,
     ManyPrimaries,
-    ask_primaries,
+    query_primaries,
 )
 from rdfcrawl.frontier.redis.program import MIN_VERSION
 from rdfcrawl.frontier.redis.refusals import (
@@ -40,6 +40,9 @@ from rdfcrawl.frontier.redis.refusals import (
 )
 from rdfcrawl.frontier.redis.retry import RetryWhileAway, lost_connection
 
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096
 
@@ -47,14 +50,6 @@ _SENTINEL_SECS = 1.0  # timeout of a Sentinel; then the next one is asked
 _SENTINEL_TRIES = 3  # per Sentinel
 _UTF8 = ("utf-8", "utf8")  # encodings that hiredis packs
 
-# Settings that override `REDIS_PARAMS`, and their names in redis-py.
-NAMES: dict[str, str] = {
-    "REDIS_URL": "url",
-    "REDIS_HOST": "host",
-    "REDIS_PORT": "port",
-    "REDIS_DB": "db",
-    "REDIS_ENCODING": "encoding",
-}
 # Defaults that REDIS_PARAMS may override.
 PARAMS: dict[str, Any] = {
     # Longer than any script, shorter than a third of a lease (20 s).
@@ -158,28 +153,19 @@ def async_client(
     Replies are bytes. `RedisRetry` retries commands.
 
     Args:
-        settings: those of scrapy-redis, as in `NAMES`, and `REDIS_PARAMS`.
+        settings: those of scrapy-redis.
         url: of the embedded server; overrides the settings.
         hooks: called on changes of the servers.
 
     Raises:
         ConfigError: the URL or a parameter is wrong.
     """
-    own = BaseSettings({"REDIS_PARAMS": settings.get("REDIS_PARAMS")})
-    given = {each: settings.get(name) for name, each in NAMES.items()}
-    if url is not None:
-        given["url"] = url
-    address = _address_of(given.pop("url"))
+    address: RedisAddress | None = None
     try:
-        params = {**PARAMS, **own.getdict("REDIS_PARAMS")}
-        named = params.pop("url", None)  # settings override REDIS_PARAMS
-        if address is None and named:
-            address = _address_of(named)
-        params |= {name: value for name, value in given.items() if value}
-        for name in ("redis_cls", "retry_on_timeout"):  # only used by scrapy-redis
-            params.pop(name, None)
+        read = read_client_settings(settings, url, PARAMS)
+        address, params = _address_of(read.url), read.params
         return _client_of(address, params, hooks)
-    except (TypeError, ValueError, RedisError) as error:
+    except (TypeError, ValueError, ImportError, RedisError) as error:
         where = f"REDIS_URL={describe(address.url)}" if address else "REDIS_HOST"
         raise ConfigError(f"{where} or REDIS_PARAMS: {one_line(error)}") from error
 
@@ -290,7 +276,7 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
         RedisError: the server does not respond.
     """
     is_cluster = isinstance(client, ManyPrimaries)
-    infos = await ask_primaries(client, lambda node: node.info())
+    infos = await query_primaries(client, lambda node: node.info())
     return ServerFacts(
         version=min(
             _checked(info, name, is_cluster=is_cluster) for name, info in infos.items()
@@ -346,7 +332,7 @@ def _check_role(info: Mapping[str, Any]) -> None:
 
 async def raise_intset_limit(client: redis.asyncio.Redis) -> int:
     """Raise `set-max-intset-entries` if allowed; return the resulting limit."""
-    return min((await ask_primaries(client, _raise_intset_limit)).values())
+    return min((await query_primaries(client, _raise_intset_limit)).values())
 
 
 async def _raise_intset_limit(client: redis.asyncio.Redis) -> int:

@@ -48,7 +48,7 @@ from rdfcrawl.frontier.redis.primaries import (
     NodeAddress,
 )
 
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 Command = tuple[tuple[Any, ...], Mapping[str, Any]]
 """Command words and options, as in a pipeline of redis-py."""
 
@@ -90,7 +90,9 @@ class ClusterClient(ManyPrimaries):
         self._known: list[NodeAddress] = []  # including replicas
         self._silent: set[NodeAddress] = set()  # did not respond last time
         self._owners: list[NodeAddress | None] = []  # by slot
-        self._told_by: NodeAddress | None = None  # node that reported a moved slot
+        self._move_reporter: NodeAddress | None = (
+            None  # node that reported a moved slot
+        )
         self._is_stale = True
         self._refreshing = asyncio.Lock()
 
@@ -103,10 +105,10 @@ class ClusterClient(ManyPrimaries):
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Return the reply to a command."""
-        (answer,) = await self.run([(args, options)])
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        (reply,) = await self.run([(args, options)])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def pipeline(
         self, transaction: bool = True, shard_hint: str | None = None
@@ -144,18 +146,18 @@ class ClusterClient(ManyPrimaries):
             await self._retry.call_with_retry(self._refresh, self._pass_over)
         return {str(address): node for address, node in self._nodes.items()}
 
-    async def ask_all(
-        self, ask: Callable[[Redis], Awaitable[Answer]]
-    ) -> dict[str, Answer]:
+    async def query_all(
+        self, query: Callable[[Redis], Awaitable[Reply]]
+    ) -> dict[str, Reply]:
         """Return the reply of each primary, by its name."""
 
-        async def ask_each() -> dict[str, Answer]:
+        async def query_each() -> dict[str, Reply]:
             if self._is_stale:
                 await self._refresh()
             nodes = list(self._nodes.items())
-            return {str(address): await ask(node) for address, node in nodes}
+            return {str(address): await query(node) for address, node in nodes}
 
-        return await self._retry.call_with_retry(ask_each, self._pass_over)
+        return await self._retry.call_with_retry(query_each, self._pass_over)
 
     async def reconnect(self) -> None:
         """Close idle connections, and refresh the primaries."""
@@ -178,13 +180,13 @@ class ClusterClient(ManyPrimaries):
     async def _run(
         self, commands: Sequence[Command], *, in_transaction: bool
     ) -> list[Any]:
-        answers: list[Any] = [None] * len(commands)
+        replies: list[Any] = [None] * len(commands)
         waiting: Iterable[int] = range(len(commands))
         for pause_secs in (*_MOVE_PAUSES_SECS, None):
             if self._is_stale:
                 await self._refresh()
-            await self._send(commands, waiting, answers, in_transaction=in_transaction)
-            waiting = [i for i in waiting if _is_elsewhere(answers[i])]
+            await self._send(commands, waiting, replies, in_transaction=in_transaction)
+            waiting = [i for i in waiting if _is_elsewhere(replies[i])]
             if not waiting:
                 break
             self._is_stale = True
@@ -192,17 +194,17 @@ class ClusterClient(ManyPrimaries):
                 await asyncio.sleep(pause_secs * random.uniform(0.5, 1.0))
         for i in waiting:
             slot = slot_of(commands[i][0])
-            answers[i] = TryAgainError(f"slot {slot} of the cluster is being moved")
-        for answer in answers:
-            if isinstance(answer, _LOST):  # the caller may retry
-                raise answer
-        return answers
+            replies[i] = TryAgainError(f"slot {slot} of the cluster is being moved")
+        for reply in replies:
+            if isinstance(reply, _LOST):  # the caller may retry
+                raise reply
+        return replies
 
     async def _send(
         self,
         commands: Sequence[Command],
         which: Iterable[int],
-        answers: list[Any],
+        replies: list[Any],
         *,
         in_transaction: bool,
     ) -> None:
@@ -215,7 +217,7 @@ class ClusterClient(ManyPrimaries):
             )
         parts = await asyncio.gather(
             *(
-                self._ask_node(node, [commands[i] for i in numbers], in_transaction)
+                self._query_node(node, [commands[i] for i in numbers], in_transaction)
                 for node, numbers in groups.items()
             ),
             return_exceptions=True,
@@ -226,14 +228,14 @@ class ClusterClient(ManyPrimaries):
                     self._is_stale = True
                     self._silent.add(node)
                 continue
-            for i, answer in zip(numbers, part, strict=True):
-                answers[i] = answer
-                self._note(answer)
+            for i, reply in zip(numbers, part, strict=True):
+                replies[i] = reply
+                self._note(reply)
         for part in parts:
             if isinstance(part, BaseException):
                 raise part
 
-    async def _ask_node(
+    async def _query_node(
         self, node: NodeAddress, commands: Sequence[Command], in_transaction: bool
     ) -> Sequence[Any]:
         pipe = self._nodes[node].pipeline(transaction=in_transaction)
@@ -244,11 +246,11 @@ class ClusterClient(ManyPrimaries):
         except (AskError, TryAgainError, ClusterDownError) as error:  # in a transaction
             return [error] * len(commands)
 
-    def _note(self, answer: object) -> None:
-        if isinstance(answer, _LOST):
+    def _note(self, reply: object) -> None:
+        if isinstance(reply, _LOST):
             self._is_stale = True
-        elif isinstance(answer, AskError) and answer.host:  # or MovedError
-            self._told_by = NodeAddress(answer.host, answer.port)
+        elif isinstance(reply, AskError) and reply.host:  # or MovedError
+            self._move_reporter = NodeAddress(reply.host, reply.port)
 
     def _owner(self, slot: int) -> NodeAddress:
         owner = self._owners[slot]
@@ -270,9 +272,9 @@ class ClusterClient(ManyPrimaries):
             if not self._is_stale:
                 return
             last: RedisError = RedisConnectionError("no node of the cluster is known")
-            for address in self._to_ask():
+            for address in self._query_order():
                 try:
-                    rows = await self._slots_told_by(address)
+                    rows = await self._fetch_slots(address)
                 except (AuthenticationError, AuthorizationError):
                     raise
                 except ResponseError:  # not a cluster, or no permission
@@ -285,21 +287,21 @@ class ClusterClient(ManyPrimaries):
                 await self._take(rows, address)
                 return
             raise RedisConnectionError(
-                f"no node of the cluster answers: {last}"
+                f"no node of the cluster responds: {last}"
             ) from last
 
-    def _to_ask(self) -> list[NodeAddress]:
+    def _query_order(self) -> list[NodeAddress]:
         """Return all nodes, those likely to respond first.
 
         Ties are broken at random: an isolated node may have an outdated state.
         """
         nodes = list(dict.fromkeys(chain(self._known, self._given)))
         random.shuffle(nodes)
-        nodes.sort(key=lambda node: (node in self._silent, node != self._told_by))
-        self._told_by = None
+        nodes.sort(key=lambda node: (node in self._silent, node != self._move_reporter))
+        self._move_reporter = None
         return nodes
 
-    async def _slots_told_by(self, address: NodeAddress) -> list[Any]:
+    async def _fetch_slots(self, address: NodeAddress) -> list[Any]:
         pool = self._pool_of(address)
         client = Redis(connection_pool=pool)
         try:
@@ -307,15 +309,15 @@ class ClusterClient(ManyPrimaries):
                 found = await cast("Any", client).execute_command("CLUSTER SLOTS")
                 return list(found)
         except TimeoutError as error:
-            raise RedisTimeoutError(f"{address} does not answer") from error
+            raise RedisTimeoutError(f"{address} does not respond") from error
         finally:
             await pool.disconnect()
 
-    async def _take(self, rows: Sequence[Any], told_by: NodeAddress) -> None:
+    async def _take(self, rows: Sequence[Any], reporter: NodeAddress) -> None:
         owners: list[NodeAddress | None] = [None] * REDIS_CLUSTER_HASH_SLOTS
         known: list[NodeAddress] = []
         for first, last, *nodes in rows:
-            places = [_address(node, told_by) for node in nodes]
+            places = [_address(node, reporter) for node in nodes]
             known += places
             owners[first : last + 1] = [places[0]] * (last + 1 - first)
         before, primaries = frozenset(self._nodes), {each for each in owners if each}
@@ -355,12 +357,12 @@ class ClusterPipeline(Pipeline):
         if not commands:
             return []
         send = partial(self._client.run, in_transaction=self.is_transaction)
-        answers = await send(commands)
+        replies = await send(commands)
         if raise_on_error:
-            for answer in answers:
-                if isinstance(answer, Exception):
-                    raise answer
-        return answers
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply
+        return replies
 
 
 def slot_of(words: Sequence[Any]) -> int:
@@ -376,12 +378,12 @@ def slot_of(words: Sequence[Any]) -> int:
     return key_slot(key.encode() if isinstance(key, str) else bytes(key))
 
 
-def _is_elsewhere(answer: object) -> bool:
+def _is_elsewhere(reply: object) -> bool:
     """Return whether a command was redirected because its slot is elsewhere."""
-    return isinstance(answer, (AskError, TryAgainError))
+    return isinstance(reply, (AskError, TryAgainError))
 
 
-def _address(node: Sequence[Any], told_by: NodeAddress) -> NodeAddress:
+def _address(node: Sequence[Any], reporter: NodeAddress) -> NodeAddress:
     """Return the address of a node in a reply; without a name, the sender's."""
     host = node[0].decode() if isinstance(node[0], bytes) else node[0]
-    return NodeAddress(told_by.host if host in {None, "", "?"} else host, int(node[1]))
+    return NodeAddress(reporter.host if host in {None, "", "?"} else host, int(node[1]))

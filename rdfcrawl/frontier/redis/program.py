@@ -37,8 +37,8 @@ def find_server(
         version = program_version(path)
         if version is not None and version >= at_least:
             return str(Path(path).absolute())
-        told = ".".join(map(str, version)) if version else "no version"
-        refused.append(f"{path} is {told}")
+        text = ".".join(map(str, version)) if version else "no version"
+        refused.append(f"{path} is {text}")
     wanted = "Redis or Valkey server >= " + ".".join(map(str, at_least))
     found = f" ({', '.join(refused)})" if refused else ""
     if named:
@@ -52,15 +52,15 @@ def find_server(
 def program_version(path: str) -> tuple[int, ...] | None:
     """Return the version of a server program, such as (7, 0, 15), or None."""
     try:
-        return _version_told(path, Path(path).stat().st_mtime_ns)
+        return _read_version(path, Path(path).stat().st_mtime_ns)
     except OSError:
         return None
 
 
 @cache
-def _version_told(path: str, _changed_ns: int) -> tuple[int, ...] | None:
+def _read_version(path: str, _changed_ns: int) -> tuple[int, ...] | None:
     try:
-        told = subprocess.run(
+        text = subprocess.run(
             [path, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -69,7 +69,7 @@ def _version_told(path: str, _changed_ns: int) -> tuple[int, ...] | None:
         ).stdout.decode("ascii", "replace")
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = _VERSION.search(told[:1000])
+    match = _VERSION.search(text[:1000])
     return tuple(map(int, match.groups())) if match else None
 
 

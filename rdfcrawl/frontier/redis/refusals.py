@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _Place: TypeAlias = NodeAddress | str
 REDIS_REFUSES: Final = "redis_refuses"  # close reason of the spider
 _GREETING_SECS: Final = 0.5  # servers that refuse do so immediately
-_ANSWER_SECS: Final = 2.0
+_REPLY_SECS: Final = 2.0
 _MOST_CHARS: Final = 300
 _MOST_BYTES: Final = 4096
 _SHOWN_BYTES: Final = 60
@@ -211,12 +211,12 @@ def _places(url: str) -> list[_Place]:
 
 async def _reason(place: _Place, *, is_tls: bool) -> _Reason | None:
     """Return a server's greeting, or the reason why it speaks another protocol."""
-    greeting = await _said(place, b"", _GREETING_SECS)
+    greeting = await _first_bytes(place, b"", _GREETING_SECS)
     if greeting.startswith(b"-"):  # too many clients, or connections from here refused
         text = greeting[1:].decode("ascii", "replace").split(". ")[0].strip()
         is_lasting_too = text.startswith("DENIED")
         return _Reason(_with_remedy(text), is_lasting=is_lasting_too)
-    said = greeting or await _said(place, b"PING\r\n", _ANSWER_SECS)
+    said = greeting or await _first_bytes(place, b"PING\r\n", _REPLY_SECS)
     if said and not _is_of_redis(said):
         shown = said.split(b"\n")[0][:_SHOWN_BYTES].decode("ascii", "replace").strip()
         return _Reason(f"no Redis answers there, but a server that says {shown!a}")
@@ -226,7 +226,7 @@ async def _reason(place: _Place, *, is_tls: bool) -> _Reason | None:
     return _Reason(_IS_TLS) if is_other else None
 
 
-async def _said(place: _Place, sent: bytes, secs: float) -> bytes:
+async def _first_bytes(place: _Place, sent: bytes, secs: float) -> bytes:
     """Return the first bytes from a server; empty if there are none."""
     with contextlib.suppress(OSError):  # including a timeout
         async with asyncio.timeout(secs), _opened(place) as (reader, writer):
@@ -239,7 +239,7 @@ async def _speaks_tls(place: _Place) -> bool:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with contextlib.suppress(OSError):
-        async with asyncio.timeout(_ANSWER_SECS), _opened(place, context):
+        async with asyncio.timeout(_REPLY_SECS), _opened(place, context):
             return True
     return False
 

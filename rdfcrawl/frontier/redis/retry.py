@@ -109,7 +109,7 @@ class RedisRetry:
         self._stopped_at = 0.0
         self._since = 0.0
         self._ended = float("-inf")
-        self._is_told = False  # the current outage is logged
+        self._is_logged = False  # the current outage is logged
         # Successful calls log nothing: with full memory, reading still works.
         self._n_waiting = 0
 
@@ -178,7 +178,7 @@ class RedisRetry:
             except (RedisError, RuntimeError) as again:
                 error = lost_connection(again)
                 self._raise_if(may_pass, error)
-                self._tell(what, error)
+                self._log_failure(what, error)
 
     def _raise_if(
         self, may_pass: Callable[[RedisError], bool], error: RedisError
@@ -201,12 +201,12 @@ class RedisRetry:
             self._since = now
         self._n_waiting += 1
         if now - self._ended >= ECHO_SECS:  # otherwise, wait for a second failure
-            self._tell(what, error)
+            self._log_failure(what, error)
 
-    def _tell(self, what: str, error: RedisError) -> None:
-        if self._is_told:
+    def _log_failure(self, what: str, error: RedisError) -> None:
+        if self._is_logged:
             return
-        self._is_told = True
+        self._is_logged = True
         is_away = isinstance(error, (RedisConnectionError, RedisTimeoutError))
         logger.warning(
             "Redis %s, cannot %s, trying again: %s",
@@ -217,9 +217,9 @@ class RedisRetry:
 
     def _end(self) -> None:
         self._ended = time.monotonic()
-        if self._is_told:
+        if self._is_logged:
             logger.info("Redis is back after %.1f s", self._ended - self._since)
-        self._is_told = False
+        self._is_logged = False
 
     async def _pause(self, secs: float) -> None:
         if self.stopping.is_set():

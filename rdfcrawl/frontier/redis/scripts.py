@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from redis.exceptions import NoScriptError
 
-from rdfcrawl.frontier.redis.primaries import ask_primaries
+from rdfcrawl.frontier.redis.primaries import query_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -78,7 +78,7 @@ class LuaScripts:
 
     async def load(self) -> None:
         """Load all operations into the server, in one round trip."""
-        await ask_primaries(self._redis, self._load_on)
+        await query_primaries(self._redis, self._load_on)
 
     async def _load_on(self, server: Redis) -> None:
         pipe = server.pipeline(transaction=False)
@@ -101,18 +101,18 @@ class LuaScripts:
         calls = list(calls)
         if name not in self._sources:
             self._read(name)
-        answers = await self._send(name, calls)
+        replies = await self._send(name, calls)
         # Restarted servers have no scripts. Calls that succeeded must not be repeated.
-        lacking = [i for i, x in enumerate(answers) if isinstance(x, NoScriptError)]
+        lacking = [i for i, x in enumerate(replies) if isinstance(x, NoScriptError)]
         if lacking:
             await self.load()
             again = await self._send(name, [calls[i] for i in lacking])
-            for i, answer in zip(lacking, again, strict=True):
-                answers[i] = answer
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
+            for i, reply in zip(lacking, again, strict=True):
+                replies[i] = reply
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply
+        return replies
 
     async def _send(
         self, name: AnyOperation, calls: Sequence[tuple[str, Sequence[Argument]]]

@@ -17,7 +17,7 @@ from redis.exceptions import AskError, ReadOnlyError, RedisError
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import CrawlGone
-from rdfcrawl.frontier.redis.primaries import ask_primaries
+from rdfcrawl.frontier.redis.primaries import query_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Connection, Redis
@@ -64,7 +64,7 @@ class ServerState:
         # by name; a single server has the empty name
         self._servers: dict[str, _SeenServer] = {}
         self._primaries: frozenset[str] = frozenset()
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     def join(self, crawl_id: str, *, conf: str, cleared: str, mark: bytes) -> None:
         """Check for this crawl on each new connection from now on."""
@@ -138,7 +138,7 @@ class ServerState:
 
     async def look(self, redis: Redis) -> None:
         """Check the servers again, whose settings may have changed."""
-        infos = await ask_primaries(redis, lambda server: server.info())
+        infos = await query_primaries(redis, lambda server: server.info())
         for name, found in infos.items():
             self.note({field: str(value) for field, value in found.items()}, name)
 
@@ -161,10 +161,10 @@ class ServerState:
                 self._restore("Redis was restarted, or another one took over")
             seen.identity = identity
             seen.n_evicted = None
-        self._say(
+        self._warn(
             where, "it is a replica now, which takes no writes", holds=not is_primary
         )
-        self._say(
+        self._warn(
             where,
             "it keeps no append-only file, and loses the crawl when it ends: "
             "set appendonly yes",
@@ -175,7 +175,7 @@ class ServerState:
         seen.cannot_write = cannot_write
         policy = fields.get("maxmemory_policy", "noeviction")
         may_evict = fields.get("maxmemory", "0") != "0" and policy != "noeviction"
-        self._say(
+        self._warn(
             where,
             f"maxmemory-policy is {policy}, which loses URIs when memory is full: "
             "set noeviction",
@@ -195,13 +195,13 @@ class ServerState:
         self.n_restores += 1
         logger.warning("%s: the links of the last seconds are sent again", why)
 
-    def _say(self, where: str, text: str, *, holds: bool, name: str = "") -> None:
+    def _warn(self, where: str, text: str, *, holds: bool, name: str = "") -> None:
         """Warn about a server, once per occurrence."""
         name = f"{where} {name or text}"
         if not holds:
-            self._said.discard(name)
-        elif name not in self._said:
-            self._said.add(name)
+            self._warned.discard(name)
+        elif name not in self._warned:
+            self._warned.add(name)
             logger.warning("Redis: %s: %s", where, text)
 
     def _check_role(self, fields: Mapping[str, str], name: str) -> None:

@@ -35,7 +35,7 @@ MAX_PAUSE_SECS = 2.0
 STOP_SECS = 30.0  # for the last fsync; the page cache survives SIGKILL
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """Append one line to the log; ignore a full disk."""
     when = time.strftime("%d %b %Y %H:%M:%S")
     try:
@@ -109,7 +109,7 @@ def stop(pid: int) -> None:
     deadline = time.monotonic() + STOP_SECS
     while reap(pid) is None:
         if time.monotonic() > deadline:
-            say("the server does not stop, killing it")
+            log("the server does not stop, killing it")
             os.kill(pid, SIGKILL)
             os.waitpid(pid, 0)
             return
@@ -139,7 +139,7 @@ def guard(command: list[str]) -> int:
             pause_secs = 0.0 if is_steady else min(2 * pause_secs, MAX_PAUSE_SECS)
             pid, due = 0, now + pause_secs
             pause_secs = pause_secs or 0.05
-            say(f"the server ended ({code}), restarting it")
+            log(f"the server ended ({code}), restarting it")
         bound_log()
         time.sleep(POLL_SECS)
     if pid:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import ResponseError
 
-from rdfcrawl.frontier.redis.primaries import ask_primaries
+from rdfcrawl.frontier.redis.primaries import query_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -37,7 +37,7 @@ async def rewrite_torn_logs(client: Redis, *, again: bool = False) -> None:
     Raises:
         RedisError: a server is unreachable.
     """
-    await ask_primaries(client, lambda server: _rewrite(server, again=again))
+    await query_primaries(client, lambda server: _rewrite(server, again=again))
 
 
 async def _rewrite(server: Redis, *, again: bool) -> None:

@@ -1,4 +1,4 @@
-"""Politeness keys of hosts: by name, or by the address that a name has."""
+"""Politeness keys of hosts, by name or by address."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class HostKeys:
     """Politeness keys of URLs.
 
     Attributes:
-        keys: as the frontier computes them.
-        book: addresses of names, which all workers share.
-        is_by_address: hosts of one address have one queue.
-        goes_by_address: each request goes to the address that its turn is for.
+        keys: computation of keys.
+        book: addresses of names, shared by all workers.
+        is_by_address: hosts with one address share a queue.
+        goes_by_address: each request goes to the address of its turn.
     """
 
     def __init__(self, options: CrawlOptions, book: AddressBook) -> None:
@@ -33,6 +33,6 @@ class HostKeys:
         return self.keys.of(url)
 
     async def prime(self, *urls: str) -> None:
-        """Look up the addresses of the hosts of URLs, if `of` needs them."""
+        """Look up the hosts of URLs, if `of` needs their addresses."""
         if self.is_by_address:
             await self.book.prime(urls)

@@ -1,14 +1,12 @@
 """The clocks of hosts: all requests to a politeness key take turns.
 
-The clocks are in Redis (`lua/turn.lua`), so that it is all the same which worker asks,
-and whether it visits the host or needs one file of it: the robots.txt that another
-host redirects to, a context that a document names. A turn is held until its request
-was sent, and what comes next counts its delay from that moment: however busy a worker
-is, no two requests are closer.
+The clocks are in Redis (`lua/turn.lua`), so they apply to all workers and all requests:
+visits of the host, a robots.txt to which another host redirects, or a context named by
+a document. A turn is held until its request was sent, and the delay of the next request
+counts from that moment: however busy a worker is, no two requests are closer.
 
-With a delay of addresses beside that of hosts, a request takes a turn on both clocks.
-Whoever has that of a host may wait for that of its address, and never the other way
-round: so nobody waits for somebody who waits.
+With a delay of addresses in addition to that of hosts, a request takes a turn on both
+clocks. Lock order: host, then address. This prevents deadlock.
 """
 
 from __future__ import annotations
@@ -41,13 +39,13 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.worker.sleeping import WorkerSleep
     from rdfcrawl.frontier.worker.worker import FrontierWorker
 
-_LOOKUPS: Final = 3  # name servers may give addresses one by one
+_LOOKUPS: Final = 3  # name servers may return addresses one by one
 _WAIT, _GIVEN, _LOST, _RESTS = 0, 1, -1, -2
 _IDLE_MS: Final = 50  # for so long, the turn of an address waits for that of a host
 
 
 class HostTurns(SoloTurns):
-    """Gives the turns of a worker to ask hosts."""
+    """Source of turns of a worker."""
 
     def __init__(
         self,
@@ -77,14 +75,14 @@ class HostTurns(SoloTurns):
         """See `SoloTurns.of_visit`."""
         is_delayed = visit.delay_secs > 0 or self.frontier.delay_secs > 0
         if is_delayed or self._addresses is not None:
-            self._tell_of_rules(visit)
+            self._report_rules_request(visit)
             turn = self._new_turn(visit.key, visit.delay_secs, visit, url)
             return turn if await turn.begin() else None
-        # Nobody waits for hosts without a delay; but whose they are must be known.
+        # Hosts without a delay need no turns, but their leases must be valid.
         if not self._undelayed.is_good():
-            if not await self._undelayed.again():
+            if not await self._undelayed.take_another():
                 return None
-            if self.frontier.delay_secs > 0:  # as it turns out
+            if self.frontier.delay_secs > 0:  # known by now
                 return await self.of_visit(visit, url, is_for_rules=is_for_rules)
         if visit.is_lost:
             return None
@@ -97,19 +95,19 @@ class HostTurns(SoloTurns):
     def _new_turn(
         self, key: str, delay_secs: float, visit: Visit | None, url: str
     ) -> _HostTurn:
-        # What a document waits for is not given up at once when the worker stops.
+        # Requests for the reading of a document go on while the worker stops.
         sleepers = PlainSleep() if visit is None else self.sleepers
         if self._addresses is None:
             return _HostTurn(self, key, delay_secs, visit, sleepers)
         turn = _AddressedTurn(self, key, delay_secs, visit, sleepers)
-        turn.goes_to(self._addresses, url)
+        turn.set_target(self._addresses, url)
         return turn
 
-    def _tell_of_rules(self, visit: Visit) -> None:
-        """Put the request for robots.txt on the clock, if the host had none by then."""
+    def _report_rules_request(self, visit: Visit) -> None:
+        """Put the request for robots.txt on the clock, if the host had none before."""
         if visit.rules_at:
             token, delay_secs = self.clocks.new_token(), visit.delay_secs
-            self.clocks.tell(
+            self.clocks.report(
                 TurnEntry(token, visit.key, delay_secs, sent_at=visit.rules_at)
             )
             visit.rules_at = 0.0
@@ -135,9 +133,9 @@ class HostTurns(SoloTurns):
         return None
 
     async def address_of(self, key: str) -> str:
-        """Return the address that a key stands for, if hosts go by addresses.
+        """Return the address of a key, if keys are addresses.
 
-        A name that had none when it was first looked up may have one by now.
+        A name without an address at first may have one by now.
         """
         if self.found is None:
             return ""
@@ -157,10 +155,10 @@ class _Undelayed(SoloTurn):
 
     def is_good(self) -> bool:
         """See `SoloTurn.is_good`."""
-        return steady_time() < self._worker.asks_until
+        return steady_time() < self._worker.confirmed_until
 
-    async def again(self) -> bool:
-        """See `SoloTurn.again`."""
+    async def take_another(self) -> bool:
+        """See `SoloTurn.take_another`."""
         with suppress(RedisError):
             await self._worker.leases.confirm()
         return self.is_good()
@@ -172,7 +170,7 @@ class _Undelayed(SoloTurn):
 
 
 class _ForRules(_Undelayed):
-    """The turn of a visit to ask for a robots.txt, which may name a delay."""
+    """The turn of a visit for a robots.txt, which may set a delay."""
 
     __slots__ = ("_visit",)
 
@@ -185,7 +183,7 @@ class _ForRules(_Undelayed):
         self.sent_at = self._visit.rules_at = monotonic()
 
     def end(self) -> None:
-        """See `SoloTurn.end`; when in doubt, the request counts as sent."""
+        """See `SoloTurn.end`; if unknown, the request counts as sent."""
         if not self.sent_at:
             self.sent()
 
@@ -216,15 +214,15 @@ class _HostTurn(SoloTurn):
         self._token = ""
         self._good_until = 0.0
         self._is_given = self._is_noting = False
-        # the host has refused and rests for so long, so there is no turn
+        # seconds for which the host rests after a refusal, so there is no turn
         self.rests_secs = 0.0
         self._noted = asyncio.Event()
 
     async def begin(self) -> bool:
-        """Wait for the turn, on the clock of the address that will be connected to."""
+        """Wait for the turn, on the clock of the address to connect to."""
         self.address = await self._turns.address_of(self._key)
         if self.address and self.address != literal_address(self._key):
-            self._key = host_of_address(self.address)  # which is leased to nobody here
+            self._key = host_of_address(self.address)  # not leased here
         return await self.take()
 
     async def elsewhere(self, url: str) -> bool:
@@ -242,9 +240,9 @@ class _HostTurn(SoloTurn):
         await lock.acquire()
         self._lock = lock
         try:
-            if await self._comes():
+            if await self._wait_for_turn():
                 return True
-        except RedisError:  # the worker stops, or the crawl is gone: it is told there
+        except RedisError:  # the worker stops, or the crawl is gone: reported elsewhere
             self._give_back()
             return False
         except BaseException:
@@ -253,22 +251,22 @@ class _HostTurn(SoloTurn):
         self._give_back()
         return False
 
-    async def _comes(self) -> bool:
+    async def _wait_for_turn(self) -> bool:
         turns, visit = self._turns, self._visit
         self._token, self.sent_at = turns.clocks.new_token(), 0.0
         while not self.sleepers.is_stopping:
-            if steady_time() >= turns.worker.asks_until:
+            if steady_time() >= turns.worker.confirmed_until:
                 await turns.worker.leases.confirm()
             if visit is not None and visit.is_lost:
                 return False
-            # From before it is asked, so that it is over here before it is there.
+            # Read before the call, so that the turn ends here before it ends in Redis.
             asked_at, lease_secs = steady_time(), turns.frontier.options.lease_secs
-            self._is_given = True  # for all that is known, until there is an answer
+            self._is_given = True  # unknown until there is a reply
             (epoch, partition), delay = self._lease(), self._delay()
             entry = TurnEntry(
                 self._token, self._key, delay, epoch, lease_secs + delay, 0.0, partition
             )
-            what, ms, least_ms = await self._ask(entry)
+            what, ms, least_ms = await self._request(entry)
             if what == _RESTS:
                 self.rests_secs = ms / 1000
                 return False
@@ -281,9 +279,9 @@ class _HostTurn(SoloTurn):
                 return not self.sleepers.is_stopping
         return False
 
-    async def _ask(self, entry: TurnEntry) -> tuple[int, int, int]:
-        """Return the verdict, the ms to wait, and the ms until the turn begins."""
-        what, ms = await self._turns.clocks.ask(entry)
+    async def _request(self, entry: TurnEntry) -> tuple[int, int, int]:
+        """Return the code, the ms to wait, and the ms until the turn begins."""
+        what, ms = await self._turns.clocks.request(entry)
         self._is_given = what == _GIVEN
         return what, ms, ms
 
@@ -294,7 +292,7 @@ class _HostTurn(SoloTurn):
             await self.sleepers.sleep(left)
 
     def _lease(self) -> tuple[int | None, int | None]:
-        """Return epoch and partition of the visit, if its host is the one asked."""
+        """Return epoch and partition of the visit, if it is of the requested host."""
         visit = self._visit
         if visit is None or visit.key != self._key:
             return None, None
@@ -307,13 +305,13 @@ class _HostTurn(SoloTurn):
 
     def is_good(self) -> bool:
         """See `SoloTurn.is_good`."""
-        return steady_time() < min(self._good_until, self._turns.worker.asks_until)
+        return steady_time() < min(self._good_until, self._turns.worker.confirmed_until)
 
     def sent(self) -> None:
         """See `SoloTurn.sent`.
 
-        What is written now reaches the network at the end of this round of the loop,
-        or of the next one if it has a body.
+        Written data reaches the network at the end of this iteration of the event loop,
+        or of the next one if there is a body.
         """
         if not self._is_noting:
             self._is_noting = True
@@ -322,15 +320,15 @@ class _HostTurn(SoloTurn):
             loop.call_soon(loop.call_soon, self._note)
 
     def end(self) -> None:
-        """See `SoloTurn.end`; when in doubt, the request counts as sent."""
+        """See `SoloTurn.end`; if unknown, the request counts as sent."""
         if self._is_given and not self._is_noting:
             self._note()
 
     def rest(self, delay_secs: float) -> None:
-        """See `SoloTurn.rest`: whoever else asks the host must know."""
+        """See `SoloTurn.rest`; other workers must know it."""
         if self.sent_at:
             (epoch, partition), key = self._lease(), self._key
-            self._turns.clocks.tell(
+            self._turns.clocks.report(
                 TurnEntry(
                     self._token,
                     key,
@@ -341,8 +339,8 @@ class _HostTurn(SoloTurn):
                 )
             )
 
-    async def again(self) -> bool:
-        """See `SoloTurn.again`."""
+    async def take_another(self) -> bool:
+        """See `SoloTurn.take_another`."""
         if self._is_noting:
             await self._noted.wait()
         self.end()
@@ -352,15 +350,15 @@ class _HostTurn(SoloTurn):
         self._is_noting = False
         self._noted.set()
         self.sent_at = monotonic()
-        self._tell()
+        self._report()
 
     def _give_back(self) -> None:
         self.sent_at = 0.0
         if self._is_given:
-            self._tell()
+            self._report()
         self._leave()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self._is_given = False
         (epoch, partition), delay = self._lease(), self._delay()
         sent = TurnEntry(
@@ -371,7 +369,7 @@ class _HostTurn(SoloTurn):
             sent_at=self.sent_at,
             partition=partition,
         )
-        self._turns.clocks.tell(sent)
+        self._turns.clocks.report(sent)
         self._leave()
 
     def _leave(self) -> None:
@@ -381,12 +379,11 @@ class _HostTurn(SoloTurn):
 
 
 class AddressDelay(NamedTuple):
-    """The delay of each address, for all hosts that have the address.
+    """The delay of each address, for all of its hosts.
 
     Attributes:
         secs: least time between two requests to an address.
-        of_host: returns the address of a host for the whole crawl; empty if it has
-            none.
+        of_host: returns the address of a host in this crawl; empty if it has none.
     """
 
     secs: float
@@ -398,8 +395,8 @@ class _AddressedTurn(_HostTurn):
 
     __slots__ = ("_has_place", "_place", "_place_lock", "_place_token", "_rule", "_url")
 
-    def goes_to(self, rule: AddressDelay, url: str) -> None:
-        """Set the delay of addresses, and the URL that is requested."""
+    def set_target(self, rule: AddressDelay, url: str) -> None:
+        """Set the delay of addresses, and the requested URL."""
         self._rule, self._url = rule, url
         self._place = self._place_token = ""
         self._place_lock: asyncio.Lock | None = None
@@ -407,7 +404,7 @@ class _AddressedTurn(_HostTurn):
 
     async def begin(self) -> bool:
         """See `_HostTurn.begin`."""
-        is_of_host = is_of_web(self._url)  # a user's fetcher asks another server
+        is_of_host = is_of_web(self._url)  # a user's fetcher connects to another server
         host = host_of(self._url) if is_of_host else ""
         self.address = await self._rule.of_host(host) if host else ""
         return await self.take()
@@ -418,29 +415,29 @@ class _AddressedTurn(_HostTurn):
         self.address = await _other_address(self._turns, url, self.address)
         return bool(self.address) and await self.take()
 
-    async def _comes(self) -> bool:
-        # No key is spelt so: a host that is named by its address has a clock besides.
+    async def _wait_for_turn(self) -> bool:
+        # No key has this form: a host named by its address has another clock.
         self._place = self.address and f"@{self.address}"
         self._place_token = self._turns.clocks.new_token()
         if self._place:
             lock = self._turns.clocks.lock(self._place)
             await lock.acquire()
             self._place_lock = lock
-        return await super()._comes()
+        return await super()._wait_for_turn()
 
-    async def _ask(self, entry: TurnEntry) -> tuple[int, int, int]:
+    async def _request(self, entry: TurnEntry) -> tuple[int, int, int]:
         if not self._place:
-            return await super()._ask(entry)
+            return await super()._request(entry)
         hold_secs = self._turns.frontier.options.lease_secs + self._rule.secs
-        self._has_place = True  # for all that is known, until there is an answer
-        ask = self._turns.clocks.ask
+        self._has_place = True  # unknown until there is a reply
+        request = self._turns.clocks.request
         host, place = await asyncio.gather(  # in one round trip
-            ask(entry), ask(self._place_entry(hold_secs=hold_secs))
+            request(entry), request(self._place_entry(hold_secs=hold_secs))
         )
         self._is_given, self._has_place = host[0] == _GIVEN, place[0] == _GIVEN
         ms = max(host[1], place[1])
         if not self._is_given or (self._has_place and host[1] > place[1] + _IDLE_MS):
-            self._leave_place()  # others may have it meanwhile
+            self._leave_place()  # for other requests meanwhile
             what = _WAIT if self._is_given else host[0]
             return what, host[1], host[1]
         what = _GIVEN if self._has_place else _WAIT
@@ -462,13 +459,13 @@ class _AddressedTurn(_HostTurn):
     def _leave_place(self) -> None:
         if self._has_place:
             self._has_place = False
-            self._turns.clocks.tell(self._place_entry())
+            self._turns.clocks.report(self._place_entry())
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._has_place:
             self._has_place = False
-            self._turns.clocks.tell(self._place_entry(sent_at=self.sent_at))
-        super()._tell()
+            self._turns.clocks.report(self._place_entry(sent_at=self.sent_at))
+        super()._report()
 
     def _leave(self) -> None:
         self._leave_place()

@@ -1,4 +1,4 @@
-"""The repeated reports of a worker: its life and its leases."""
+"""Heartbeats, leases and reports of a worker."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ logger = logging.getLogger(__name__)
 
 BEAT_SECS = 5.0
 LOOKERS = 2  # workers that look for the dead in one partition
-_LOOK_SECS = 0.2  # for those who do not keep a delay yet
-_TELL_SECS = 1.0  # as often as a display looks
+_LOOK_SECS = 0.2  # for workers that do not keep a delay yet
+_REPORT_SECS = 1.0  # as often as a display refreshes
 
 
 class LeaseKeeper:
-    """Renews the leases of a worker, and takes back those of dead ones."""
+    """Renews the leases of a worker, and takes over those of dead ones."""
 
     def __init__(self, state: WorkerState, hooks: WorkerHooks) -> None:
         self._state = state
@@ -47,11 +47,11 @@ class LeaseKeeper:
         self._account_for = hooks.account_for
         self._confirming = asyncio.Lock()
         self._delays = (state.frontier.options.delay_secs,) * 2  # shortest, longest
-        self._told_last: Figures = {}
-        # What was told before a silence in which this worker was counted as gone.
-        self._told_before: Figures = {}
-        self._has_told_all = False
-        self._knows_live = False  # by the last heartbeat
+        self._last_reported: Figures = {}
+        # Figures reported before a silence in which this worker was counted as gone.
+        self._reported_before: Figures = {}
+        self._has_reported_all = False
+        self._knows_live = False  # from the last heartbeat
 
     async def run(self) -> None:
         """Renew leases until the worker stops."""
@@ -61,13 +61,13 @@ class LeaseKeeper:
             await sleep_until(stopping, secs)
             if stopping.is_set():
                 return
-            await self._state.persistent("renew leases", self._tend)
+            await self._state.persistent("renew leases", self._maintain)
             await self._bury()
 
     async def confirm(self) -> None:
-        """Renew the leases of this worker if any may have run out; join again.
+        """Renew the leases of this worker if any may have expired; join again.
 
-        A worker that was stopped, or cut off from Redis, does so before any request.
+        A worker that was stopped, or cut off from Redis, calls it before any request.
 
         Raises:
             RedisError: Redis is unreachable, and the worker stops.
@@ -78,13 +78,13 @@ class LeaseKeeper:
                 await state.persistent("renew leases", self._renew)
             if steady_time() >= state.heard_until:
                 await state.persistent("heartbeat", self._beat_if_not_full)
-                await until_delay_is_kept(state)
+                await wait_for_delay(state)
 
-    async def _tend(self) -> None:
-        """Renew leases, take back those of others, tell how far this worker is.
+    async def _maintain(self) -> None:
+        """Renew leases, take over those of dead workers, report figures.
 
-        Tried again as a whole: after an outage, and as long as full memory refuses
-        the heartbeat, this worker's leases are renewed before any is taken back.
+        Retried from the beginning: after an outage, or while full memory refuses the
+        heartbeat, this worker renews its leases before it takes over any.
         """
         state, frontier = self._state, self._state.frontier
         await self._renew()
@@ -101,9 +101,9 @@ class LeaseKeeper:
         await self._beat_if_not_full()
 
     def _partitions(self) -> list[int] | None:
-        """Return where this worker looks for the dead; None: everywhere.
+        """Return the partitions to check for dead workers; None: all.
 
-        That is so if it does not know who lives, as Redis has taken no heartbeat.
+        None if the live workers are unknown, as Redis accepts no heartbeat.
         """
         state = self._state
         if not self._knows_live or steady_time() >= state.heard_until:
@@ -112,17 +112,17 @@ class LeaseKeeper:
         return own_partitions(name, state.live, n)
 
     async def _beat_if_not_full(self) -> None:
-        """Report the life of this worker; with full memory, only see the others."""
+        """Report the life of this worker; with full memory, only list the others."""
         began = steady_time()
         try:
             await self.beat()
             self._knows_live = True
         except RedisError as error:
             self._knows_live = False
-            if not is_full(error):  # that is told when links are added
+            if not is_full(error):  # reported when links are added
                 raise
             await self._state.frontier.delays.look()
-            self._heard(began)
+            self._record_heartbeat(began)
 
     async def _bury(self) -> None:
         frontier = self._state.frontier
@@ -137,7 +137,7 @@ class LeaseKeeper:
         lost = set(await state.frontier.renew(held)) if held else set()
         state.leases_until = leased_until
         if lost & {*state.ready, *state.active}:
-            # Somebody else has these hosts now: what was not begun must not begin.
+            # Other workers have these hosts now, so their visits must not begin.
             leases = counted(len(lost), "lease")
             logger.warning("lost %s: those URIs are crawled again", leases)
             state.ready = deque(visit for visit in state.ready if visit not in lost)
@@ -146,15 +146,15 @@ class LeaseKeeper:
                 visit.pending.clear()
 
     async def beat(self) -> None:
-        """Report the life and progress of this worker; see who else lives."""
+        """Report life and progress of this worker; list the live ones."""
         state, frontier, began = self._state, self._state.frontier, steady_time()
         name = state.options.name
         if state.heard_until and began - state.heard_until > GONE_AFTER_SECS / 2:
             await self._rejoin()
-        figures = self._told()
+        figures = self._new_figures()
         state.live = await frontier.beat(name, figures)
-        self._told_last = figures
-        self._heard(began)
+        self._last_reported = figures
+        self._record_heartbeat(began)
         delays = frontier.delays.shortest_secs, frontier.delay_secs
         if delays != self._delays:
             self._delays = delays
@@ -167,45 +167,53 @@ class LeaseKeeper:
             )
 
     async def _rejoin(self) -> None:
-        """Tell no more what belongs to the workers that are gone, if this one did."""
+        """Report only the increase of figures if this worker was counted as gone."""
         if await self._state.frontier.reports.rejoin(self._state.options.name):
-            self._told_before = added(self._told_before, self._told_last)
-            self._told_last = {}
+            self._reported_before = added(self._reported_before, self._last_reported)
+            self._last_reported = {}
 
-    def _heard(self, began: float) -> None:
-        # Redis has it in whole seconds.
+    def _record_heartbeat(self, began: float) -> None:
+        # Redis stores it in whole seconds.
         self._state.heard_until = began + self._state.frontier.silence_secs - 1
 
-    async def tell(self) -> None:
-        """Say what is new of how far this worker is; look whether it is to end."""
+    async def report(self) -> None:
+        """Report new figures; check whether this worker is drained."""
         state = self._state
         while not state.stopping.is_set():
-            await sleep_until(state.tell_now, _TELL_SECS)
-            state.tell_now.clear()
-            figures, frontier = self._told(), state.frontier
-            with suppress(RedisError):  # the heartbeat says so, and tries again
-                state.is_drained = await frontier.drains.is_asked(state.options.name)
+            await sleep_until(state.report_now, _REPORT_SECS)
+            state.report_now.clear()
+            figures, frontier = self._new_figures(), state.frontier
+            with suppress(RedisError):  # the heartbeat retries
+                state.is_drained = await frontier.drains.is_requested(
+                    state.options.name
+                )
                 # After a silence, the heartbeat comes first.
-                if figures != self._told_last and steady_time() < state.heard_until:
-                    await frontier.tell(state.options.name, figures)
-                    self._told_last = figures
+                if figures != self._last_reported and steady_time() < state.heard_until:
+                    await frontier.report(state.options.name, figures)
+                    self._last_reported = figures
 
-    async def say_goodbye(self) -> None:
-        """Tell the last figures, and that this worker is gone."""
+    async def report_end(self) -> None:
+        """Report the last figures, and that this worker is gone."""
         frontier, name = self._state.frontier, self._state.options.name
-        if not self._has_told_all:  # once they belong to those that are gone, no more
-            await frontier.beat(name, self._told())
-            self._has_told_all = True
+        if (
+            not self._has_reported_all
+        ):  # only once, before they are added to the gone ones
+            await frontier.beat(name, self._new_figures())
+            self._has_reported_all = True
         await frontier.leave(name)
 
-    def _told(self) -> dict[str, float]:
+    def _new_figures(self) -> dict[str, float]:
         state = self._state
         own = {STARTED: float(state.has_started), HOSTS: len(state.active)}
         figures = self._figures() | own
-        return without(figures, self._told_before) if self._told_before else figures
+        return (
+            without(figures, self._reported_before)
+            if self._reported_before
+            else figures
+        )
 
 
-async def until_delay_is_kept(state: WorkerState) -> None:
+async def wait_for_delay(state: WorkerState) -> None:
     """Wait until all other workers keep the delay of this one, if it is longer."""
     delays, name = state.frontier.delays, state.options.name
     while delays.shortest_secs < delays.own_secs and not state.stopping.is_set():
@@ -215,15 +223,15 @@ async def until_delay_is_kept(state: WorkerState) -> None:
 
 
 def own_partitions(worker: str, live: Collection[str], n: int) -> list[int] | None:
-    """Return the partitions where a worker looks for the leases of dead ones.
+    """Return the partitions in which a worker looks for expired leases.
 
-    Of those that live, two look at each partition, whoever they are: they are the first
-    in an order that the partition has of them. The dead are not heard of for long when
-    their leases run out, so that there is always somebody who lives.
+    Two live workers check each partition: the first ones in an order of the partition.
+    When leases expire, their worker has been silent for long, so at least one of the
+    two lives.
 
     Args:
-        worker: its name.
-        live: names of all that live.
+        worker: name of the worker.
+        live: names of all live workers.
         n: partitions of the crawl.
     """
     if len(live) <= LOOKERS or worker not in live:

@@ -1,4 +1,4 @@
-"""From a link to a candidate of the frontier, on the worker, without the network."""
+"""Turn links into candidates of the frontier, without network access."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ if TYPE_CHECKING:
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
-LATER_BAND: Final = b"3"  # what is wanted when the host has nothing else
+LATER_BAND: Final = b"3"  # for URLs that wait until their host has no others
 _BANDS: Final = {urgency: b"%d" % urgency for urgency in Urgency}
 _MAX_CACHED: Final = 100_000
-_BEGIN: Final = 8  # past "http://" and "https://"
+_LONGEST_SCHEME_CHARS: Final = 8  # longer than "https://"
 
 
 class LinkIngest:
-    """Judge links, and make candidates of those that are wanted.
+    """Filters links, and makes candidates of the wanted ones.
 
     Args:
         keys: which URLs share a queue.
         normal_form: which URLs are the same.
-        link_filter: scope, allow and deny; not asked for seeds.
+        link_filter: scope, allow and deny; not applied to seeds.
         partitions: of the crawl.
         max_depth: most links from a seed to a URL.
-        profile: number of the arguments that apply.
+        profile: number of the arguments.
         budget: most URIs and hosts; None is the budget of the worker.
-        beside: another one of the worker, to share `rejected`, `covered`, `deferred`
-            and `forms` with.
+        shared_with: another one of the worker, which shares `rejected`, `covered`,
+            `deferred` and `forms`.
     """
 
     def __init__(
@@ -74,58 +74,62 @@ class LinkIngest:
         max_depth: int,
         profile: int = 0,
         budget: CrawlBudget | None = None,
-        beside: LinkIngest | None = None,
+        shared_with: LinkIngest | None = None,
     ) -> None:
-        # numbers of links that were not offered
-        self.rejected: RejectedLinks = beside.rejected if beside else RejectedLinks()
-        self.covered: ExcludedPrefixes  # prefixes of datasets that are taken as a whole
-        self.covered = beside.covered if beside else ExcludedPrefixes()
-        # by prefix, records that are covered; see `take_deferred`
+        # numbers of links that were not queued
+        self.rejected: RejectedLinks = (
+            shared_with.rejected if shared_with else RejectedLinks()
+        )
+        self.covered: ExcludedPrefixes  # prefixes of datasets fetched otherwise
+        self.covered = shared_with.covered if shared_with else ExcludedPrefixes()
+        # covered records by prefix; see `take_deferred`
         self.deferred: dict[str, list[DeferredRecord]]
-        self.deferred = beside.deferred if beside else {}
-        # URL forms of which hosts have very many
-        self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
-        self.decisions: DecisionLog | None = None  # where refusals are noted
+        self.deferred = shared_with.deferred if shared_with else {}
+        # URL forms that are very frequent on a host
+        self.forms: UrlForms = (
+            shared_with.forms if shared_with else UrlForms(link_filter.traps)
+        )
+        self.decisions: DecisionLog | None = None  # log of refusals
         self._profile = profile
         self._budget = budget
         self._scores: ScoreBands | None = None
         self._is_scheduled = False
         self._link_bands = LINK_BAND, LATER_BAND
-        # prefixes below which no more records are deferred
+        # prefixes that have reached the limit of deferred records
         self.full: AbstractSet[str] = frozenset()
         self._normalize = normal_form.normalize
         self._is_simple, self._is_plain = normal_form.is_simple, normal_form.is_plain
         self._max_depth = max_depth
         self._places = OriginPlaces(keys, partitions)
-        self._far: set[bytes] = set()  # hosts out of scope, as links begin
+        self._far: set[bytes] = set()  # prefixes of links to hosts out of scope
         self.set_filter(link_filter)
 
     def use_scores(self, scores: ScoreBands) -> None:
-        """Queue pages by their scores from now on."""
+        """Queue pages by score from now on."""
         self._scores = scores
 
     def use_epochs(self) -> None:
-        """Let pages wait for an epoch of their domain from now on."""
+        """Queue pages for the epochs of their domains from now on."""
         self._is_scheduled = True
         self._link_bands = linked_band(LINK_BAND), linked_band(LATER_BAND)
 
     def set_filter(self, link_filter: LinkFilter) -> None:
-        """Judge links by this filter from now on."""
+        """Use this filter for links from now on."""
         self._link_filter = link_filter
         self._decides_by_host = link_filter.scope.extent in (
             CrawlExtent.HOST,
             CrawlExtent.DOMAIN,
         )
         self._far.clear()
-        self.forget_recent()  # those turned away may be wanted now
+        self.forget_recent()  # rejected links may be wanted now
 
     def forget_recent(self) -> None:
-        """Offer all links again, also those that were offered shortly before."""
+        """Offer all links again, including recent ones."""
         self._recent = RecentLinks()
 
     def note(self, record: Record) -> None:
-        """Take note of a queued record, whose URL need not be offered again."""
-        if record.kind.is_of_url and not record.change:  # others are not just a URL
+        """Remember a queued record, whose URL need not be offered again."""
+        if record.kind.is_of_url and not record.change:  # others have more than a URL
             self._recent.note(record.url.encode())
 
     def links(
@@ -142,14 +146,14 @@ class LinkIngest:
             links: absolute IRIs as found, without fragments, UTF-8.
             parent: the document's record.
             url: the document's URL.
-            is_last: they are wanted when their hosts have nothing else.
+            is_last: queue them behind all others of their hosts.
         """
         depth = parent.depth + 1
         if depth > self._max_depth:
             self.rejected.too_deep += len(links)
             self._note_all(Decision.TOO_DEEP, links, url)
             return JudgedLinks([], [])
-        if self._far:  # a dump has millions of links to hosts that are out of scope
+        if self._far:  # a dump has millions of links out of scope
             near = without_origins(self._far, links)
             self.rejected.filtered += len(links) - len(near)
             if self.decisions is not None and len(near) < len(links):
@@ -159,7 +163,7 @@ class LinkIngest:
         fresh = self._recent.unseen(links)
         self.rejected.recent += len(links) - len(fresh)
         page = url if url.isascii() and url.isprintable() else payload_url(url)
-        # A source may name its documents as it likes: who was asked is what counts.
+        # A source may name its documents freely; the requested server counts.
         policy = self._link_filter.schemes
         schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
         bands = self._link_bands
@@ -175,9 +179,9 @@ class LinkIngest:
     def _judge(
         self, links: Iterable[bytes], depth: int, page: str, schemes: frozenset[str]
     ) -> JudgedLinks:
-        """Return the candidates among links, and what is wrong with others.
+        """Return the candidates among links, and faults of the others.
 
-        Part of the hot path: per link, it costs 12 to 15 us with all that it calls.
+        Hot path: it costs 12 to 15 us per link, including its calls.
         """
         candidates: list[Candidate] = []
         bad: list[Fault] = []
@@ -199,7 +203,7 @@ class LinkIngest:
                 except BadUri as error:
                     bad.append(error.fault)
                     self._note_all(Decision.BAD_URI, [link], page)
-                    if self._link_filter.schemes.own:  # others may lead there
+                    if self._link_filter.schemes.own:  # other schemes may lead there
                         self._recent.forget(link)
                     continue
             if admits and not admits(url):
@@ -210,7 +214,9 @@ class LinkIngest:
             is_ignored = is_file and self._ignores(url, page)
             if is_ignored or (covered and self._is_covered(link, url, depth, page)):
                 continue
-            place = places.get(url[: url.find("/", _BEGIN)]) or self._places.of(url)
+            place = places.get(
+                url[: url.find("/", _LONGEST_SCHEME_CHARS)]
+            ) or self._places.of(url)
             key, partition, short, n_chars = place
             verdict = judge(url, key, page)
             if verdict is LinkVerdict.TRAP:
@@ -234,21 +240,21 @@ class LinkIngest:
     def _judged(
         self, candidates: list[Candidate], bad: list[Fault], traps: list[str]
     ) -> JudgedLinks:
-        """Return candidates and the faults of other links, which are counted."""
+        """Return candidates, and count the faults of the other links."""
         faults = []
         if bad:
             self.rejected.bad += len(bad)
             faults.append(replace(bad[0], count=len(bad)))
         if traps:
             self.rejected.trap += len(traps)
-            detail = f"a URL that grows for ever: {traps[0]}"[: Fault.MAX_DETAIL]
+            detail = f"a URL that grows forever: {traps[0]}"[: Fault.MAX_DETAIL]
             faults.append(Fault(Reason.URL_TRAP, detail, count=len(traps)))
         return JudgedLinks(candidates, faults)
 
     def turns_away(self, host: bytes, n_links: int, *, parent: Record) -> bool:
-        """Return whether links of `parent` are known to be out of scope, and count.
+        """Return whether links of `parent` are known to be out of scope; count them.
 
-        `host` is what they begin with, as `links.authority` gives it.
+        `host` is their common prefix, from `links.authority`.
         """
         is_far = host in self._far and parent.depth < self._max_depth
         if is_far:
@@ -256,7 +262,7 @@ class LinkIngest:
         return is_far
 
     def _normal_form(self, url: str) -> str:
-        """Return the normal form of a link that may be another one."""
+        """Return the normal form of a link that may not be normal."""
         normal = self._normalize(url)
         if self.decisions is not None:
             self.decisions.note_spelling(fingerprint(normal))
@@ -280,7 +286,7 @@ class LinkIngest:
             self.decisions.note(why, urls, parent)
 
     def _reject(self, link: bytes, target: str, page: str) -> None:
-        """Count an unwanted link; remember its host if the host decided."""
+        """Count an unwanted link; remember its host if that is the reason."""
         self.rejected.filtered += 1
         if self.decisions is not None:
             self._note(self._link_filter.refusal(target), target, page)
@@ -290,7 +296,7 @@ class LinkIngest:
             self._far.add(origin_of_link(link))
 
     def seed(self, url: str) -> Candidate:
-        """Return the candidate of a seed, which `seed_url` has parsed."""
+        """Return the candidate of a seed parsed by `seed_url`."""
         record = Record(url, kind_of(url), profile=self._profile)
         return self.candidate(record, SEED_BAND)
 
@@ -301,28 +307,28 @@ class LinkIngest:
         return url
 
     def request(self, record: Record, urgency: Urgency) -> Candidate:
-        """Return the candidate of a request that the spider has made."""
+        """Return the candidate of a request of the spider."""
         record = replace(record, profile=self._profile)
         return self.candidate(record, _BANDS[urgency])
 
     def follow_ups(
-        self, follow_ups: Iterable[FollowUp], *, asked: str = ""
+        self, follow_ups: Iterable[FollowUp], *, source_url: str = ""
     ) -> JudgedLinks:
         """Return the candidates among the follow-ups of one document.
 
-        Parts of a source are always wanted; all others are judged like links. `asked`
-        is the URL of the document's record, or empty if the operator named them.
+        Parts of a source are always wanted; all others are filtered like links.
+        `source_url` is that of the document's record, empty for the operator's sources.
         """
         candidates = []
         bad: list[Fault] = []
         traps: list[str] = []
         policy = self._link_filter.schemes
-        schemes = policy.of_links(asked) if asked else policy.of_seeds
+        schemes = policy.of_links(source_url) if source_url else policy.of_seeds
         for follow_up in follow_ups:
             record = follow_up.record
             try:
                 url = to_requestable(record.url, schemes=schemes)
-                record.task_text()  # which may be too long
+                record.task_text()  # raises if it is too long
             except SourceFault as error:
                 bad.append(error.fault)
                 self._note(Decision.BAD_URI, record.url, record.parent)
@@ -340,7 +346,7 @@ class LinkIngest:
             record = self._to_queue(follow_up, url)
             band = _BANDS[self._urgency(follow_up, url)]
             takes_dataset = record.kind.is_source or isinstance(record.task, DumpPart)
-            # Of one URL that has changed, the URL is asked and not the dump.
+            # For one changed URL, the URL is requested and not the dump.
             is_exempt = (
                 follow_up.is_part_of_source or takes_dataset or bool(record.change)
             )
@@ -366,7 +372,7 @@ class LinkIngest:
         return False
 
     def refusal(self, url: str, depth: int) -> Decision | None:
-        """Return why a requestable URL, so far away, is not wanted; None if it is."""
+        """Return why a requestable URL at a depth is refused; None if it is wanted."""
         if depth > self._max_depth:
             return Decision.TOO_DEEP
         return self._link_filter.refusal(url)
@@ -385,15 +391,15 @@ class LinkIngest:
         )
 
     def wants(self, url: str, depth: int) -> bool:
-        """Tell whether a requestable URL that is so far away would be followed."""
+        """Return whether a requestable URL at a depth would be followed."""
         return depth <= self._max_depth and self._link_filter.admits(url)
 
     def wants_source(self, url: str) -> bool:
-        """Return whether a source named by a stranger would be harvested."""
+        """Return whether a source named by another site would be harvested."""
         return self._link_filter.admits_source(url)
 
-    def again(self, waiting: Iterable[DeferredRecord]) -> list[Candidate]:
-        """Return the candidates among deferred records that nothing covers."""
+    def uncovered(self, waiting: Iterable[DeferredRecord]) -> list[Candidate]:
+        """Return the candidates among deferred records that are no longer covered."""
         return [
             self.candidate(each.record, each.band)
             for each in waiting
@@ -401,7 +407,7 @@ class LinkIngest:
         ]
 
     def take_deferred(self) -> dict[str, list[DeferredRecord]]:
-        """Return what was put off since this was called last, by prefix."""
+        """Return the records deferred since the last call, by prefix."""
         found = dict(self.deferred)
         self.deferred.clear()
         return found
@@ -409,7 +415,7 @@ class LinkIngest:
     def _is_covered(self, link: bytes, target: str, depth: int, url: str) -> bool:
         """Return whether a link is covered; defer a covered one if there is room."""
         prefix = self.covered.prefix_of(target)
-        if prefix in self.full:  # or a record would be made of all that a dump names
+        if prefix in self.full:  # saves making records of all links of a dump
             self.rejected.covered += 1
             self._recent.forget(link)
             self._note(Decision.COVERED, target, url)
@@ -420,7 +426,7 @@ class LinkIngest:
         return bool(prefix)
 
     def _defers(self, record: Record, band: bytes) -> bool:
-        """Put a record off if its URL is covered; return whether so."""
+        """Defer a record if its URL is covered; return whether it was."""
         prefix = self.covered.prefix_of(record.url)
         if prefix:
             self.rejected.covered += 1
@@ -432,8 +438,8 @@ class LinkIngest:
     def wants_target(self, record: Record, target: str) -> bool:
         """Return whether the redirect of a record to a requestable URL is followed.
 
-        It is counted if not. `allow` chooses among pages: a source's own URLs need not
-        match it, and stay in scope as long as they stay on its host.
+        Refusals are counted. `allow` applies only to pages: URLs of a source need not
+        match it, and are in scope on the host of the source.
         """
         links = self._link_filter
         if not record.kind.is_source:
@@ -447,7 +453,7 @@ class LinkIngest:
         if not is_wanted:
             self.rejected.filtered += 1
             self._note(self._refusal_of_target(target), target, record.url)
-        elif record.kind is Kind.PAGE and record.parent:  # it is no seed
+        elif record.kind is Kind.PAGE and record.parent:  # not a seed
             return not self._ignores(target, record.url)
         return is_wanted
 
@@ -457,14 +463,14 @@ class LinkIngest:
         return self._link_filter.refusal(target) or Decision.OUT_OF_SCOPE
 
     def denies(self, url: str) -> bool:
-        """Tell whether the operator wants a URL never to be asked for."""
+        """Return whether `deny` of the operator matches a URL."""
         return self._link_filter.deny.match(url)
 
     def refuses(self, record: Record) -> bool:
         """Return whether a queued record is denied; seeds never are.
 
-        Parts of a source are queued unchecked: those on its host were named with it,
-        those elsewhere were not.
+        Parts of a source are queued unchecked, so those on other hosts are checked
+        here.
         """
         deny = self._link_filter.deny
         if not (deny.expressions and record.parent):

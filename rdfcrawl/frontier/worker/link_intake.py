@@ -1,4 +1,4 @@
-"""Links and follow-ups of documents, judged and handed to the frontier."""
+"""Filter links and follow-ups of documents, and add them to the frontier."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class LinkIntake:
     """Takes the links of documents.
 
     Attributes:
-        state: of the Redis servers.
-        ingests: judge links, by the arguments of their spider.
-        datasets: taken as a whole; links to their pages are deferred.
-        sender: queues many links at a time.
+        state: state of the Redis servers.
+        ingests: filter links by the arguments of their spider.
+        datasets: datasets whose pages are deferred.
+        sender: queues links in batches.
         keys: politeness keys of hosts.
-        policy: of the user; chooses among the links of a document.
+        policy: link policy of the user.
         decisions: log of links that are not queued.
     """
 
@@ -48,11 +48,11 @@ class LinkIntake:
 
     @property
     def rejected(self) -> RejectedLinks:
-        """Numbers of links that were not offered, by cause."""
+        """Numbers of links that were not queued, by cause."""
         return self.ingests.own.rejected
 
     async def room(self) -> None:
-        """Wait while too many links are unsent."""
+        """Wait while there are too many unsent links."""
         await self.sender.room()
 
     def turns_away(self, document: Document, host: bytes, n_links: int) -> bool:
@@ -76,8 +76,8 @@ class LinkIntake:
         if self.policy is not None:
             links = self._chosen(document, links, self.policy)
         if self._n_restores != self.state.n_restores:
-            # Redis may have lost what it took last. The parents are crawled again, as
-            # it lost their release too, and must find their links forgotten here.
+            # Redis may have lost its latest writes. The parents are crawled again, as
+            # their release is lost, too, and their links must be offered again.
             self._n_restores = self.state.n_restores
             self.ingests.forget_recent()
         if self.keys.is_by_address:
@@ -118,7 +118,7 @@ class LinkIntake:
     ) -> JudgedLinks:
         """Offer follow-ups of a document to the frontier; return the candidates."""
         wanted = follow_ups
-        if document.is_nofollow:  # a part of the source itself is no link
+        if document.is_nofollow:  # parts of a source are not links
             wanted = [each for each in follow_ups if each.is_part_of_source]
             self.rejected.nofollow += len(follow_ups) - len(wanted)
             left = [x.record.url for x in follow_ups if not x.is_part_of_source]
@@ -126,13 +126,13 @@ class LinkIntake:
         await self.keys.prime(*(each.record.url for each in wanted))
         ingest = self.ingests.of(document.record)
         ingest.full = self.datasets.full(document)
-        judged = ingest.follow_ups(wanted, asked=document.record.url)
+        judged = ingest.follow_ups(wanted, source_url=document.record.url)
         self.sender.offer(judged.candidates)
         await self.datasets.defer(document)
         return judged
 
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:
-        """Offer redirect targets, and URLs that are only to be marked as seen."""
+        """Offer redirect targets, and URLs that are only marked as seen."""
         ingests = self.ingests
         self.sender.offer(
             ingests.of(record).candidate(record, LINK_BAND) for record in outlinks
@@ -140,7 +140,7 @@ class LinkIntake:
         self.sender.offer(ingests.own.seen_only(url) for url in known)
 
     async def is_new(self, url: str) -> bool:
-        """Mark a URL as seen; return whether the URL was new."""
+        """Mark a URL as seen; return whether it was new."""
         await self.keys.prime(url)
         return await self.sender.mark_seen(self.ingests.own.seen_only(url))
 

@@ -1,4 +1,4 @@
-"""Links on their way to the frontier, and once more after a loss of Redis."""
+"""Send links to the frontier, and again after a loss of data in Redis."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ADD_SECS = 0.2  # a link waits at most so long in this process
+ADD_SECS = 0.2  # longest wait of a link in this process
 _ADD_URIS = 500
-# What a replica lags behind, or a server that syncs its file each second loses, twice
-# and thrice over; and what that may take in memory.
+# Two to three times the lag of a replica, or of a file synced each second; and a limit
+# for the memory.
 _WINDOW_SECS = 10.0
 _MAX_REMEMBERED = 50_000
 
 
 class RecentLinks:
-    """The last links, so that repeated ones cost no round trip.
+    """Recent links, so that repeated ones cost no round trip.
 
     Two generations of `size` hashes: a full young one replaces the old one. A forgotten
     link costs a round trip, never a second visit.
@@ -41,7 +41,7 @@ class RecentLinks:
         self._old: set[int] = set()
 
     def unseen(self, links: Iterable[bytes]) -> list[bytes]:
-        """Return the links that are new here, and remember each."""
+        """Return the links that are new here, and remember them."""
         young, old = self._young, self._old
         fresh = []
         for link in links:
@@ -54,18 +54,18 @@ class RecentLinks:
         return fresh
 
     def note(self, link: bytes) -> None:
-        """Take a link for known from now on."""
+        """Treat a link as known from now on."""
         self._young.add(hash(link))
 
     def forget(self, link: bytes) -> None:
-        """Take a link for new the next time."""
+        """Treat a link as new the next time."""
         mark = hash(link)
         self._young.discard(mark)
         self._old.discard(mark)
 
 
 class LinkSender:
-    """Hands links to the frontier, many at a time."""
+    """Sends links to the frontier in batches."""
 
     def __init__(
         self, state: WorkerState, restore: Callable[[], Awaitable[None]] | None
@@ -73,42 +73,42 @@ class LinkSender:
         self._state = state
         self._restore_others = restore
         self._buffer: list[Candidate] = []
-        # links on their way to Redis, or tried in vain
+        # links to be sent to Redis, including failed attempts
         self.unsent: list[Candidate] = []
         self.sent_at = 0.0  # monotonic time when links were last sent
-        self._full_pause_secs = 0.0  # while Redis is full: between attempts to add
+        self._full_pause_secs = 0.0  # pause between attempts while Redis is full
         self._add_at = 0.0
         self._n_restores = state.frontier.state.n_restores
-        # What Redis took in the last seconds, and may lose: when, what.
+        # Links sent in the last seconds, with their times, which Redis may lose.
         self._remembered: deque[tuple[float, Sequence[Candidate]]] = deque()
         self._n_remembered = 0
         self._window_secs = _WINDOW_SECS + state.options.ack_lag_secs
 
     @property
     def n_waiting(self) -> int:
-        """Links not yet sent to the frontier."""
+        """Number of links not sent yet."""
         return len(self._buffer) + len(self.unsent)
 
     @property
     def must_restore(self) -> bool:
-        """Whether Redis may have lost its latest links, not yet sent again."""
+        """Whether links lost by Redis may have to be sent again."""
         return self._n_restores != self._state.frontier.state.n_restores
 
     def offer(self, candidates: Iterable[Candidate]) -> None:
-        """Hand links to the frontier, to be sent with many others."""
+        """Queue links for sending."""
         self._state.is_over = False
         self._buffer.extend(candidates)
         if len(self._buffer) >= _ADD_URIS:
             self._state.commit_now.set()
 
     async def room(self) -> None:
-        """Wait while too many links are unsent."""
+        """Wait while there are too many unsent links."""
         while self.n_waiting > self._state.options.max_buffered // 2:
             self._state.commit_now.set()
             await asyncio.sleep(0.05)
 
     async def mark_seen(self, candidate: Candidate) -> bool:
-        """Mark a URI as seen at once; return whether the URI may have been new."""
+        """Mark a URI as seen now; return whether it may have been new."""
         n_calls = 0
 
         async def add() -> AddedCounts:
@@ -117,12 +117,12 @@ class LinkSender:
             return await self._state.frontier.add([candidate])
 
         added = await self._state.persistent("add", add)
-        # The answer of an earlier call is lost, and may have been that it was new:
-        # better that two fetch it than nobody.
+        # The lost reply of an earlier call may have been "new": two fetches are better
+        # than none.
         return added.new == 1 or n_calls > 1
 
-    def added_at_once(self, candidates: Sequence[Candidate]) -> None:
-        """Take note of candidates that others have added, to claim without a wait."""
+    def note_added(self, candidates: Sequence[Candidate]) -> None:
+        """Remember candidates added by others, and claim without a pause."""
         state = self._state
         state.is_over = False
         self._remember(candidates)
@@ -131,9 +131,9 @@ class LinkSender:
         state.look_now.set()
 
     async def send(self) -> bool:
-        """Queue the links at hand; return whether all that wait are known.
+        """Send the waiting links; return whether all are queued.
 
-        A full server takes none. Hosts are released all the same, so that the crawl
+        A full server accepts none. Hosts are released all the same, so that the crawl
         goes on; only visits with waiting links are not committed.
         """
         state = self._state
@@ -179,7 +179,7 @@ class LinkSender:
         self._add_at = monotonic() + self._full_pause_secs
 
     def _remember(self, candidates: Sequence[Candidate]) -> None:
-        """Keep the added links for a while: Redis may come back without some."""
+        """Keep added links for a while, as Redis may lose some."""
         now = monotonic()
         remembered = self._remembered
         remembered.append((now, candidates))
@@ -193,10 +193,10 @@ class LinkSender:
             self._n_remembered -= len(remembered.popleft()[1])
 
     async def restore(self) -> None:
-        """Add again what Redis may have lost, before anything is acknowledged.
+        """Add links again that Redis may have lost, before the next acknowledgement.
 
-        URIs that are only marked as seen are left out: the visit that marked them may
-        be repeated, and must find its redirect targets unseen.
+        Marks without URIs are omitted: the visit that made them may be repeated, and
+        its redirect targets must be unseen then.
         """
         state = self._state
         while self.must_restore:

@@ -1,6 +1,6 @@
-"""Scopes and link filters of all spiders of a crawl, by the profiles of their records.
+"""Scopes and link filters of all spiders of a crawl, by profile.
 
-A scope grows with the seeds. Its entries are in Redis, and all workers share them.
+A scope grows with the seeds. Its entries are in Redis, shared by all workers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ProfileIngests:
                 max_depth=arguments.depth,
                 profile=number,
                 budget=None if is_usual else arguments.budget,
-                beside=next(iter(self.by_profile.values()), None),
+                shared_with=next(iter(self.by_profile.values()), None),
             )
             ingest.decisions = self._decisions
             if self._scores is not None:
@@ -97,30 +97,31 @@ class ProfileIngests:
             ingest.set_filter(self._link_filter(number))
 
     def forget_recent(self) -> None:
-        """Offer all links again, also those that were offered shortly before."""
+        """Offer all links again, including recent ones."""
         for ingest in self.by_profile.values():
             ingest.forget_recent()
 
     async def learn_claimed(
         self, records: Sequence[Record], are_of_others: bool
     ) -> None:
-        """Read the profiles of claimed records, and scopes that have grown.
+        """Load the profiles of claimed records, and scopes that have grown.
 
         Args:
-            records: of visits that this worker makes next.
-            are_of_others: other workers may have queued them; they are noted as known.
+            records: of the next visits of this worker.
+            are_of_others: other workers may have queued them; they are remembered as
+                known.
         """
         if are_of_others:
-            for record in records:  # before anything is awaited
+            for record in records:  # before the first await
                 self.of(record).note(record)
         is_new = await self._profiles.learn(records)
-        if is_new or any(map(self._is_strange_seed, records)):
+        if is_new or any(map(self._is_seed_out_of_scope, records)):
             for number in self._profiles.arguments:
                 self._of(number)
             await self.learn_scopes()
 
     async def learn_all(self) -> None:
-        """Read the profiles of all spiders of the crawl, and their scopes."""
+        """Load the profiles of all spiders of the crawl, and their scopes."""
         await self._profiles.learn_all()
         for number in self._profiles.arguments:
             self._of(number)
@@ -131,8 +132,8 @@ class ProfileIngests:
         known = (self.own, *self.by_profile.values())
         return next((each for each in known if each.wants_source(url)), None)
 
-    def _is_strange_seed(self, record: Record) -> bool:
-        """Return whether a seed is out of a scope that another worker has widened."""
+    def _is_seed_out_of_scope(self, record: Record) -> bool:
+        """Return whether a seed is outside of the scope known here."""
         scope = self._scopes.get(record.profile)
         if scope is None or record.depth > 0:
             return False
@@ -151,7 +152,7 @@ class ProfileIngests:
         await self._learn_scope(own)
 
     async def learn_scopes(self) -> None:
-        """Read what other workers have added to the scopes."""
+        """Load entries that other workers have added to the scopes."""
         for number in list(self._scopes):
             await self._learn_scope(number)
 
@@ -167,7 +168,7 @@ class ProfileIngests:
             self.by_profile[number].set_filter(self._link_filter(number))
 
     async def restore(self) -> None:
-        """Write the scopes again, as Redis may have lost some."""
+        """Store the scopes again, as Redis may have lost entries."""
         for number, scope in list(self._scopes.items()):
             if scope.extent is not CrawlExtent.ANY and scope.entries:
                 name = self._profiles.scope_key(number)

@@ -1,4 +1,4 @@
-"""Seeds of a spider, and those that are pushed to the running crawl."""
+"""Seeds of a spider, and seeds pushed to the running crawl."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import FollowUp, Record, Urgency
 from rdfcrawl.frontier.queue.pings import follow_up_of
-from rdfcrawl.frontier.queue.start_urls import seed_of
 from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.uri import BadUri
 
@@ -32,21 +31,21 @@ _BATCH_SIZE: Final = 500
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SeedIntake:
-    """Takes seeds, and queues them with a round trip of their own.
+    """Queues seeds, in separate round trips.
 
     Attributes:
         worker: claims the seeds next.
-        ingests: judge seeds, and have the scope that seeds widen.
-        datasets: taken as a whole.
+        ingests: filter seeds, and widen the scope by them.
+        datasets: datasets whose pages are deferred.
         links: logs refusals.
         keys: politeness keys of hosts.
         run: number of the run.
-        request_of: makes a record of a pushed seed, for spiders without documents.
-        start_urls: seeds that are pushed to the running crawl.
+        request_of: returns the record of a pushed seed, for spiders without documents.
+        start_urls: seeds pushed to the running crawl.
         pings: pinged sitemaps.
         sitemap_hosts: hosts of each sitemap.
-        n_pings_taken: pinged sitemaps that were queued here.
-        n_pings_refused: pinged sitemaps that no spider wants.
+        n_pings_taken: number of pinged sitemaps queued here.
+        n_pings_refused: number of pinged sitemaps that no spider wants.
     """
 
     worker: FrontierWorker
@@ -93,11 +92,11 @@ class SeedIntake:
     async def _add(self, what: str, candidates: Sequence[Candidate]) -> int:
         worker = self.worker
         added = await worker.persistent(what, worker.frontier.add, candidates)
-        worker.links.added_at_once(candidates)
+        worker.links.note_added(candidates)
         return added.new
 
     async def take_pushed(self) -> int:
-        """Queue what was pushed to the running crawl; return how much."""
+        """Queue URLs pushed to the running crawl; return their number."""
         return await self._take_start_urls() + await self._take_pings()
 
     async def _take_pings(self) -> int:
@@ -116,7 +115,7 @@ class SeedIntake:
                 continue
             hosts = await self.sitemap_hosts.of(url)
             pinged = follow_up_of(url, mark, run=self.run, hosts=hosts)
-            candidates += ingest.follow_ups([pinged], asked=url).candidates
+            candidates += ingest.follow_ups([pinged], source_url=url).candidates
         await self._add("pings", candidates)
         await self.pings.forget(pings)
         self.n_pings_taken += len(candidates)
@@ -125,12 +124,12 @@ class SeedIntake:
 
     async def _take_start_urls(self) -> int:
         """Queue seeds pushed to the running crawl; return their number."""
-        entries = await self.start_urls.peek(_BATCH_SIZE)
+        entries = await self.start_urls.peek()
         if not entries:
             await self.ingests.learn_scopes()
             await self.datasets.learn()
             return 0
-        urls = self._requestable(map(seed_of, entries))
+        urls = self._requestable(map(self.start_urls.url_of, entries))
         if self.request_of is None:
             await self.add_seeds(urls)
         else:

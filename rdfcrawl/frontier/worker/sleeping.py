@@ -16,7 +16,7 @@ class WorkerSleep(Protocol):
 
 
 class PlainSleep:
-    """Waits that no stop ends."""
+    """Waits that do not end when the worker stops."""
 
     is_stopping = False
 

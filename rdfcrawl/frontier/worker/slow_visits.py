@@ -1,8 +1,8 @@
-"""The places of visits, those of slow ones apart, and which hosts are known as slow.
+"""Places of visits, separately for slow ones, and hosts known as slow.
 
-Two kinds of visits are slow: those whose host keeps them waiting, and those of a long
-transfer that comes forward. Half of the places is kept for each kind, and lent to the
-other while it is free: hosts that are silent stop no dump, and dumps no silent host.
+Two kinds of visits are slow: waiting for a silent host, and long transfers with
+progress. Each kind has half of the places, and lends free ones to the other: silent
+hosts stop no dumps, and dumps no silent hosts.
 """
 
 from __future__ import annotations
@@ -23,40 +23,41 @@ V = TypeVar("V")
 
 _REMEMBERED_SECS: Final = 600.0
 _MOST_HOSTS: Final = 10_000
-_NO_ANSWER_SECS: Final = 0.5  # and others wait: a visit gives up its place for now
+# when others wait, a visit without a response gives up its place after this
+_NO_ANSWER_SECS: Final = 0.5
 
 
 class SlowPlaces(Generic[V]):
     """The places for slow visits.
 
     >>> places = SlowPlaces[str](2)
-    >>> [places.give(visit, flows=False) for visit in ("a", "b", "c")]
+    >>> [places.give(visit, is_active=False) for visit in ("a", "b", "c")]
     [None, None, 'c']
-    >>> places.give("dump", flows=True)
+    >>> places.give("dump", is_active=True)
     'b'
     """
 
     def __init__(self, n_places: int) -> None:
         self._n_places = n_places
-        self._flows: dict[V, bool] = {}  # in the order in which they came
+        self._is_active: dict[V, bool] = {}  # in the order of arrival
 
     def __len__(self) -> int:
-        return len(self._flows)
+        return len(self._is_active)
 
     def __contains__(self, visit: V) -> bool:
-        return visit in self._flows
+        return visit in self._is_active
 
     def __iter__(self) -> Iterator[V]:
-        return iter(self._flows)
+        return iter(self._is_active)
 
     def keep(self, visits: AbstractSet[V]) -> None:
-        """Take the places of all other visits, which have ended."""
-        for visit in [each for each in self._flows if each not in visits]:
-            del self._flows[visit]
+        """Free the places of all other visits, which have ended."""
+        for visit in [each for each in self._is_active if each not in visits]:
+            del self._is_active[visit]
 
     def drop(self, visit: V) -> None:
-        """Take back a place, if the visit has one."""
-        self._flows.pop(visit, None)
+        """Free the place of a visit, if it has one."""
+        self._is_active.pop(visit, None)
 
     @property
     def is_full(self) -> bool:
@@ -65,30 +66,32 @@ class SlowPlaces(Generic[V]):
 
     @property
     def has_room(self) -> bool:
-        """Whether another one that waits would get a place of its kind."""
-        n_waiting = sum(not flows for flows in self._flows.values())
+        """Whether a waiting visit would get a place of its kind."""
+        n_waiting = sum(not is_active for is_active in self._is_active.values())
         return len(self) < self._n_places or n_waiting < self._n_places // 2
 
-    def give(self, visit: V, *, flows: bool) -> V | None:
-        """Give a slow visit a place; return who has none now, if anybody.
+    def give(self, visit: V, *, is_active: bool) -> V | None:
+        """Give a slow visit a place; return the visit without one now, if any.
 
-        `flows` says that the visit is a transfer that makes progress.
+        `is_active`: the visit is a transfer with progress.
         """
-        if visit in self._flows or len(self) < self._n_places:
-            self._flows[visit] = flows
+        if visit in self._is_active or len(self) < self._n_places:
+            self._is_active[visit] = is_active
             return None
         half = self._n_places // 2
-        share = self._n_places - half if flows else half
-        if sum(each is flows for each in self._flows.values()) >= share:
+        share = self._n_places - half if is_active else half
+        if sum(each is is_active for each in self._is_active.values()) >= share:
             return visit
-        other = next(v for v, f in reversed(self._flows.items()) if f is not flows)
-        del self._flows[other]
-        self._flows[visit] = flows
+        other = next(
+            v for v, f in reversed(self._is_active.items()) if f is not is_active
+        )
+        del self._is_active[other]
+        self._is_active[visit] = is_active
         return other
 
 
 class SlowHosts:
-    """The hosts that were slow lately: their next visit is taken for slow at once."""
+    """Hosts that were slow lately; their next visit counts as slow from its start."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, float] = OrderedDict()
@@ -98,8 +101,8 @@ class SlowHosts:
         now = monotonic()
         return now - self._seen.get(key, -_REMEMBERED_SECS) < _REMEMBERED_SECS
 
-    def saw(self, key: str) -> None:
-        """Take note that the visit of a host is slow."""
+    def note_slow(self, key: str) -> None:
+        """Record that the visit of a host is slow."""
         self._now.add(key)
         self._seen[key] = monotonic()
         self._seen.move_to_end(key)
@@ -107,7 +110,7 @@ class SlowHosts:
             self._seen.popitem(last=False)
 
     def end(self, key: str) -> None:
-        """Take note that a visit is over; one that was quick clears its host."""
+        """Record the end of a visit; a quick one clears its host."""
         if key in self._now:
             self._now.remove(key)
         elif self._seen:
@@ -118,9 +121,9 @@ class VisitPlaces:
     """The places of a worker's visits in Scrapy's downloader.
 
     Args:
-        out: requests of the visits under way.
+        out: requests of the visits in progress.
         engine: of Scrapy.
-        put_off: has a visit made later that gets no place.
+        put_off: puts off a visit without a place.
     """
 
     def __init__(
@@ -134,27 +137,27 @@ class VisitPlaces:
         self._put_off = put_off
         self._slow: SlowPlaces[Request] = SlowPlaces(0)
         self._slow_hosts = SlowHosts()
-        self._made_way: dict[Request, float] = {}  # -> begin of the step
+        self._lent: dict[Request, float] = {}  # -> begin of the step
         self._n_quick = self._n_slow_places = 0
         self._weight = 1
 
     def open(self, n_quick: int, n_slow: int, weight: int) -> None:
-        """Set the numbers of places, and the requests of Scrapy that a visit takes."""
+        """Set the numbers of places, and of Scrapy's requests per visit."""
         self._n_quick, self._n_slow_places, self._weight = n_quick, n_slow, weight
         self._slow = SlowPlaces(n_slow)
 
     @property
     def n_slow(self) -> int:
-        """Number of visits that have places for slow ones."""
+        """Number of visits in places for slow ones."""
         return len(self._slow)
 
     def count_slow(self) -> int:
-        """Return the number of slow visits, without those that have ended."""
+        """Return the number of slow visits, without ended ones."""
         self._slow.keep(self._engine.downloading)
         return self.n_slow
 
     def has_room(self) -> bool:
-        """Return whether a quick visit more may be made; slow ones do not count."""
+        """Return whether another quick visit may begin; slow ones do not count."""
         downloading = self._engine.downloading
         n_slow = sum(request in downloading for request in self._slow)
         return len(downloading) - n_slow * self._weight < self._n_quick
@@ -166,19 +169,22 @@ class VisitPlaces:
     def begin(self, request: Request, visit: Visit) -> None:
         """Give the visit of a slow host its place."""
         if visit.key in self._slow_hosts:
-            self._place(request, flows=False)
+            self._place(request, is_active=False)
 
     def end(self, key: str) -> None:
-        """Take note that the visit of a host is over."""
+        """Record the end of a visit."""
         self._slow_hosts.end(key)
 
-    def sort_out(
-        self, now: float, slow_secs: float, flowing: Callable[[], AbstractSet[object]]
+    def reassign(
+        self,
+        now: float,
+        slow_secs: float,
+        active_transfers: Callable[[], AbstractSet[object]],
     ) -> None:
-        """Move visits that are slow for so long to places of their own.
+        """Move slow visits to places for slow ones.
 
-        Those without a place go back to the frontier. `flowing` returns the tasks whose
-        transfers make progress.
+        Those without a place go back to the frontier. `active_transfers` returns the
+        tasks of transfers with progress.
         """
         downloading = self._engine.downloading
         slow = [
@@ -186,24 +192,23 @@ class VisitPlaces:
             for request, visit in self._out.items()
             if now - visit.step_at > slow_secs and request in downloading
         ]
-        tasks = flowing() if slow else frozenset()
+        tasks = active_transfers() if slow else frozenset()
         for request in slow:
             visit = self._out[request]
             if self._n_slow_places:
-                self._slow_hosts.saw(visit.key)
-            self._place(request, flows=visit.task in tasks)
-        self._make_way(now)
+                self._slow_hosts.note_slow(visit.key)
+            self._place(request, is_active=visit.task in tasks)
+        self._lend_places(now)
 
-    def _make_way(self, now: float) -> None:
-        """Have visits without any answer lend their places to others that wait.
+    def _lend_places(self, now: float) -> None:
+        """Lend the places of visits without a response to waiting ones.
 
-        They are not called slow yet, and return to the quick ones once they are
-        answered.
+        They do not count as slow, and return to the quick ones after a response.
         """
-        for request, step_at in list(self._made_way.items()):
+        for request, step_at in list(self._lent.items()):
             visit = self._out.get(request)
             if visit is None or visit.step_at != step_at:
-                del self._made_way[request]
+                del self._lent[request]
                 if visit is not None and visit.key not in self._slow_hosts:
                     self._slow.drop(request)
         if self.has_room():
@@ -213,11 +218,11 @@ class VisitPlaces:
                 break
             is_new = not visit.documents and request not in self._slow
             if is_new and now - visit.step_at > _NO_ANSWER_SECS:
-                self._made_way[request] = visit.step_at
-                self._slow.give(request, flows=False)
+                self._lent[request] = visit.step_at
+                self._slow.give(request, is_active=False)
 
-    def _place(self, request: Request, *, flows: bool) -> None:
-        other = self._slow.give(request, flows=flows)
+    def _place(self, request: Request, *, is_active: bool) -> None:
+        other = self._slow.give(request, is_active=is_active)
         visit = self._out.get(other) if other is not None else None
         if visit is not None and visit.task is not None and not visit.is_cut:
             self._put_off(visit)

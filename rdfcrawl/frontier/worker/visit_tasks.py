@@ -1,8 +1,8 @@
-"""The tasks of a worker that visits pass: claim, commit, and the epochs of domains.
+"""The tasks of a worker for visits: claim, commit, and epochs of domains.
 
-They share the `WorkerState`. Hosts that are due are leased, in the partitions of this
-worker; hosts that refuse are tried for a time (`HostPatience`). Children of finished
-visits are queued, stores flushed, visits acknowledged.
+They share the `WorkerState`. Due hosts are leased, in the partitions of this worker;
+hosts that refuse are retried for a time (`HostPatience`). Children of finished visits
+are queued, stores flushed, visits acknowledged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.frontier.queue.claimed_visits import WaitingLinks
 from rdfcrawl.frontier.queue.partitions import PollPlan, poll_plan
 from rdfcrawl.frontier.request_turns import steady_time
-from rdfcrawl.frontier.worker.leases import until_delay_is_kept
+from rdfcrawl.frontier.worker.leases import wait_for_delay
 from rdfcrawl.frontier.worker.link_sender import ADD_SECS, LinkSender
 from rdfcrawl.frontier.worker.worker_state import WorkerState, sleep_until
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Hosts that rest for longer are looked at in time; others may queue something where
-# nothing was due.
+# Hosts that rest for longer are looked at in time; other workers may queue URIs where
+# none was due.
 _LOOK_AGAIN_SECS = 0.2
 
 
 class VisitCommitter:
-    """Commit finished visits: queue children, flush stores, acknowledge."""
+    """Commits finished visits: queues children, flushes stores, acknowledges."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class VisitCommitter:
 
     @property
     def has_nothing(self) -> bool:
-        """Whether no visit and no link is in this process."""
+        """Whether this process has neither visits nor links."""
         is_idle = not (self._links.n_waiting or self._links.must_restore)
         return is_idle and not self._state.held()
 
@@ -73,14 +73,14 @@ class VisitCommitter:
                 await self.flush()
                 next_flush = monotonic() + state.options.commit_secs
             if await self.ack(monotonic()) and self.has_nothing:
-                state.claim_now.set()  # there may be nothing anywhere
+                state.claim_now.set()  # the crawl may be over
             await sleep_until(state.commit_now, ADD_SECS)
 
     async def send_and_release(self) -> None:
-        """Queue the children of finished visits, then let go of their hosts.
+        """Queue the children of finished visits, then release their hosts.
 
-        Invariant: what is in `finished` now has offered all of its links. While it
-        is on its way it stays in sight: leases are renewed, the crawl is not over.
+        Invariant: visits in `finished` have offered all of their links. Meanwhile they
+        count as held: leases are renewed, the crawl is not over.
         """
         state, links = self._state, self._links
         if links.must_restore:
@@ -91,7 +91,7 @@ class VisitCommitter:
             await self._release(finished)
             state.unfed += finished
             del state.finished[: len(finished)]
-        if state.stirred:  # by both: one claim for them
+        if state.stirred:  # one claim for both
             state.claim_now.set()
         if is_known and state.unfed:
             is_fed = WaitingLinks(links.unsent).has_none_of
@@ -106,12 +106,12 @@ class VisitCommitter:
         self._state.stir(visit.partition for visit in is_soon)
 
     async def flush(self) -> bool:
-        """Make the stored data of released visits durable; return whether all is."""
+        """Make the data of released visits durable; return whether all is."""
         state = self._state
         released = state.released.copy()
         try:
             await self._flush_stores()
-        except StoreFault:  # told by whoever flushes
+        except StoreFault:  # reported by the stores
             leased = counted(len(released), "visit stays", "visits stay")
             logger.debug("%s leased: stores not flushed", leased)
             return False
@@ -121,18 +121,19 @@ class VisitCommitter:
         return True
 
     async def ack_in_time(self) -> None:
-        """Acknowledge all that is stored, none of it before the ack lag is over."""
+        """Acknowledge all stored visits, after the ack lag."""
         durable = self._state.durable
         if durable:
             await asyncio.sleep(max(0.0, durable[-1][0] - monotonic()))
         await self.ack(float("inf"))
 
     async def ack(self, now: float) -> bool:
-        """Acknowledge what has waited for long enough; return whether anything had."""
+        """Acknowledge visits after the ack lag; return whether there were any."""
         state = self._state
         has_any = False
         if state.frontier.is_spread and state.durable and state.durable[0][0] <= now:
-            # A server that has lost the links may be another one than is asked now.
+            # Queries all servers: one that has lost the links may not be the one that
+            # gets the ack.
             await state.persistent("counts", state.frontier.counts)
         while state.durable and state.durable[0][0] <= now:
             await self._links.restore()
@@ -148,7 +149,7 @@ _FEW_WORKERS = 4
 
 
 class VisitClaimer:
-    """Claim visits ahead of need, and call `prepare` with their records."""
+    """Claims visits in advance, and calls `prepare` with their records."""
 
     def __init__(
         self,
@@ -156,21 +157,21 @@ class VisitClaimer:
         links: LinkSender,
         *,
         wake: Callable[[], None],
-        see_whether_over: Callable[[], Awaitable[None]],
+        check_whether_over: Callable[[], Awaitable[None]],
         prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None,
     ) -> None:
         self._prepare = prepare
         self._state = state
         self._links = links
         self._wake = wake
-        self._see_whether_over = see_whether_over
+        self._check_whether_over = check_whether_over
         self.patience = HostPatience(state)
 
     async def run(self) -> None:
         """Claim until the worker stops."""
         state = self._state
         pause, longest = _BACK_OFF_SECS
-        await until_delay_is_kept(state)
+        await wait_for_delay(state)
         while not state.stopping.is_set():
             state.claim_now.clear()
             wanted = state.options.visits - len(state.ready)
@@ -183,11 +184,11 @@ class VisitClaimer:
                 pause = min(longest, pause * 2, max(due, _BACK_OFF_SECS[0]))
                 if state.has_started and not (state.ready or self._links.n_waiting):
                     await self.patience.look()
-                await self._see_whether_over()
+                await self._check_whether_over()
             await sleep_until(state.claim_now, pause * random.uniform(0.8, 1.2))
 
     async def _claim(self, wanted: int) -> tuple[bool, float]:
-        """Claim up to about `wanted` visits; return whether, and when to ask again."""
+        """Claim up to about `wanted` visits; return whether any, and when to retry."""
         state = self._state
         now = monotonic()
         wanted_here = self._partitions(now)
@@ -195,8 +196,8 @@ class VisitClaimer:
         if not partitions:
             return False, max(0.0, min(state.due.values()) - now)
         most_keys = max(1, -(-wanted // len(partitions)))
-        # Crowds have their turns, and beyond these no more than is idle: what is
-        # claimed ahead of time would hold up those that are due by then.
+        # Beyond their turns, crowds only get idle places: visits claimed in advance
+        # would delay others that become due.
         n_idle = max(0, state.options.visits + state.n_slow - state.n_visits)
         leased_until = steady_time() + state.frontier.options.lease_secs
         state.stirred.clear()
@@ -230,38 +231,38 @@ class VisitClaimer:
                 records = [record for visit in visits for record in visit.records]
                 await self._prepare(records, not state.is_alone)
         finally:
-            # Those of crowds come last: they were due before others only by number.
+            # Hosts of crowds come last: they were due first only by number.
             ready = [*state.ready, *visits]
             state.ready = deque(sorted(ready, key=lambda visit: visit.is_of_crowd))
 
     def _partitions(self, now: float) -> Sequence[int]:
-        """Return where to look: elsewhere only if nothing may be due at home."""
+        """Return the partitions to claim from: others only if home has nothing due."""
         state = self._state
         home, near, away = self._plan()
         is_due = [p for p in home if state.due.get(p, 0) <= now]
         if state.ready or is_due:
-            # One look in ten goes elsewhere: work is stolen from who has too much.
+            # One look in ten goes elsewhere, to help busy workers.
             others, share = near + away, max(1, len(home) // 10)
             return (*is_due, *random.sample(others, min(share, len(others))))
         n, n_live = state.frontier.partitions, len(state.live)
-        # All that many idle workers ask for together is no more than what a few do.
+        # Together, many idle workers look into no more partitions than a few.
         share = n if n_live <= _FEW_WORKERS else -(-2 * n // n_live)
         some = random.sample(near, min(share, len(near)))
         return (*some, *random.sample(away, min(share, len(away))))
 
     def _left_to_others(self, now: float) -> Iterator[int]:
-        """Yield where workers of other spiders claim first, as they have to."""
+        """Yield partitions in which workers of other spiders claim first."""
         left = self._state.left_to_others
         return (p for p, until in left.items() if until > now)
 
     def _plan(self) -> PollPlan:
         state = self._state
-        # Else who is at home gives it back, and is always the first to find it again.
+        # Otherwise the home worker would put it back, and always find it first again.
         live = () if state.has_other_spiders else tuple(state.live)
         return poll_plan(state.options.name, live, state.frontier.partitions)
 
 
-_WAIT_SHARE: Final = 0.5  # of the time that the run has taken
+_WAIT_SHARE: Final = 0.5  # of the duration of the run
 _LEAST_WAIT_SECS: Final = (
     30.0  # three tries of a host, as the wait between them doubles
 )
@@ -270,31 +271,32 @@ _SAY_SECS: Final = 60.0
 
 
 class HostPatience:
-    """Decide how long hosts that refuse are tried, also when no others are left.
+    """Decides how long refusing hosts are retried, also when no others are left.
 
-    A crawl that has nothing else to do waits in proportion to its own duration, and
-    for nothing that is due after that: this is owed, and the next run pays it.
+    A crawl without other work waits in proportion to its duration. URIs due after that
+    are owed, and the next run requests them.
     """
 
     def __init__(self, state: WorkerState) -> None:
-        self.is_over = False  # all that is left is owed
+        self.is_over = False  # all remaining URIs are owed
         self._state = state
         self._options = state.options
         self._look_at = 0.0
         self._say_at = 0.0
-        self._ends_at: float | None = None  # of the wait, once nothing else is left
+        # end of the wait, once no other work is left
+        self._ends_at: float | None = None
 
     def judge(self, visits: Iterable[Visit]) -> None:
-        """Decide of claimed visits whether their hosts are still tried.
+        """Set for claimed visits whether their hosts are retried.
 
-        And whether the next run asks again for pages that fail.
+        Also whether the next run requests failed pages again.
         """
         for visit in visits:
             visit.has_refresher = self._options.has_refresher
             visit.ignores_failures = visit.down_secs < self._options.patience_secs
 
     async def look(self, *, at_once: bool = False) -> None:
-        """Find out, now and then or at once, whether there is anything else to do."""
+        """Check, periodically or now, whether there is other work."""
         if monotonic() < self._look_at and not at_once:
             return
         self._look_at = monotonic() + _LOOK_SECS
@@ -317,8 +319,8 @@ class HostPatience:
                 " UTC at the latest (HOST_LAST_WAIT_SECS)",
                 counted(
                     found.n_down,
-                    "host that does not answer",
-                    "hosts that do not answer",
+                    "host that does not respond",
+                    "hosts that do not respond",
                 ),
                 f"{until:%Y-%m-%d %H:%M:%S}",
             )
@@ -328,15 +330,15 @@ class HostPatience:
         return min(self._options.last_wait_secs, max(_LEAST_WAIT_SECS, share_secs))
 
 
-_EPOCH_LOOK_SECS: Final = 1.0  # others may have done something, too
+_EPOCH_LOOK_SECS: Final = 1.0  # other workers may change the epochs, too
 
 
 class EpochKeeper:
     """Grants URLs and begins epochs, for all workers.
 
     Attributes:
-        n_granted: URLs that were granted here.
-        n_begun: epochs that were begun here.
+        n_granted: number of URLs granted here.
+        n_begun: number of epochs begun here.
     """
 
     def __init__(self, state: WorkerState, log: Path | None) -> None:
@@ -346,14 +348,14 @@ class EpochKeeper:
         self.n_begun = 0
 
     async def run(self) -> None:
-        """Look whenever something happens here, and now and then, until the end."""
+        """Look after each event, and periodically, until the end."""
         state = self._state
         while not state.stopping.is_set():
             state.look_now.clear()
             look = await state.persistent("epochs", state.frontier.epochs.look)
             self.n_granted += look.n_granted
             self.n_begun += look.n_begun
-            if look.ended and self._has_told(look.ended):
+            if look.ended and self._log_ended(look.ended):
                 await state.persistent(
                     "epochs", state.frontier.epochs.logged, look.ended
                 )
@@ -363,10 +365,10 @@ class EpochKeeper:
             due = _EPOCH_LOOK_SECS if look.due_secs is None else look.due_secs
             await sleep_until(state.look_now, min(_EPOCH_LOOK_SECS, max(0.01, due)))
 
-    def _has_told(self, ended: Sequence[EndedEpoch]) -> bool:
-        """Log epochs; return whether that is done, or else is to be done again.
+    def _log_ended(self, ended: Sequence[EndedEpoch]) -> bool:
+        """Log epochs; return whether it succeeded, else retry.
 
-        Who is killed behind this leaves lines that another worker writes once more.
+        If the worker is killed after this, another one writes the lines again.
         """
         if self._log is None:
             return True
@@ -376,7 +378,8 @@ class EpochKeeper:
             with self._log.open("a+b") as file:
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
-                    if file.read(1) != b"\n":  # torn, by one of the same name
+                    # torn by an earlier worker of the same name
+                    if file.read(1) != b"\n":
                         lines = f"\n{lines}"
                 file.write(lines.encode())
         except OSError as error:

@@ -1,6 +1,6 @@
-"""Datasets that are taken as a whole, and whose pages are not crawled meanwhile.
+"""Datasets fetched as dumps or from endpoints, whose pages are not crawled.
 
-The prefixes of their URLs are in Redis, and hold for all workers.
+The prefixes of their URLs are in Redis, shared by all workers.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ class WholeDatasets:
         self._prime = prime
 
     async def cover(self, prefixes: Iterable[str], dataset: str) -> None:
-        """Leave out URLs with these prefixes, as a dataset has all."""
+        """Skip URLs with these prefixes, which the dataset contains."""
         names = dict.fromkeys(prefixes, dataset)
         if names:
             await self._store.put(_CRAWL, _TABLE, names)
-            # Those of others are learnt now and then: each dataset would read all.
+            # Prefixes of other workers are read periodically, as each dataset would
+            # read all.
             self._ingests.own.covered.add(names)
 
     async def uncover(self, prefixes: Sequence[str], dataset: str) -> bool:
-        """Crawl URLs with these prefixes of a dataset again, unless another has them.
+        """Crawl URLs with these prefixes again, unless another dataset covers them.
 
-        Return whether none was forgotten.
+        Return whether no prefix was removed.
         """
         names = await self._store.get_many(_CRAWL, _TABLE, prefixes)
         pairs = zip(prefixes, names, strict=True)
@@ -62,7 +63,7 @@ class WholeDatasets:
         return not any([await self._deferred.is_full(x) for x in prefixes])
 
     async def learn(self) -> None:
-        """Read which prefixes other workers have covered or uncovered."""
+        """Read prefixes that other workers have covered or uncovered."""
         found = [prefix async for prefix, _ in self._store.entries(_CRAWL, _TABLE)]
         covered = self._ingests.own.covered
         if covered.prefixes != set(found):
@@ -70,14 +71,15 @@ class WholeDatasets:
             self._ingests.forget_recent()
 
     def full(self, document: Document) -> set[str]:
-        """Return the prefixes below which links of a document are not deferred."""
+        """Return the prefixes whose links in a document are no longer deferred."""
         return self._deferred.full(_limit_of(document))
 
     async def defer(self, document: Document | None = None) -> None:
         """Store the covered links of a document.
 
-        They are stored before it is checked that their prefixes are still covered:
-        links stored just after another worker has uncovered a prefix would be lost.
+        They are stored before the check that their prefixes are still covered:
+        otherwise, links stored just after another worker uncovers a prefix would be
+        lost.
         """
         waiting = self._ingests.own.take_deferred()
         if not waiting:
@@ -92,21 +94,21 @@ class WholeDatasets:
                 await self._offer(prefix)
 
     async def _offer(self, prefix: str) -> None:
-        """Queue links deferred below a prefix that no other prefix covers."""
+        """Queue links deferred under a prefix that no other prefix covers."""
         ingest = self._ingests.own
         async for group in self._deferred.groups(prefix):
             await self._prime(*(each.record.url for each in group))
             ingest.full = self._deferred.full()
-            self._links.offer(ingest.again(group))
+            self._links.offer(ingest.uncovered(group))
             for other, waiting in ingest.take_deferred().items():
                 await self._deferred.put(other, waiting)
             await self._links.room()
 
 
 def _limit_of(document: Document) -> int:
-    """Return how many URLs may wait below a prefix while a document adds some.
+    """Return how many URLs of a prefix may be deferred while a document adds some.
 
-    A dump names all that it covers: it must leave room for what others name.
+    A dump links to everything that it covers, and must leave room for other documents.
     """
     is_dump = isinstance(document.record.task, DumpPart)
     return MAX_DEFERRED // 2 if is_dump else MAX_DEFERRED

@@ -1,10 +1,10 @@
-"""One process's share of a crawl: visits ahead, links to add, what waits for commit.
+"""One process's share of a crawl: claimed visits, unsent links, uncommitted visits.
 
-Everything that a scheduler calls is local and immediate; tasks talk to Redis. A
-visit's way: claimed (`visit_tasks.py`) -> `next_visit` -> `finish` -> its children are
+All methods called by a scheduler are local and immediate; tasks talk to Redis. The
+states of a visit: claimed (`visit_tasks.py`) -> `next_visit` -> `finish` -> children
 queued (`link_sender.py`) -> released (others may visit the host) -> stores flushed ->
-acknowledged (`visit_tasks.py`). A `kill -9` anywhere leaves it leased; when the lease
-runs out (`leases.py`) its URIs are claimed again.
+acknowledged (`visit_tasks.py`). After a `kill -9` at any point it stays leased; when
+the lease expires (`leases.py`), its URIs are claimed again.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ logger = logging.getLogger(__name__)
 
 
 class FrontierWorker(WorkerState):
-    """One worker: visits from the frontier for one scheduler, and links back.
+    """One worker: takes visits from the frontier, and returns links.
 
     Args:
         frontier: shared by all workers.
         options: of this worker.
         hooks: functions of the scheduler.
-        outage: repeats commands while Redis is away.
+        outage: retries commands while Redis is unreachable.
         intake: functions of the intake of links and seeds.
-        epoch_log: file to which a line in JSON is added for each epoch that has ended.
-        run_began_ms: when the run began, for all workers (Unix time in ms).
+        epoch_log: file with a line of JSON for each finished epoch.
+        run_began_ms: when the run began (Unix time in ms).
 
     Attributes:
-        claimer, links, committer, leases, epochs: parts that share its state.
-        n_failed: URIs given up in this run by all workers; known at the end.
-        n_owed: URIs that their servers refused, which wait for the next run; likewise.
+        claimer, links, committer, leases, epochs: parts that share the state.
+        n_failed: URIs given up in this run by all workers; set at the end.
+        n_owed: URIs owed to the next run; likewise.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class FrontierWorker(WorkerState):
             self,
             self.links,
             wake=hooks.wake,
-            see_whether_over=self._see_whether_over,
+            check_whether_over=self._check_whether_over,
             prepare=intake.prepare,
         )
         self.committer = VisitCommitter(self, self.links, hooks.flush_stores)
@@ -96,7 +96,7 @@ class FrontierWorker(WorkerState):
         self._tasks: list[asyncio.Task[None]] = []
 
     def next_visit(self) -> Visit | None:
-        """Return a leased visit, or None if none is at hand."""
+        """Return a leased visit, or None if none is ready."""
         if self.links.n_waiting > self.options.max_buffered:
             return None
         if len(self.ready) <= self.options.visits // 2:
@@ -108,7 +108,7 @@ class FrontierWorker(WorkerState):
         return visit
 
     def finish(self, visit: Visit) -> None:
-        """Take note that nobody works on a visit any more."""
+        """Take back a visit that was processed."""
         self.active.discard(visit)
         self.finished.append(visit)
         is_quiet = monotonic() - self.links.sent_at > ADD_SECS
@@ -116,7 +116,7 @@ class FrontierWorker(WorkerState):
             self.commit_now.set()
 
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> None:
-        """Write down what is about to be done with the record of a suspect."""
+        """Record the next step with the record of a suspect."""
         is_ours = await self.persistent("begin", self.frontier.begin, visit, what)
         visit.is_lost = visit.is_lost or not is_ours
 
@@ -132,14 +132,14 @@ class FrontierWorker(WorkerState):
             "commit": self.committer.run,
             "renew": self.leases.run,
             "seed": self._seed,
-            "tell": self.leases.tell,
+            "report": self.leases.report,
             **({"epochs": self.epochs.run} if self.frontier.epochs.options else {}),
         }.items():
             self._tasks.append(asyncio.create_task(self._forever(name, job)))
 
     async def close(self) -> None:
-        """Commit what is finished, put back what was not begun, and leave."""
-        for event in (self.stopping, self.claim_now, self.commit_now, self.tell_now):
+        """Commit finished visits, put back the others, and leave."""
+        for event in (self.stopping, self.claim_now, self.commit_now, self.report_now):
             event.set()
         self.look_now.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -148,7 +148,7 @@ class FrontierWorker(WorkerState):
         for visit in self.ready:
             visit.unrequested |= set(range(len(visit.records)))
         for visit in (*self.ready, *self.active):
-            # An unreadable one is found unreadable again.
+            # Unreadable records are found unreadable again.
             visit.returned = dict(enumerate(visit.records))
             visit.documents.clear()
             self.finished.append(visit)
@@ -160,7 +160,7 @@ class FrontierWorker(WorkerState):
                 await self.committer.ack_in_time()
             self.n_owed = (await self.frontier.owed.list(0)).n_uris
             self.n_failed = await self.frontier.n_failed() - self._failed_before
-            await self.persistent("leave", self.leases.say_goodbye)
+            await self.persistent("leave", self.leases.report_end)
         except CrawlGone as gone:
             self.gone = gone
         except RedisError as error:
@@ -193,16 +193,16 @@ class FrontierWorker(WorkerState):
             await sleep_until(self.stopping, BEAT_SECS * random.uniform(0.8, 1.0))
             await self.persistent("start_urls", self._take_seeds)
 
-    async def _see_whether_over(self) -> None:
-        """Find out whether the whole crawl has ended, if this worker has.
+    async def _check_whether_over(self) -> None:
+        """Check whether the crawl is over, if this worker has no work.
 
-        It takes two looks where there are other workers: one that is between claim and
-        add shows in one of them.
+        With other workers, this takes two looks: one of them shows a worker between
+        claim and add.
         """
         if self.is_over or not self.has_started:
             return
         since, looks = monotonic(), 0
-        while not self.stopping.is_set() and await self._sees_nothing():
+        while not self.stopping.is_set() and await self._has_no_work():
             looks += 1
             is_sure = looks > 1 or self.is_alone
             if is_sure and monotonic() - since >= self.options.idle_secs:
@@ -211,14 +211,14 @@ class FrontierWorker(WorkerState):
                 return
             await asyncio.sleep(0.1)
 
-    async def _sees_nothing(self) -> bool:
+    async def _has_no_work(self) -> bool:
         if not self.committer.has_nothing:
             return False
-        # First what writes nothing: with full memory, this task must go on claiming.
+        # Reads come first: with full memory, this task must go on claiming.
         self.counts = await self.persistent("counts", self.frontier.counts)
         if not self.counts.is_over:
             patience = self.claimer.patience
-            if patience.is_over:  # by then; a host may be due now
+            if patience.is_over:  # a host may have become due
                 await patience.look(at_once=True)
             if not patience.is_over:
                 return False
@@ -227,7 +227,7 @@ class FrontierWorker(WorkerState):
         return await self._all_have_started() and self.committer.has_nothing
 
     async def _all_have_started(self) -> bool:
-        """Return whether no live worker is still handing in its seeds."""
+        """Return whether no live worker is still queueing its seeds."""
         await self.persistent("heartbeat", self.leases.beat)
         figures = await self.persistent("figures", self.frontier.figures)
         return all(figures.get(name, {}).get(STARTED, 1) for name in self.live)

@@ -1,4 +1,4 @@
-"""What the parts of a worker share: its visits by progress, and signals."""
+"""State shared by the parts of a worker: visits by progress, and signals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.options import WorkerOptions
     from rdfcrawl.frontier.redis.retry import RedisRetry
 
-# What each worker tells of its statistics: few names, however much is crawled.
+# Statistics reported to other workers: few names, independent of the crawl's size.
 FAULT = "fault/"
 STATUS = "document/status/"
 FORMAT = "document/format/"
@@ -29,8 +29,8 @@ PARSE_ERROR = "document/parse_error/"
 GUARD = "guard/"
 HTTP_STATUS = "http/status/"
 STORE_FLUSHES, STORE_FLUSH_SECS = "store/flushes", "store/flush_secs"
-# Documents by the seconds that they took to be read: at most so many of these, and more
-# than the bound before; `more` than the last. Their sum is told beside them.
+# Buckets of reading times: documents up to so many seconds and above the previous
+# bound; `more` above the last. Their sum is reported, too.
 PARSE_SECS = "document/parse_secs/"
 PARSE_SECS_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                      1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # fmt: skip
@@ -51,7 +51,7 @@ _TOLD_GROUPS = (FAULT, OWN_FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:
-    """Return of a worker's statistics what others are told.
+    """Return the statistics of a worker that are reported to others.
 
     >>> figures_of({"http/status/200": 2, "http/status/206": 1, "memusage/max": 9})
     {'http/status/2xx': 3}
@@ -72,10 +72,10 @@ def figures_of(stats: Mapping[str, object]) -> dict[str, float]:
 class WorkerHooks:
     """Functions of the scheduler that a worker calls."""
 
-    # makes durable all documents of finished visits; raises `StoreFault` if it cannot
+    # makes all documents of finished visits durable; raises `StoreFault` on failure
     flush_stores: Callable[[], Awaitable[None]]
-    wake: Callable[[], None]  # called when there is something new for the scheduler
-    # returns the statistics that other workers are told
+    wake: Callable[[], None]  # called when the scheduler has new work
+    # returns the statistics for reports
     figures: Callable[[], dict[str, float]]
     # records that URIs were given up
     account_for: Callable[[Sequence[Record]], Awaitable[None]]
@@ -89,7 +89,7 @@ class IntakeHooks:
     take_seeds: Callable[[], Awaitable[int]]
     # called with the records of claimed visits, and whether others may have queued them
     prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None = None
-    # called when Redis may have lost what it took last
+    # called when Redis may have lost its latest writes
     restore: Callable[[], Awaitable[None]] | None = None
 
 
@@ -108,57 +108,57 @@ class WorkerState:
         self.persistent = outage.persistent
         self.persistent_unless_full = outage.persistent_unless_full
         self.ready: deque[Visit] = deque()  # visits that are leased and not begun
-        self.active: set[Visit] = set()  # visits that are being made
+        self.active: set[Visit] = set()  # visits in progress
         self.finished: list[Visit] = []  # visits whose children are not queued yet
-        # visits that are released, and whose children wait for memory
+        # released visits whose children wait for memory
         self.unfed: list[Visit] = []
         # visits whose children are queued, and whose stores are not flushed
         self.released: list[Visit] = []
         # visits that wait to be acknowledged, and until when
         self.durable: deque[tuple[float, list[Visit]]] = deque()
-        # partitions where nothing is to be claimed before a time
+        # partition -> time before which no claim is needed
         self.due: dict[int, float] = {}
-        # partitions where something may have become due since the last claim
+        # partitions with URIs that may have become due since the last claim
         self.stirred: set[int] = set()
-        self.added = AddedCounts()  # what became of the links that were sent
-        self.counts = StateCounts()  # of the crawl, as they were seen last
+        self.added = AddedCounts()  # results for the links sent
+        self.counts = StateCounts()  # of the crawl, as last seen
         self.live: list[str] = [options.name]  # names of the workers of the crawl
-        self.is_over = False  # the crawl is over, as far as it is known here
+        self.is_over = False  # the crawl is over, as far as known here
         self.run_began_ms = run_began_ms  # for all workers
-        self.is_drained = False  # an operator has asked this worker to end
-        # what only workers of one spider can do is at home with none of them
+        self.is_drained = False  # an operator drains this worker
+        # then, their requests may be in any partition
         self.has_other_spiders = False
-        # partitions where requests were left to these, and until when they are first
+        # partition -> time until which workers of other spiders claim first
         self.left_to_others: dict[int, float] = {}
         self.n_slow = 0  # visits that have given up their places to others
-        self.n_closed = 0  # visits with hosts outside of their working hours
-        # why the crawl cannot go on, once Redis no longer has it
+        self.n_closed = 0  # visits of hosts outside of their working hours
+        # why the crawl cannot go on, once Redis has lost it
         self.gone: CrawlGone | None = None
-        # by `turns.steady_time`: when the leases of this worker run out, and when it
-        # counts as dead, so that others no longer wait for it to keep their delay
+        # by `request_turns.steady_time`: when the leases of this worker expire, and
+        # when it counts as dead, so that others stop keeping its delay
         self.leases_until = steady_time() + frontier.options.lease_secs
         self.heard_until = 0.0
         self.stopping = outage.stopping
         self.claim_now = asyncio.Event()
         self.commit_now = asyncio.Event()
-        self.tell_now = asyncio.Event()
-        self.look_now = asyncio.Event()  # at the epochs of domains
+        self.report_now = asyncio.Event()
+        self.look_now = asyncio.Event()  # for the epochs of domains
         self._has_started = False
 
     @property
     def has_started(self) -> bool:
-        """Whether the spider has no seeds to hand in; told at once."""
+        """Whether the spider has queued all seeds; reported at once."""
         return self._has_started
 
     @has_started.setter
     def has_started(self, has_started: bool) -> None:
         if has_started != self._has_started:
-            self.tell_now.set()
+            self.report_now.set()
         self._has_started = has_started
 
     @property
-    def asks_until(self) -> float:
-        """When this worker must confirm its leases before any other request."""
+    def confirmed_until(self) -> float:
+        """Time when this worker must confirm its leases before any other request."""
         return min(self.leases_until, self.heard_until)
 
     @property
@@ -168,11 +168,11 @@ class WorkerState:
 
     @property
     def n_visits(self) -> int:
-        """Visits at hand or being made."""
+        """Number of visits that are ready or in progress."""
         return len(self.ready) + len(self.active)
 
     def held(self) -> list[Visit]:
-        """Return all visits that this worker has leased."""
+        """Return all visits leased by this worker."""
         return [
             *self.ready,
             *self.active,
@@ -183,13 +183,13 @@ class WorkerState:
         ]
 
     def stir(self, partitions: Iterable[int]) -> None:
-        """Look again where something may have become due."""
+        """Look again into partitions where URIs may have become due."""
         for partition in partitions:
             self.due.pop(partition, None)
             self.stirred.add(partition)
 
 
 async def sleep_until(event: asyncio.Event, secs: float) -> None:
-    """Sleep until something happens, and no longer than so many seconds."""
+    """Sleep until an event, at most for some seconds."""
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), secs)

@@ -16,11 +16,12 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from scrapy_redis.connection import SETTINGS_PARAMS_MAP
+
 from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.extras import install_hint
 from rdfcrawl.core.processes import finish, start_module
-from rdfcrawl.frontier.redis.client import NAMES
 from rdfcrawl.launch.progress.forks import execute
 from rdfcrawl.monitor.page.listening import SOCKET, page_socket, url_of
 from rdfcrawl.monitor.page.options import PageOptions
@@ -93,7 +94,7 @@ def _words(
         "CRAWL_DIR": crawl.paths.root.parent,
         "CRAWL_ID": crawl.crawl_id,
         SOCKET: fd,
-        **{name: settings[name] for name in NAMES if settings.get(name)},
+        **{name: settings[name] for name in SETTINGS_PARAMS_MAP if settings.get(name)},
     }
     return [
         "page",

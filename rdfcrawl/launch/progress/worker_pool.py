@@ -17,7 +17,7 @@ from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.core.processes import start_module_async
 from rdfcrawl.downloader.disk import WorkerDisk
-from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
+from rdfcrawl.frontier.frontier_connection import FrontierConnection, restart_crawl
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.own_faults import OwnFaults
 from rdfcrawl.frontier.queue.options import RUN, WORKER
@@ -150,7 +150,7 @@ class WorkerPool:
         """Create or join the crawl for all workers; return the first snapshot."""
         frontier = link.frontier
         if self._member.accepts.parse(self._arguments).fresh:
-            await start_anew(frontier, self._options.paths)
+            await restart_crawl(frontier, self._options.paths)
             del self._arguments["fresh"]
         await frontier.open()
         await keep_settings(frontier, self._options, self._settings)

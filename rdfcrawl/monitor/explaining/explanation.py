@@ -110,7 +110,7 @@ def requestable_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
     except BadUri as error:
         rules = (RuleVerdict("", Decision.BAD_URI, error.fault.detail),)
         return UriExplanation(
-            asked=hide_logins(text),
+            given=hide_logins(text),
             url="",
             normal="",
             verdict=Verdict.NO_URI,
@@ -198,7 +198,7 @@ def _explained(
     rules = [*judge_by_settings(url, options), *answer.rules]
     parent = _parent(answer.status, own or fetches, decisions, linked.links)
     return UriExplanation(
-        asked=hide_logins(text),
+        given=hide_logins(text),
         url=url,
         normal=normal,
         verdict=_verdict(answer.status, fetches, own, decisions, linked.links),

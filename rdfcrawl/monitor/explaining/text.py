@@ -36,7 +36,7 @@ VERDICTS: Final = {
 
 def explanation_lines(found: UriExplanation) -> Iterator[str]:
     """Yield the lines, with text from the web unchanged."""
-    yield f"{found.url or found.asked}: {VERDICTS[found.verdict]}"
+    yield f"{found.url or found.given}: {VERDICTS[found.verdict]}"
     if found.spellings:
         yield f"  also spelled {', '.join(found.spellings)}"
     if found.frontier is not None:

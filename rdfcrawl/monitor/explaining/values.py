@@ -223,7 +223,7 @@ class UriExplanation:
     """Everything known of one URI of a crawl.
 
     Attributes:
-        asked: the URI as the operator typed it.
+        given: the URI as the operator typed it.
         url: as requested; empty if it cannot be crawled.
         normal: its normal form, shared by all its spellings.
         verdict: the result in one word.
@@ -250,7 +250,7 @@ class UriExplanation:
         damages: unreadable parts of the logs.
     """
 
-    asked: str
+    given: str
     url: str
     normal: str
     verdict: Verdict

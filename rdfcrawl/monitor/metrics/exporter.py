@@ -16,6 +16,7 @@ from rdfcrawl.core.small_server import SmallServer
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.redis.client_settings import named_redis
 from rdfcrawl.monitor.metrics.families import families_of
 from rdfcrawl.monitor.metrics.reading import (
     CrawlSearch,
@@ -95,9 +96,8 @@ class MetricsExporter:
         """
         settings = settings.copy()
         apply_defaults(settings)
-        names_redis = settings.get("REDIS_URL") or settings.get("REDIS_HOST")
         named = str(settings.get("CRAWL_ID") or "")
-        if not names_redis:
+        if named_redis(settings) is None:
             named = begun_crawl(settings)
         options = CrawlOptions.from_settings(settings, named or "exporter")
         connection = await FrontierConnection.connect(options, settings)

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.queue.worker_reports import CURRENT, parsed, silence_secs
-from rdfcrawl.frontier.redis.primaries import ask_primaries
+from rdfcrawl.frontier.redis.primaries import query_primaries
 from rdfcrawl.frontier.redis.schema import SCHEMA
 from rdfcrawl.frontier.redis.server_state import INCARNATION
 from rdfcrawl.monitor.operating.crawl import crawls_in
@@ -131,7 +131,7 @@ async def read_redis(redis: Redis, names: Iterable[str]) -> RedisReading:
             n_left_out += 1
             continue
         crawls.append(await _read_crawl(redis, conf, now))
-    infos = await ask_primaries(redis, lambda node: node.info("memory"))
+    infos = await query_primaries(redis, lambda node: node.info("memory"))
     return RedisReading(
         crawls=tuple(crawls),
         n_left_out=n_left_out,

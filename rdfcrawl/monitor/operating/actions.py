@@ -27,6 +27,7 @@ from rdfcrawl.monitor.operating.hosts import (
     read_host,
 )
 from rdfcrawl.monitor.operating.importing import import_frontier
+from rdfcrawl.monitor.operating.queue_import import import_queue
 from rdfcrawl.monitor.operating.repairing import FrontierRepair
 from rdfcrawl.monitor.operating.status import read_status
 from rdfcrawl.monitor.operating.steering import MAX_DELAY_SECS, HostSteering
@@ -59,7 +60,8 @@ async def run_action(
     action, *rest = words
     check_words(action, rest)
     # A crawl to import does not exist yet.
-    path = Path(rest[0]) if action == "import" else None
+    is_queue = action == "import" and _names_queue(rest[0])
+    path = Path(rest[0]) if action == "import" and not is_queue else None
     moved = await import_frontier(settings, path) if path else None
     is_read = action != "forget"
     async with await OperatedCrawl.open(settings, is_read=is_read) as crawl:
@@ -67,6 +69,8 @@ async def run_action(
             actions = FrontierActions(crawl, opts, write)
             if moved is not None:
                 return await actions.check_imported(moved)
+            if is_queue:
+                return await actions.import_queue(rest[0], settings)
             return await actions.run(action, rest)
 
 
@@ -86,9 +90,14 @@ _WORDS: Final = {
     "forget": "CRAWL",
     "drain": "WORKER",
     "export": "FILE",
-    "import": "FILE",
+    "import": "FILE|KEY",
     "exporter": "",
 }
+
+
+def _names_queue(text: str) -> bool:
+    """Return whether a word is a key of scrapy-redis, and no file."""
+    return text.endswith(":requests") and not Path(text).exists()
 
 
 def check_words(action: str, rest: Sequence[str]) -> None:
@@ -206,7 +215,7 @@ class FrontierActions:
         return 0
 
     async def _given_up(self, words: Sequence[str]) -> int:
-        """List, queue again or drop what was given up."""
+        """List, queue or drop given-up URIs."""
         name: GivenUpList = "failed" if self._opts.failed else "dead"
         match words[0]:
             case "list":
@@ -259,6 +268,12 @@ class FrontierActions:
         moved = await export_frontier(self._crawl, Path(words[0]))
         self._print_moved("exported", moved)
         return int(bool(moved.left_out))
+
+    async def import_queue(self, key: str, settings: BaseSettings) -> int:
+        """Queue the requests of scrapy-redis; return 1 if one is refused."""
+        done = await import_queue(self._crawl, key, settings, spider=self._opts.spider)
+        self._print([tables.as_json(done)] if self._opts.json else [str(done)])
+        return int(bool(done.refused))
 
     async def check_imported(self, moved: MovedFrontier) -> int:
         """Print and check an imported crawl; return 1 if it is damaged."""

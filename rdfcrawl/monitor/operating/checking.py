@@ -2,7 +2,7 @@
 
 Each check of hosts, leases and counters is one script, so that changes under way are
 not reported. Larger checks compare with the state before and after, and report only
-what is wrong in both.
+errors in both.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ async def drain_all(crawl: FrontierView) -> list[str]:
     """
     workers = await crawl.frontier.live_workers()
     for worker in workers:
-        await crawl.frontier.drains.ask(worker)
+        await crawl.frontier.drains.request(worker)
     return list(workers)
 
 
@@ -67,7 +67,7 @@ async def drain_worker(crawl: FrontierView, worker: str) -> DrainedWorker:
     """
     frontier, began = crawl.frontier, monotonic()
     name = frontier.key("workers")
-    is_asked = False
+    is_drained = False
     while (heard := await crawl.redis.zscore(name, worker)) is not None:
         silent = abs((await crawl.now_ms()) // 1000 - int(heard))
         if silent > frontier.silence_secs:
@@ -75,11 +75,11 @@ async def drain_worker(crawl: FrontierView, worker: str) -> DrainedWorker:
             return DrainedWorker(
                 worker=worker, outcome=DrainOutcome.DEAD, silent_secs=silent
             )
-        if not is_asked:
-            await frontier.drains.ask(worker)
-            is_asked = True
+        if not is_drained:
+            await frontier.drains.request(worker)
+            is_drained = True
         await asyncio.sleep(_LOOK_SECS)
-    if is_asked:
+    if is_drained:
         await frontier.drains.forget(worker)  # it may have left a moment ago
         waited = round(1000 * (monotonic() - began))
         return DrainedWorker(

@@ -8,7 +8,7 @@ from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.queue.claimed_visits import record_of
-from rdfcrawl.frontier.redis.primaries import ask_primaries
+from rdfcrawl.frontier.redis.primaries import query_primaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -223,7 +223,7 @@ async def iter_places(crawl: OperatedCrawl) -> AsyncIterator[HostPlace]:
 async def iter_place_pages(crawl: OperatedCrawl) -> AsyncIterator[list[HostPlace]]:
     """Yield the hosts among each thousand keys of the servers, often none."""
     pattern = f"rc:{{{crawl.crawl_id}/*}}:h:*"
-    for node in (await ask_primaries(crawl.redis, _itself)).values():
+    for node in (await query_primaries(crawl.redis, _itself)).values():
         cursor = 0
         while True:
             page: Any = await node.scan(cursor, match=pattern, count=_SCANNED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from rdfcrawl.core.counting import counted
 from rdfcrawl.frontier.queue.frontier_client import StateCounts
 from rdfcrawl.frontier.queue.worker_reports import HOSTS, STARTED
-from rdfcrawl.frontier.redis.primaries import ask_primaries
+from rdfcrawl.frontier.redis.primaries import query_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -156,7 +156,7 @@ async def read_status(crawl: OperatedCrawl) -> CrawlStatus:
     redis, frontier = crawl.redis, crawl.frontier
     now = await crawl.now_ms()
     partitions = await read_partitions(redis, crawl.prefixes, now)
-    infos = await ask_primaries(redis, lambda node: node.info("memory"))
+    infos = await query_primaries(redis, lambda node: node.info("memory"))
     memory = [_memory(each) for each in infos.values()]
     return CrawlStatus(
         crawl_id=crawl.crawl_id,
@@ -264,7 +264,7 @@ async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, .
     heard = await crawl.redis.zrange(frontier.key("workers"), 0, -1, withscores=True)
     delays = await crawl.redis.zrange(frontier.key("delays"), 0, -1, withscores=True)
     delay_of = {name.decode(): ms for name, ms in cast("list[Any]", delays)}
-    figures, drained = await frontier.figures(), await frontier.drains.asked()
+    figures, drained = await frontier.figures(), await frontier.drains.requested()
     found = []
     for raw, at in cast("list[tuple[bytes, float]]", heard):
         name = raw.decode()

@@ -241,7 +241,7 @@ def change_line(action: str, change: HostChange) -> str:
 
 
 def moved_lines(what: str, moved: MovedFrontier) -> list[str]:
-    """Return what was `exported` or `imported`, and what was left out."""
+    """Return the result of an export or import."""
     n = moved.counts
     uris = {"URIs seen": n["seen"], "queued": n["queued"], "hosts": n["hosts"]}
     left = [f"left out, unknown to this version: {name}" for name in moved.left_out]

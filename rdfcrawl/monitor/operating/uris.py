@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -254,6 +255,27 @@ async def add_uris(
         ConfigError: one is not a URL that can be crawled, or the guard refuses its
             address or port; or there is no such spider. Then none is queued.
     """
+    async with ingests_of(crawl, spider) as (ingests, dns):
+        guard = crawl.options.guard
+        urls = [_seed(ingests.own, text) for text in texts]
+        for url in urls:
+            if detail := refusal_of(url, guard):
+                raise ConfigError(f"{url}: {detail}")
+        if dns is not None:
+            await dns.prime(urls)
+        await ingests.widen(urls)
+        return [await _add(crawl, ingests.own, url) for url in urls]
+
+
+@asynccontextmanager
+async def ingests_of(
+    crawl: OperatedCrawl, spider: str
+) -> AsyncIterator[tuple[ProfileIngests, AddressBook | None]]:
+    """Yield the ingests of a spider, and the addresses of hosts if these are keys.
+
+    Raises:
+        ConfigError: there is no such spider.
+    """
     frontier, outage = crawl.frontier, crawl.connection.outage
     profiles = SpiderProfiles(frontier, outage)
     await profiles.learn_all()
@@ -262,11 +284,10 @@ async def add_uris(
         there = ", ".join(numbers) or "none"
         raise ConfigError(f"--spider {spider}: the spiders of this crawl are {there}")
     profiles.own = numbers[spider] if spider else min(profiles.names)
-    guard = crawl.options.guard
-    dns = AddressBook(frontier, outage, is_allowed=guard.allows_address)
+    dns = AddressBook(frontier, outage, is_allowed=crawl.options.guard.allows_address)
+    grouping = crawl.options.keys.grouping
+    is_by_address = grouping is HostGrouping.IP
     try:
-        is_by_address = crawl.options.keys.grouping is HostGrouping.IP
-        grouping = crawl.options.keys.grouping
         ingests = ProfileIngests(
             frontier,
             crawl.options,
@@ -276,14 +297,7 @@ async def add_uris(
             scores=None,
             retry=outage,
         )
-        urls = [_seed(ingests.own, text) for text in texts]
-        for url in urls:
-            if detail := refusal_of(url, guard):
-                raise ConfigError(f"{url}: {detail}")
-        if is_by_address:
-            await dns.prime(urls)
-        await ingests.widen(urls)
-        return [await _add(crawl, ingests.own, url) for url in urls]
+        yield ingests, dns if is_by_address else None
     finally:
         await dns.close()
 

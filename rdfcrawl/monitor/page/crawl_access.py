@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _PATIENCE_SECS: Final = 5.0  # for a read of Redis
-_AGAIN_SECS: Final = 2.0  # between two attempts to connect
+_RETRY_SECS: Final = 2.0  # between two attempts to connect
 _AWAY_SECS: Final = 0.2  # that a visitor waits for an attempt
 _END_SECS: Final = 1.0
 _NICE: Final = 10  # of the thread that reads logs
@@ -149,7 +149,7 @@ class CrawlAccess:
     async def _connect(self, patience_secs: float) -> OperatedCrawl | None:
         """Return the open frontier; None if that takes longer, or fails."""
         if self._crawl is None and self._opening is None:
-            if monotonic() - self._failed_at < _AGAIN_SECS:
+            if monotonic() - self._failed_at < _RETRY_SECS:
                 return None
             self._opening = asyncio.create_task(self._open())
         if self._opening is not None:

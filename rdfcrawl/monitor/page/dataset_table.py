@@ -29,9 +29,9 @@ ORDERS: Final[Mapping[str, str]] = {
 """Sort orders of datasets, by the names in query strings."""
 KINDS: Final = ("VoID", "DCAT", "SPARQL", "CKAN", "ResourceSync", "other")
 """Vocabularies and protocols that describe datasets."""
-HAD: Final[Mapping[str, str]] = {
+STORED: Final[Mapping[str, str]] = {
     "all": "1",
-    "whole": "n_stored >= n_stated",
+    "complete": "n_stored >= n_stated",
     "part": "n_stored > 0 AND n_stored < n_stated",
     "nothing": "n_stored = 0",
     "faults": "n_faulty > 0",
@@ -87,7 +87,7 @@ class DatasetChoice:
         sort: a key of `ORDERS`.
         text: part of name or title; empty: all.
         kind: one of `KINDS`; empty: all.
-        had: a key of `HAD`.
+        stored: a key of `STORED`.
         page: its number, from 1.
         most: rows of a page.
     """
@@ -95,13 +95,13 @@ class DatasetChoice:
     sort: str = "stored"
     text: str = ""
     kind: str = ""
-    had: str = "all"
+    stored: str = "all"
     page: int = 1
     most: int = 50
 
     def where(self) -> tuple[str, list[Any]]:
         """Return the condition in SQL, and its values."""
-        where, values = [HAD[self.had]], list[Any]()
+        where, values = [STORED[self.stored]], list[Any]()
         if self.text:  # `LIKE` ignores case only of ASCII, but alike on both sides
             where.append("(name LIKE ? ESCAPE '!' OR title LIKE ? ESCAPE '!')")
             text = self.text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
@@ -151,26 +151,26 @@ class DatasetTable:
 
     async def _order_of(self, choice: DatasetChoice) -> RowOrder:
         """Return the order of datasets, at least to the end of the page."""
-        is_whole = choice.page * choice.most > _FEW
-        key = replace(choice, page=0, most=0), is_whole
+        is_full_sort = choice.page * choice.most > _FEW
+        key = replace(choice, page=0, most=0), is_full_sort
         if (known := self._orders.get(key)) is not None:
             return known
         async with self._turn:
             if (known := self._orders.get(key)) is None:
                 began = monotonic()
-                known = await self._sorted(choice, is_whole=is_whole)
+                known = await self._sorted(choice, is_full_sort=is_full_sort)
                 self._orders.put(key, known, began)
         return known
 
-    async def _sorted(self, choice: DatasetChoice, *, is_whole: bool) -> RowOrder:
+    async def _sorted(self, choice: DatasetChoice, *, is_full_sort: bool) -> RowOrder:
         where, values = choice.where()
         rows = await self._indexed(
             f"SELECT rowid FROM dataset WHERE {where}"  # noqa: S608
             f" ORDER BY {ORDERS[choice.sort]}, name LIMIT ?",
-            [*values, -1 if is_whole else _FEW],
+            [*values, -1 if is_full_sort else _FEW],
         )
         n = len(rows)
-        if n == _FEW and not is_whole:
+        if n == _FEW and not is_full_sort:
             counted = await self._indexed(
                 f"SELECT COUNT(*) FROM dataset WHERE {where}",  # noqa: S608
                 values,

@@ -16,7 +16,7 @@ _PATIENCE_SECS: Final = 20.0  # for a client that does not read
 _HEADERS: Final = {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-store",
-    "X-Accel-Buffering": "no",  # nginx passes each event on at once
+    "X-Accel-Buffering": "no",  # nginx passes on each event without a buffer
     "X-Content-Type-Options": "nosniff",
 }
 

@@ -98,8 +98,8 @@ class PageGuard:
             text=f"neither from a form of this page, nor with a header {HEADER}\n",
         )
 
-    def _is_known(self, said: str) -> bool:
-        kind, _, word = said.partition(" ")
+    def _is_known(self, authorization: str) -> bool:
+        kind, _, word = authorization.partition(" ")
         if kind.lower() == "basic":
             try:
                 word = base64.b64decode(word, validate=True).decode().partition(":")[2]

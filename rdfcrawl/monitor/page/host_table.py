@@ -246,8 +246,8 @@ class HostTable:
     def _order_of(self, choice: HostChoice) -> RowOrder:
         """Return the order of hosts, at least to the end of the page."""
         end = choice.first + choice.most
-        is_whole = end > _FEW
-        key = replace(choice, first=0, most=0), is_whole
+        is_full_sort = end > _FEW
+        key = replace(choice, first=0, most=0), is_full_sort
         if (known := self._orders.get(key)) is not None:
             return known
         began = monotonic()
@@ -257,7 +257,7 @@ class HostTable:
         order = _order(choice.sort, is_down=choice.is_down)
         rows = execute(
             f"{_NUMBERS} WHERE {where} ORDER BY {order} LIMIT ?",
-            (*values, -1 if is_whole else _FEW),
+            (*values, -1 if is_full_sort else _FEW),
         )
         found = RowOrder(n, numbers_of(rows))
         self._orders.put(key, found, began)

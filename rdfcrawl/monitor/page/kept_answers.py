@@ -31,7 +31,7 @@ class QueryAnswer:
         page: number of the page, from 1.
         n_pages: number of pages.
         first: number of the first row of the page, from 1; 0: there is none.
-        asked_ms: time of the answer, Unix time.
+        answered_ms: time of the answer, Unix time.
         n_behind: documents of the log that the store lacks; -1: not known.
         note: why the store was not brought up to date; empty if that was tried.
     """
@@ -46,7 +46,7 @@ class QueryAnswer:
     page: int = 1
     n_pages: int = 1
     first: int = 0
-    asked_ms: int = 0
+    answered_ms: int = 0
     n_behind: int = 0
     note: str = ""
 

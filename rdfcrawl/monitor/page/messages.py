@@ -27,4 +27,4 @@ class PageMessages:
 
     def of(self, query: Mapping[str, str]) -> str:
         """Return the message that a query string names; empty if there is none."""
-        return self._texts.get(query.get("said", ""), "")
+        return self._texts.get(query.get("message", ""), "")

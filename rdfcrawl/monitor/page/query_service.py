@@ -51,9 +51,9 @@ class QueryOptions(OptionsTable):
     """Settings of queries on the page."""
 
     secs: float = number("PAGE_QUERY_SECS", 10.0, 0.1, 3600)
-    """time for a query on the [page](page.md#query) of a crawl; it is ended then"""
+    """time limit of a query on the [page](page.md#query) of a crawl"""
     max_rows: int = integer("PAGE_QUERY_ROWS", 1000, 1, 100_000)
-    """most rows, or statements, of an answer there"""
+    """limit of rows, or statements, of its result"""
     is_once: bool = False  # the store has equal documents once
 
 
@@ -149,7 +149,7 @@ class QueryService:
                 "query: bringing the store up to date takes too long; try again later",
             ) from None
         lag: dict[str, Any] = _content(begun)["begun"]
-        asked_ms = now_ms()
+        answered_ms = now_ms()
         try:
             line = _content(await child.next_line(self.options.secs))
         except TimeoutError:
@@ -157,7 +157,7 @@ class QueryService:
                 400, f"PAGE_QUERY_SECS={self.options.secs:g}: the query took longer"
             ) from None
         answer: dict[str, Any] = line["answer"]
-        return lag | answer | {"asked_ms": asked_ms}
+        return lag | answer | {"answered_ms": answered_ms}
 
 
 def _content(line: dict[str, Any] | None) -> dict[str, Any]:

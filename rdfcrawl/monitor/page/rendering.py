@@ -114,7 +114,7 @@ def _plain(value: object) -> object:
     return value
 
 
-def whole_number(
+def int_parameter(
     query: Mapping[str, str], name: str, default: int, *, least: int = 0, most: int
 ) -> int:
     """Return an integer of a query string, within its bounds.

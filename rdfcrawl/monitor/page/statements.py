@@ -85,11 +85,11 @@ def turtle_of(lines: bytes, graph: str, *, most_chars: int | None = None) -> str
 
 
 def _shortened(quad: ox.Quad, most_chars: int) -> ox.Quad:
-    said = quad.object
-    if not isinstance(said, ox.Literal) or len(said.value) <= most_chars:
+    literal = quad.object
+    if not isinstance(literal, ox.Literal) or len(literal.value) <= most_chars:
         return quad
-    n_more = len(said.value) - most_chars
-    text = f"{said.value[:most_chars]}... ({counted(n_more, 'more character')})"
+    n_more = len(literal.value) - most_chars
+    text = f"{literal.value[:most_chars]}... ({counted(n_more, 'more character')})"
     short = ox.Literal(text)
     return ox.Quad(quad.subject, quad.predicate, short, quad.graph_name)
 

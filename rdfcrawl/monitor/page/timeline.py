@@ -135,8 +135,8 @@ def _text(
     if gaps and delay_ms:
         n_early = sum(gap < delay_ms for gap in gaps)
         parts.append(
-            f"The present delay is {_secs(delay_ms)}; {n_early:,} of"
-            f" {counted(len(gaps), 'gap')} were shorter, under the delay of their time."
+            f"The present delay is {_secs(delay_ms)}; shorter, under an earlier delay:"
+            f" {n_early:,} of {counted(len(gaps), 'gap')}."
             if n_early
             else f"The present delay is {_secs(delay_ms)}, and no gap was shorter."
         )

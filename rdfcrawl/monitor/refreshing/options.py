@@ -53,16 +53,16 @@ class RefreshOptions(OptionsTable):
     interval_ms: int = millisecs(
         "REFRESH_INTERVAL_SECS", 7 * 24 * 3600, 0, 3_162_240_000
     )
-    """of the policy `fixed`: a page is due so long after it was fetched"""
+    """of the policy `fixed`: time from a fetch of a page until it is due"""
     epoch_ms: int = millisecs("REFRESH_EPOCH_SECS", 24 * 3600, 1, _YEAR)
     """length of an epoch. Epochs begin at multiples of it since 1970, so a day begins
-    at midnight UTC. In an epoch the policy chooses once, and no page that was
-    fetched since it began"""
+    at midnight UTC. The policy chooses once in an epoch, among pages that were
+    fetched before it"""
     host_budget: int = integer("REFRESH_HOST_BUDGET", 100, 0)
     """most pages of one host that are fetched again in an epoch"""
     budget: int = integer("REFRESH_BUDGET", 0, 0)
-    """most pages of all hosts in an epoch; 0 is no limit. If it is too small, each host
-    gets as many as any other, as far as it wants them"""
+    """most pages of all hosts in an epoch; 0 is no limit. If it is too small,
+    each host gets a fair share"""
     failures: FailureRules = part(FailureRules)
 
     @classmethod

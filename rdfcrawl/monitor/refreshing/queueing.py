@@ -133,7 +133,7 @@ class RefreshQueue:
 
         The frontier knows the page itself, unless its Redis was emptied: then links of
         the
-        page to itself would queue it once more.
+        page to itself would queue it a second time.
         """
         record = Record(
             fetch.url,

@@ -1,1 +1,1 @@
-"""Call the methods of users' own spiders, and process their output."""
+"""Call the callbacks of users' spiders, and process their output."""

@@ -29,7 +29,7 @@ _REQUESTS_AT_ONCE: Final = 500
 
 
 class DocumentParsing:
-    """Call a user's method with each document that was fetched and stored."""
+    """Calls a user's method with each fetched and stored document."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class DocumentParsing:
             is_wanted = has_any or kept.n_bytes
             if kept.is_whole and is_wanted and document.withheld is None:
                 await self._hand_on(document, response)
-        except Exception:  # the edge: whatever a user's method raises
+        except Exception:  # anything may be raised by a user's method
             scraper = self._crawler.engine.scraper
             request = Request(document.url)
             failure = Failure()  # type: ignore[no-untyped-call]
@@ -79,7 +79,7 @@ class DocumentParsing:
                 await engine.scraper.start_itemproc_async(each, response=response)
 
     async def _output(self, document: Document) -> AsyncIterator[Any]:
-        """Queue requests that are for documents, and yield all else."""
+        """Queue requests for documents, and yield everything else."""
         requests: list[FollowUp] = []
         parsed = ParsedDocument(document, max_bytes=self._max_bytes)
         async for each in iterate_output(self._parse(parsed)):
@@ -111,7 +111,7 @@ def _follow_up(document: Document, request: Request) -> list[FollowUp]:
 
 
 async def iterate_output(output: Any) -> AsyncIterator[Any]:
-    """Yield the output of a method of any kind: function, coroutine or generator."""
+    """Yield the output of a function, coroutine or generator."""
     if isinstance(output, Awaitable):
         output = await output
     if isinstance(output, AsyncIterable):

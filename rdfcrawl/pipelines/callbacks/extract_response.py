@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from scrapy.settings import BaseSettings, Settings
 
@@ -21,33 +21,34 @@ from rdfcrawl.pipelines.callbacks.inspection import (
     InspectionRequest,
     inspect,
 )
-from rdfcrawl.pipelines.callbacks.parsed_document import read_quads
+from rdfcrawl.pipelines.callbacks.parsed_document import ReadStatements
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.links.policy import LinkPolicy
 
 if TYPE_CHECKING:
-    import pyoxigraph as ox
     from scrapy.http import Response
 
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.pipelines.keep import KeptQuads
 
 
-class ExtractedRdf:
-    """The RDF of one response, to be closed by `with` or by `close`.
+class ExtractedRdf(ReadStatements):
+    """The RDF of one response; close it by `with` or `close`.
 
     Attributes:
         url: of the response, without fragment.
         format: name of its format; empty if not read.
         decided_by: how the format was detected (see `sniffing.decide`).
         n_quads: number of its statements.
-        is_partial: it has statements that were not read.
-        links: URLs that a crawl would follow from here, sorted.
+        is_partial: some statements were not read.
+        links: URLs that a crawl would follow, sorted.
         faults: all of them, in order.
-        reservations: what the publisher asks for in headers and page.
-        withheld: `NOINDEX` or `TDM_RESERVED` if a crawl would therefore not store the
-            statements, by the settings `XROBOTS_POLICY` and `TDM_POLICY`; else None.
+        reservations: reservations of the publisher in headers and page.
+        uniform: items of a page by syntax, in the uniform shape of extruct; empty
+            unless requested.
+        withheld: `NOINDEX` or `TDM_RESERVED` if the settings `XROBOTS_POLICY` and
+            `TDM_POLICY` keep a crawl from storing the statements; else None.
     """
 
     def __init__(
@@ -66,6 +67,9 @@ class ExtractedRdf:
         faults = inspection.document.faults
         self.faults: tuple[Fault, ...] = (*faults, *outcome.faults)
         self.reservations = outcome.reservations
+        self.uniform: dict[str, list[dict[str, Any]]] = json.loads(
+            outcome.uniform or "{}"
+        )
         self.withheld: Reason | None = self.reservations.withholds(policy)
         self._statements = statements
 
@@ -78,13 +82,6 @@ class ExtractedRdf:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def quads(self) -> Iterator[ox.Quad]:
-        """Yield the statements, with one at a time in memory.
-
-        Statements outside of graphs of the document's own are in the default graph.
-        """
-        return read_quads(self.nquads())
 
     def nquads(self) -> BinaryIO:
         """Return the statements as a file of N-Quads, from its beginning."""
@@ -100,28 +97,30 @@ async def extract(
     *,
     follow: str = "abox",
     settings: BaseSettings | None = None,
+    uniform: bool = False,
 ) -> ExtractedRdf:
     """Return the RDF of an ordinary response of Scrapy, read as in a crawl.
 
-    Awaited in an asynchronous callback, or by `asyncio.run` in a script; it needs no
-    frontier and no Redis. All but small documents in simple formats are read in a
+    Await it in an asynchronous callback, or use `asyncio.run` in a script; it needs
+    neither frontier nor Redis. All but small documents in simple formats are read in a
     child process whose time and memory are bounded, and which ends with the event loop.
-    What the publisher reserves is told, and left to the caller.
+    Reservations of the publisher are reported, not obeyed.
 
     Args:
         response: fetched by Scrapy, or made by hand.
         follow: which links to return, as in the argument `follow`.
         settings: of the spider; without them, all settings have our defaults.
+        uniform: also read a page with extruct, for the attribute of this name.
 
     Raises:
         ConfigError: a setting or `follow` is wrong. Faults of the document are in
             `faults`.
     """
-    ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
+    ours = BaseSettings()  # settings of a running crawl are frozen, and so are copies
     ours.update(Settings() if settings is None else settings)
     apply_values(ours)
     robots = RobotsSettings.from_settings(ours)
-    request = _request(follow, ours, robots)
+    request = _request(follow, ours, robots, wants_uniform=uniform)
     statements = new_copy(request.fetch.spool_bytes)
     try:
         inspection = await inspect(
@@ -134,7 +133,7 @@ async def extract(
 
 
 def _request(
-    follow: str, ours: BaseSettings, robots: RobotsSettings
+    follow: str, ours: BaseSettings, robots: RobotsSettings, *, wants_uniform: bool
 ) -> InspectionRequest:
     crawl = CrawlOptions.from_settings(ours, "extract")
     extract = ExtractOptions.from_settings(ours, formats=crawl.formats)
@@ -147,4 +146,5 @@ def _request(
         extract=extract,
         reservation_policy=ReservationPolicy(agent=robots.policy.agent),
         shares_children=True,
+        wants_uniform=wants_uniform,
     )

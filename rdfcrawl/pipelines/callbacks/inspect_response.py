@@ -43,16 +43,15 @@ async def look_at(
     extract: ExtractOptions,
     reservation_policy: ReservationPolicy,
 ) -> AsyncIterator[Any]:
-    """Yield what a crawl would make of a response.
+    """Yield the results that a crawl would have for a response.
 
     Args:
         response: ordinary, with its body.
-        parse: `parse_document` of the spider, if it has one of its own.
+        parse: `parse_document` of the spider, if it overrides it.
         follow: which links a crawl would follow.
         fetch: limits, and politeness of the requests for contexts.
         extract: how documents are read.
-        reservation_policy: which reservations of publishers are obeyed, as far as the
-            response has them.
+        reservation_policy: reservations of publishers that are obeyed.
 
     Yields:
         The document, with its outcome; the output of `parse`; a request for each link.
@@ -116,7 +115,7 @@ def document_of(response: Response) -> Document:
 
 
 def new_copy(spool_bytes: int) -> KeptQuads:
-    """Return an empty copy, which takes statements when they are read."""
+    """Return an empty container for statements."""
 
     async def no_chunks() -> AsyncIterator[QuadChunk]:
         return

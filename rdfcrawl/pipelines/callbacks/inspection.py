@@ -1,4 +1,4 @@
-"""One document, from a URL or a file, read as a crawl would read it."""
+"""Read one document from a URL or a file, as in a crawl."""
 
 from __future__ import annotations
 
@@ -38,35 +38,35 @@ _PIECE_BYTES: Final = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectionRequest:
-    """A document to be read, and how."""
+    """A document to read, and the options."""
 
     target: str  # URL, or path of a file; `-` is standard input
-    # replaces the server's, with its `charset`; empty believes the server
+    # overrides the server's, with its `charset`; empty keeps that
     media_type: str = ""
-    # resolves relative IRIs, and chooses scraping rules; empty is the URL of the
-    # document
+    # resolves relative IRIs, and chooses scraping rules; empty: the document's URL
     base: str = ""
     follow: LinkPolicy  # which links a crawl would follow
     fetch: FetchOptions
     robots_agent: str  # product token for robots.txt, which is not obeyed if empty
     extract: ExtractOptions
     logins: FtpLogins = NO_LOGINS
-    # which reservations of publishers a crawl would obey; all are looked for
+    # reservations that a crawl would obey; all are reported
     reservation_policy: ReservationPolicy
-    # child processes are those of the event loop, for later calls
+    # child processes are shared with later calls in this event loop
     shares_children: bool = False
     fetchers: Mapping[str, SchemeFetcher] = field(default_factory=dict)
+    wants_uniform: bool = False  # items of a page in the shape of extruct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectionReport:
-    """What became of a document."""
+    """The result of reading a document."""
 
-    document: Document  # as it was fetched; a file is one of status 0
-    outcome: ExtractOutcome | None  # what was read of it; None if there was no body
-    # other URLs that a crawl would go on to, before its scope is applied
+    document: Document  # as fetched; files have status 0
+    outcome: ExtractOutcome | None  # result of extraction; None without a body
+    # other URLs that a crawl would follow, before its scope is applied
     followed: frozenset[str]
-    # why a crawl would not store the statements, if it would not
+    # why a crawl would not store the statements
     withheld: Reason | None = None
 
 
@@ -76,15 +76,15 @@ async def inspect(
     *,
     document: Document | None = None,
 ) -> InspectionReport:
-    """Return what becomes of one document.
+    """Read one document.
 
     Args:
-        request: what is read, and how.
+        request: the document and its options.
         write: gets the statements, as chunks of canonical N-Quads.
-        document: already fetched, in place of the target.
+        document: a fetched document to read instead of the target.
 
     Raises:
-        ConfigError: the target is not a URL and no file that can be read.
+        ConfigError: the target is neither a URL nor a readable file.
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -126,7 +126,7 @@ async def inspect(
 def _read_here(
     source: bytes | Path, job: ReadingJob, keep: Callable[[bytes], None]
 ) -> ExtractOutcome | None:
-    """Return what a small document has, as in a crawl; None if it needs a sandbox."""
+    """Return the result for a small document; None if it needs a sandbox."""
     from rdfcrawl.rdf.extraction.reading import DocumentReading  # noqa: PLC0415 (slow to import)
 
     reading = DocumentReading(source, job)
@@ -135,7 +135,7 @@ def _read_here(
     try:
         for chunk in reading:
             keep(chunk)
-    except NeedsSandbox:  # nothing was read
+    except NeedsSandbox:  # nothing was read yet
         return None
     return reading.outcome
 
@@ -158,7 +158,7 @@ async def _read_in_child(
 async def _sandbox(
     request: InspectionRequest, web: _ClosedWeb
 ) -> AsyncGenerator[Sandbox]:
-    # Not for small documents.
+    # Not needed for small documents.
     from rdfcrawl.rdf.extraction.sandbox import (  # noqa: PLC0415
         Sandbox,
         shared_sandbox,
@@ -179,7 +179,7 @@ async def _sandbox(
 
 
 class _ClosedWeb:
-    """The web, opened at its first request: most files are read without it."""
+    """A web client, opened at its first request: most files need none."""
 
     def __init__(
         self, request: InspectionRequest, folder: Path, stack: AsyncExitStack
@@ -188,7 +188,7 @@ class _ClosedWeb:
         self._web: DetachedClient | None = None
 
     async def open(self) -> DetachedClient:
-        """Return the web; the stack closes it."""
+        """Return the web client; the stack closes it."""
         if self._web is None:
             from rdfcrawl.downloader.detached_client import open_web  # noqa: PLC0415 (see above)
 
@@ -226,7 +226,7 @@ async def _find(request: InspectionRequest, web: _ClosedWeb, folder: Path) -> Do
 
 
 def _job(request: InspectionRequest, document: Document) -> ReadingJob:
-    """Return how to read a document, whatever its publisher reserves."""
+    """Return the job of reading a document, ignoring reservations."""
     seen = Obedience.RECORD
     policy = replace(request.reservation_policy, robots=seen, tdm=seen)
     media_type = charset = ""
@@ -254,6 +254,7 @@ def _job(request: InspectionRequest, document: Document) -> ReadingJob:
         at_secs=time.time(),
         limits=request.extract.limits,
         unpack=request.extract.unpack,
+        wants_uniform=request.wants_uniform,
     )
 
 
@@ -264,7 +265,7 @@ def _of_file(request: InspectionRequest, folder: Path) -> Document:
     if not path.exists() or path.is_dir():
         raise ConfigError(f"{target}: neither a file nor a URL that can be crawled")
     url = Path(normpath(path.absolute())).as_uri()  # without `..`, which no URL has
-    if not path.is_file():  # read once only: a pipe, a terminal
+    if not path.is_file():  # read once only: a pipe or a terminal
         path = _copied(path, folder / "input", request.fetch.max_document_bytes)
     response = FetchedResponse(path=path, n_bytes=path.stat().st_size)
     return Document(record=Record(url), url=url, response=response)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyoxigraph as ox
 from scrapy import Request
@@ -16,18 +17,82 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 
 if TYPE_CHECKING:
+    import rdflib
+
     from rdfcrawl.core.records import Document
 
 
-class ParsedDocument:
+class ReadStatements(ABC):
+    """Statements in a file of N-Quads, in the objects of pyoxigraph and of rdflib."""
+
+    @abstractmethod
+    def nquads(self) -> BinaryIO:
+        """Return the statements as a file of N-Quads, from its beginning."""
+
+    def quads(self) -> Iterator[ox.Quad]:
+        """Yield the statements, with one at a time in memory.
+
+        Of a document of a crawl, the graph of each is the document's URL, or another
+        one of its origin. Of `extract`, statements outside of graphs of the document's
+        own are in the default graph.
+        """
+        return cast(
+            "Iterator[ox.Quad]",
+            ox.parse(self.nquads(), format=ox.RdfFormat.N_QUADS, lenient=True),
+        )
+
+    def items(self, type: str | None = None) -> Iterator[dict[str, Any]]:  # noqa: A002
+        """Yield the items of a class as nested dicts, from all syntaxes alike.
+
+        They have `@context`, `@type` and properties by their local names. Without a
+        class, they are those with any class that no other item refers to.
+
+        Args:
+            type: IRI of the class, or with a prefix, as `schema:Product`.
+
+        Raises:
+            ConfigError: the prefix is not known.
+            SourceFault: `TOO_LARGE`: more than 100,000 statements.
+        """
+        from rdfcrawl.rdf.framing import class_iri, iter_items  # noqa: PLC0415
+
+        return iter_items(self.quads(), None if type is None else class_iri(type))
+
+    def canonical(self) -> str:
+        """Return the statements as canonical N-Quads, by URDNA2015 of PyLD.
+
+        They are equal for documents that differ in order and blank node labels alone.
+
+        Raises:
+            SourceFault: `TOO_LARGE`: more than 100,000 statements, or blank nodes that
+                too many statements connect.
+        """
+        from rdfcrawl.rdf.canonical_nquads import canonical_nquads  # noqa: PLC0415 (PyLD)
+
+        return canonical_nquads(self.quads())
+
+    def graph(self) -> rdflib.Graph:
+        """Return the statements of all graphs as a graph of rdflib, in memory."""
+        from rdfcrawl.rdf.rdflib_graphs import graph_of  # noqa: PLC0415
+
+        return graph_of(self.quads())
+
+    def dataset(self) -> rdflib.Dataset:
+        """Return the statements as a dataset of rdflib, in memory."""
+        from rdfcrawl.rdf.rdflib_graphs import dataset_of  # noqa: PLC0415
+
+        return dataset_of(self.quads())
+
+
+class ParsedDocument(ReadStatements):
     """A document after fetching and reading; valid only while `parse_document` runs.
 
     Args:
         item: the document, after the item pipelines.
-        max_bytes: longest body that is given as a whole.
+        max_bytes: longest body that `body` returns.
 
     Attributes:
-        item: the document of item pipelines.
+        item: the item of the pipelines.
         url: final URL after redirects on the same host, without fragment.
         status: HTTP status.
         media_type: declared by the server, lower case, without parameters.
@@ -51,13 +116,6 @@ class ParsedDocument:
     def __repr__(self) -> str:
         """Return status and URL in one line."""
         return f"<ParsedDocument {self.status} {self.url!r}>"
-
-    def quads(self) -> Iterator[ox.Quad]:
-        """Yield the statements as in the store, with one at a time in memory.
-
-        The graph of each is the document's URL, or another one of its origin.
-        """
-        return read_quads(self.nquads())
 
     def nquads(self) -> BinaryIO:
         """Return the statements as a file of N-Quads, from its beginning."""
@@ -99,11 +157,3 @@ class ParsedDocument:
             body=self.body,
             request=Request(self.url, meta={"depth": self.depth}),
         )
-
-
-def read_quads(statements: BinaryIO) -> Iterator[ox.Quad]:
-    """Yield the statements of a file of N-Quads that we have written."""
-    return cast(
-        "Iterator[ox.Quad]",
-        ox.parse(statements, format=ox.RdfFormat.N_QUADS, lenient=True),
-    )

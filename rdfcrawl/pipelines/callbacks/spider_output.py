@@ -1,4 +1,4 @@
-"""Pass documents, and the items made of them, through the spider middlewares."""
+"""Pass documents, and items made of them, through spider middlewares."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def has_spider_middlewares(settings: BaseSettings) -> bool:
     """Return whether a project has spider middlewares in addition to Scrapy's.
 
-    Scrapy's own leave items as they are, and would cost a tenth of a document.
+    Scrapy's built-in ones leave items unchanged, and would cost a tenth of a document.
     """
     orders = settings.getdict("SPIDER_MIDDLEWARES").values()
     return any(order is not None for order in orders)
@@ -37,9 +37,9 @@ async def scrape(
 ) -> None:
     """Process output as if a callback had yielded it for a document.
 
-    Items pass the spider middlewares and the item pipelines, requests the scheduler.
-    If `is_document`, the output is the document: the scheduler puts it back if a
-    middleware fails.
+    Items pass the spider middlewares and the item pipelines, requests the scheduler. If
+    `is_document`, the output is the document itself, and the scheduler puts it back if
+    a middleware fails.
     """
     meta = {
         "visit": visit,

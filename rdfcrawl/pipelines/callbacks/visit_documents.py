@@ -46,11 +46,10 @@ logger = logging.getLogger(__name__)
 
 
 class VisitProcessor:
-    """Processor of visits, one document after the other.
+    """Processes visits, one document after the other.
 
-    A document passes the spider middlewares if the project has any.
-
-    `parsing` calls the spider's own `parse_document`, if there is one.
+    A document passes the spider middlewares if the project has any. `parsing` calls the
+    spider's `parse_document`, if it overrides it.
     """
 
     def __init__(
@@ -79,12 +78,12 @@ class VisitProcessor:
             await scraper.start_itemproc_async(document, response=response)
 
     async def process(self, visit: Visit, response: Response) -> None:
-        """Process the documents of a visit; those that failed stay in it."""
+        """Process the documents of a visit; those that fail stay in it."""
         n_failed = 0
-        while len(visit.documents) > n_failed:  # what is left there was not processed
+        while len(visit.documents) > n_failed:  # the remaining ones were not processed
             document = visit.current = visit.documents[n_failed]
             if document.record.lost and document.response.path is None:
-                # What lies in a file is read by a child process, and harms nobody here.
+                # Files are read by a child process, which cannot kill the worker.
                 await self._session.worker.begin(visit, "read")
             try:
                 if 200 <= document.status < 300:
@@ -93,9 +92,9 @@ class VisitProcessor:
                 _keep_for_retry(document, visit, visit.index(document))
                 if visit.is_scheduled:
                     note_outcome(visit, visit.index(document), document)
-            except CrawlGone:  # told by whoever stops the crawl
+            except CrawlGone:  # reported when the crawl stops
                 n_failed += 1
-            except Exception as error:  # the edge: a page that its source cannot read
+            except Exception as error:  # e.g. an error of a harvester
                 self._failed(document, visit, error)
                 n_failed += 1
             else:
@@ -116,7 +115,7 @@ class VisitProcessor:
         spool.release(document.response)
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
-        """Log an error with a document, which will be processed again."""
+        """Log the failure of a document, which will be processed again."""
         if isinstance(
             error, HeldBack
         ) or self._services.local_failures.pause_if_local_failure(error, visit):
@@ -163,12 +162,12 @@ class VisitProcessor:
     def _stated(self, document: Document) -> Reservations:
         """Return the reservations in the headers of a response."""
         headers = document.response.reservation_headers
-        if not headers:  # as of most
+        if not headers:  # as usual
             return NOTHING
         now = document.response.ended_ms / 1000
         return read_headers(headers, self._policy, now=now)
 
-    async def _ask_site(self, document: Document) -> None:
+    async def _apply_site_file(self, document: Document) -> None:
         """Apply the reservations in the file of a site to a response of a source."""
         fetch, document.fetch_site = document.fetch_site, None
         site = await fetch() if fetch is not None else NOTHING
@@ -186,7 +185,7 @@ class VisitProcessor:
         If one of them fails, the response is put back, and the state of its source is
         not changed.
         """
-        await self._ask_site(document)
+        await self._apply_site_file(document)
         if document.reservations.closes(self._policy):
             document.is_read = True
             await self._to_pipelines(document, response)
@@ -233,14 +232,14 @@ class VisitProcessor:
         await queue.flush(document)
 
     def _obey_for(self, part: Document, document: Document) -> None:
-        """Apply the reservations of a response to a document in it, and its own."""
+        """Apply the reservations of a response, and of a document in it."""
         if document.reservations:
             self._spider.obey(part, document.reservations)
         if part.response is not document.response and (stated := self._stated(part)):
             self._spider.obey(part, stated)
 
     def _unfold(self, document: Document) -> None:
-        """Set the chunks of a document from the statements of its harvester."""
+        """Set the chunks of a document to the statements of its harvester."""
         parts, document.parts = document.parts, None
         if parts is not None:
             queue = FollowUpQueue(self._session, self._at_once)
@@ -248,8 +247,8 @@ class VisitProcessor:
 
 
 def _keep_for_retry(document: Document, visit: Visit, index: int) -> None:
-    """Keep a record for `retry=failed` if the crawler itself has failed on it."""
-    if not any(fault.is_own for fault in document.faults):  # as mostly
+    """Keep a record for `retry=failed` if our code failed on it."""
+    if not any(fault.is_own for fault in document.faults):  # as usual
         return
     if index not in visit.failed and index not in visit.returned:
         visit.failed.append(index)
@@ -258,7 +257,7 @@ def _keep_for_retry(document: Document, visit: Visit, index: int) -> None:
 async def answer_request(document: Document, crawler: Crawler) -> None:
     """Call the callback of a record's request, and wait until its output is processed.
 
-    Response, items and requests pass middlewares, pipelines and scheduler as usual.
+    Response, items and requests pass middlewares, pipelines and scheduler as in Scrapy.
     """
     task = document.record.task
     if not isinstance(task, RequestTask):
@@ -285,7 +284,7 @@ def _result(document: Document, request: Request) -> Response | Failure:
         error = SourceFault(fault.reason, fault.detail)
         return Failure(error)  # type: ignore[no-untyped-call]
     sent = found.request
-    if sent is not None:  # with what middlewares and Scrapy have noted there
+    if sent is not None:  # with notes of middlewares and Scrapy
         request.meta.update(sent.meta)
         request.headers = sent.headers
     requested = document.response.requested

@@ -62,6 +62,7 @@ class ExtractOutcome:
         reservations: of header and page, unless ignored.
         left: extractors that need a bounded process and did not run.
         is_partial: the document has statements that were not read.
+        uniform: items of a page in the shape of extruct, as JSON, if they were wanted.
         faults: one per reason, in order.
     """
 
@@ -79,6 +80,7 @@ class ExtractOutcome:
     left: frozenset[str] = frozenset()
     n_quads: int = 0
     is_partial: bool = False
+    uniform: str = ""
     faults: list[Fault] = field(default_factory=list)
 
     def to_json(self) -> bytes:
@@ -149,6 +151,7 @@ class ReadingJob:
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
     wants_fingerprint: bool = False  # for comparing documents
     outlinks: OutlinkOptions | None = None  # options of the log of links
+    wants_uniform: bool = False  # items of a page in the shape of extruct
     bulk: BulkOutput | None = None  # options for packing the statements in a child
 
     @property

@@ -367,6 +367,7 @@ class DocumentReading:
             log=self._log,
             output=output,
             reservations=reservations,
+            wants_uniform=job.wants_uniform and not self._is_member,
         )
         outcome = self.outcome
         for chunk in reading:
@@ -378,6 +379,7 @@ class DocumentReading:
         if not self._is_member:
             outcome.reservations = reservations.found
         outcome.left = reading.left
+        outcome.uniform = reading.uniform or outcome.uniform
         for extractor, n_quads in reading.extracted.items():
             self._count_extracted(extractor, n_quads)
         if self._facts is not None and not self._is_member and not page.is_json:

@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pyoxigraph import Quad, Triple
 
 from rdfcrawl.core.errors import Reason, SourceFault
+
+MAX_EXTRUCT_BYTES: Final = 256 * 1024  # of pages that `extruct_reading` reads
+EXTRUCT_REASONS: Final = frozenset(
+    {Reason.TOO_DEEP, Reason.TOO_LARGE, Reason.PARSE_CRASH}
+)
+"""Faults of our extractors after which extruct may read a page."""
 
 
 class Extractor(StrEnum):

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.core.namespaces import JSON_LD
+from rdfcrawl.rdf.html.extractors import MAX_EXTRUCT_BYTES
 from rdfcrawl.rdf.html.json_repair import load_json
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 MAX_BLOCKS: Final = 1000
 MEDIA_TYPE: Final = "application/ld+json"
+
+# Numbers of JavaScript: extruct reads them, and our reader refuses them.
+_has_constant = re.compile(r"[:\[,]\s*+(?:NaN|-?Infinity)\b").search
 
 # Scripts with these profiles contain no data.
 _NO_DATA: Final = frozenset((JSON_LD + "context", JSON_LD + "frame"))
@@ -92,9 +96,7 @@ def _iter_statements(
         if not text.strip() or not _NO_DATA.isdisjoint(profile.split()):
             continue
         try:
-            value, repairs = load_json(text)
-            for kind, count in repairs.items():
-                log.note(Reason.REPAIRED, f"JSON-LD: {kind}", count, apart=True)
+            value = _load(text, environment, log)
             yield from read_json_ld_value(
                 value,
                 options=JsonLdReaderOptions(
@@ -105,6 +107,30 @@ def _iter_statements(
             )
         except SourceFault as error:
             log.note(error.fault.reason, f"json-ld: {error.fault.detail}")
+
+
+def _load(text: str, environment: ReaderContext, log: FaultLog) -> Any:
+    """Return the value of a block, read by extruct if our reader refuses it."""
+    try:
+        value, repairs = load_json(text)
+    except SourceFault as error:
+        is_small = (
+            len(text) <= MAX_EXTRUCT_BYTES and error.fault.reason is Reason.SYNTAX
+        )
+        if not (is_small and _has_constant(text)):
+            raise
+        from rdfcrawl.rdf.html.extruct_reading import load_with_extruct  # noqa: PLC0415
+
+        try:
+            value = load_with_extruct(text, environment)
+        except ValueError:
+            raise error from None
+        detail = f"JSON-LD: read by extruct after: {error.fault.detail}"
+        log.note(Reason.REPAIRED, detail, apart=True)
+        return value
+    for kind, count in repairs.items():
+        log.note(Reason.REPAIRED, f"JSON-LD: {kind}", count, apart=True)
+    return value
 
 
 def _is_json_ld(media_type: str) -> bool:

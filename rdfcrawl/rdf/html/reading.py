@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.core.errors import OWN, NeedsSandbox, Reason, SourceFault
-from rdfcrawl.core.extras import needed_by_document
+from rdfcrawl.core.errors import OWN, Fault, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.html.extractors import CustomExtractor, Extractor
+from rdfcrawl.rdf.html.extractors import (
+    EXTRUCT_REASONS,
+    MAX_EXTRUCT_BYTES,
+    CustomExtractor,
+    Extractor,
+)
 from rdfcrawl.rdf.html.jsonld import extract_json_ld
 from rdfcrawl.rdf.html.meta import extract_dublin_core, extract_open_graph
 from rdfcrawl.rdf.html.microdata import extract_microdata
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # Cheap ones first: their output is complete before another can fail.
+_READ_TWICE: Final = frozenset({Extractor.MICRODATA, Extractor.RDFA})
 ORDER: Final = tuple(Extractor)
 _BUDGET: Final = 0.8  # share of the process's time for the document
 
@@ -49,6 +54,7 @@ class PageReading:
         left: needed extractors that did not run.
         reservations: of the publisher; complete after the links were read.
         is_partial: an extractor failed, so statements are missing.
+        uniform: items in the shape of extruct, as JSON; empty if not wanted.
     """
 
     def __init__(  # noqa: PLR0913 - each is of another make
@@ -65,6 +71,7 @@ class PageReading:
         log: FaultLog,
         output: QuadOutput,
         reservations: PageReservations | None = None,
+        wants_uniform: bool = False,
     ) -> None:
         self._page, self._rules = page, rules
         self._wanted, self._excluded = extractors, excluded
@@ -76,6 +83,8 @@ class PageReading:
         self.extracted: dict[str, int] = {}
         self.left: frozenset[str] = frozenset()
         self.is_partial = False
+        self._wants_uniform, self.uniform = wants_uniform, ""
+        self._failure: Fault | None = None  # of the last extractor
         self._timebox: TimeShares | None = None
 
     def __iter__(self) -> Iterator[QuadLines]:
@@ -104,6 +113,11 @@ class PageReading:
         for extractor in dict.fromkeys((*ORDER, *self._custom)):
             if extractor in needed and extractor not in self.left:
                 yield from self._extract(extractor)
+        if self._wants_uniform and not page.is_json:
+            from rdfcrawl.rdf.html.extruct_reading import uniform_json
+
+            uniform = partial(uniform_json, page, self._environment)
+            self.uniform = self._run("extruct", uniform) or ""
 
     def _of_tree(self, needed: frozenset[str]) -> frozenset[str]:
         """Return the extractors that need the tree of the full page."""
@@ -156,6 +170,47 @@ class PageReading:
         if self._output.is_full:
             return
         before = self._output.n_quads
+        if extractor in _READ_TWICE and len(self._page.data) <= MAX_EXTRUCT_BYTES:
+            yield from self._read_twice(extractor)
+        else:
+            yield from self._read(extractor)
+        if extractor not in self.left:
+            self.extracted[extractor] = self._output.n_quads - before
+
+    def _read_twice(self, extractor: str) -> Iterator[QuadLines]:
+        """Read with extruct, too, if our extractor fails; keep the longer output."""
+        mark, log = self._output.mark(), self._log.snapshot()
+        was_partial = self.is_partial
+        self._failure = None
+        held = list(self._read(extractor))
+        failure = self._failure
+        if failure is None or failure.reason not in EXTRUCT_REASONS:
+            yield from held
+            return
+        n_own = self._output.n_quads - mark.n_quads
+        blocks = self._run(extractor, partial(self._blocks_of_extruct, extractor))
+        is_better = sum(block.count(b"\n") for block in blocks or ()) > n_own
+        if not (is_better or extractor in self.left):
+            yield from held
+            return
+        self._output.rewind(mark, is_replay=False)
+        self._log.restore(log)
+        self.is_partial = was_partial
+        if is_better:
+            detail = f"{extractor}: read by extruct after: {failure.detail}"
+            self._log.note(Reason.REPAIRED, detail, apart=True)
+            yield from self._output.chunks(blocks or ())
+
+    def _blocks_of_extruct(self, extractor: str) -> list[bytes]:
+        from rdfcrawl.rdf.html.extruct_reading import read_with_extruct
+
+        environment, log = self._environment, FaultLog()
+        try:
+            return list(read_with_extruct(self._page, extractor, environment, log))
+        except (ValueError, SourceFault):
+            return []  # the first fault stands
+
+    def _read(self, extractor: str) -> Iterator[QuadLines]:
         found = self._run(extractor, partial(self._blocks, extractor))
         if found is None:
             return
@@ -164,7 +219,6 @@ class PageReading:
         take = partial(next, chunks, None)
         while (chunk := self._run(extractor, take)) is not None:
             yield chunk
-        self.extracted[extractor] = self._output.n_quads - before
 
     def _blocks(self, extractor: str) -> tuple[Iterable[bytes], bool]:
         """Return checked lines of an extractor, and whether they may name graphs."""
@@ -210,19 +264,18 @@ class PageReading:
         except Exception as error:
             self.is_partial = True
             found = fault_of_exception(error, what, self._page.url)
+            self._failure = found
             self._log.note(found.reason, found.detail, apart=True, part=found.part)
         return None
 
     def _fail(self, reason: Reason, what: str, detail: str) -> None:
         self.is_partial = True
         part = what if reason in OWN else ""
+        self._failure = Fault(reason, detail)
         self._log.note(reason, f"{what}: {detail}", apart=True, part=part)
 
 
 def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
-    with needed_by_document("microformats"):
-        from rdfcrawl.rdf.html.microformats import (
-            extract_microformats,
-        )
+    from rdfcrawl.rdf.html.microformats import extract_microformats
 
     return extract_microformats(page, log)

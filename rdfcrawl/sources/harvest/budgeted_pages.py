@@ -41,7 +41,7 @@ class BudgetedPages:
         state = RunState(self._store, context.run)
         self._begin, self._of_run = state.begin, state.table
 
-    async def will_read(self, sitemaps: Iterable[str], task: SitemapTask) -> None:
+    async def expect(self, sitemaps: Iterable[str], task: SitemapTask) -> None:
         """Note sitemaps of one task that will be read."""
         if not self.has_budget or task.is_confirming:
             return
@@ -55,11 +55,11 @@ class BudgetedPages:
             read = [url for url, x in zip(some, texts, strict=True) if x is not None]
             await self._store.drop(site, unread, read)
 
-    async def will_begin(self, records: Iterable[Record]) -> None:
+    async def expect_named(self, records: Iterable[Record]) -> None:
         """Note the sitemaps and robots.txt files named by the operator."""
-        await self.will_read((each.url for each in records), SitemapTask())
+        await self.expect((each.url for each in records), SitemapTask())
 
-    async def robots_read(self, robots: str, task: SitemapTask) -> None:
+    async def mark_robots_read(self, robots: str, task: SitemapTask) -> None:
         """Note the end of a robots.txt, after its sitemaps."""
         if self.has_budget and not task.is_confirming:
             await self._note_read(site_of(robots), robots)

@@ -70,7 +70,7 @@ class SitemapConsents:
 
     # -- sites -----------------------------------------------------------------------
 
-    async def robots_read(
+    async def mark_robots_read(
         self, sites: Iterable[str], named: Iterable[str], response: HarvestedResponse
     ) -> None:
         """Note the sitemaps in a robots.txt of sites; release waiting URLs."""

@@ -74,14 +74,14 @@ class CrossHostChecks:
         self._trust = context.arguments.trust
         self._consents = consents
 
-    async def robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
+    async def mark_robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
         """Note the sitemaps in the robots.txt of a site."""
         for table in (_READING, _READ, _WAITING):
             await self._store.clear(site, f"{table} {self._run - 1}")
-        await self.will_read(sitemaps, [site])
+        await self.expect(sitemaps, [site])
         await self._store.put(site, _STATE, {"robots": str(self._run)})
 
-    async def will_read(self, sitemaps: Iterable[str], sites: Iterable[str]) -> None:
+    async def expect(self, sitemaps: Iterable[str], sites: Iterable[str]) -> None:
         """Note sitemaps that will be read, for their sites."""
         urls = list(sitemaps)
         for site in sites:

@@ -62,10 +62,10 @@ class HarvesterRegistry:
         """Return the first record of a harvest by a user's harvester."""
         return self._of(name).root(url)
 
-    async def will_begin(self, records: Iterable[Record]) -> None:
+    async def expect_named(self, records: Iterable[Record]) -> None:
         """Note records of sources before the first of them is queued."""
         sitemaps = [each for each in records if each.kind is Kind.SITEMAP]
-        await BudgetedPages(self.context).will_begin(sitemaps)
+        await BudgetedPages(self.context).expect_named(sitemaps)
 
     async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""

@@ -143,9 +143,9 @@ class SitemapHarvester(Harvester):
         named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
         if not task.is_confirming:
             urls += await self._named_before(response, urls, named)
-        await self._checks.robots_read(site, [*urls, *instead])
-        await self._budgeted.will_read(urls, named)
-        await self._budgeted.robots_read(response.record.url, named)
+        await self._checks.mark_robots_read(site, [*urls, *instead])
+        await self._budgeted.expect(urls, named)
+        await self._budgeted.mark_robots_read(response.record.url, named)
         for url in urls:
             child = replace(named, is_guess=url in guesses)
             response.follow_ups.append(_sitemap(response.document, url, child))
@@ -185,7 +185,7 @@ class SitemapHarvester(Harvester):
             response.follow_ups.extend(instead)
         elif not has_moved(document):
             sites = sites_of_robots(document)
-            await self._consents.robots_read(sites, named, response)
+            await self._consents.mark_robots_read(sites, named, response)
         return named
 
     # -- sitemaps --------------------------------------------------------------------
@@ -235,7 +235,7 @@ class SitemapHarvester(Harvester):
         if reading.datasets:
             await reading.foreign.names()
         listed = response.take_follow_ups()
-        await self._budgeted.will_read(reading.parts, reading.task)
+        await self._budgeted.expect(reading.parts, reading.task)
         await self._checks.take(
             reading.datasets,
             response,
@@ -381,7 +381,7 @@ class SitemapHarvester(Harvester):
                 reading.response.follow_ups.append(child)
             else:
                 await reading.foreign.add(child)
-        await self._checks.will_read(own, below.robots_hosts)
+        await self._checks.expect(own, below.robots_hosts)
         reading.parts += own
 
     async def _child(

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core.errors import SourceFault
+from rdfcrawl.rdf.framing import MAX_STATEMENTS, iter_items
+from rdfcrawl.stores.export.formats import JSONL
 from rdfcrawl.stores.export.output import (
     ExportFile,
     draft_file,
@@ -89,17 +93,35 @@ class _Source:
         self._log, self._plan, self._on_document = log, plan, on_document
         self.base = f"urn:rdfcrawl:log:{log.identity.log}"
         self.n_documents = 0
+        self.n_left_out = 0  # statements of documents that are too large for items
 
     def documents(self) -> Iterator[tuple[LogDocument, Iterator[bytes]]]:
         """Yield the selected documents, with their statements in pieces."""
         selection = self._plan.selection
         for document in selection.iter_documents(self._log, self._plan.scratch):
             pieces = selection.pieces(document)
+            if self._plan.format.name == JSONL:
+                pieces = self._items(document, pieces)
             first = next(pieces, None)
             if first is not None:
                 self.n_documents += 1
                 yield document, _chained(first, pieces)
                 self._on_document(self.n_documents)
+
+    def _items(self, document: LogDocument, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the items of a document, a line each."""
+        import pyoxigraph as ox  # noqa: PLC0415
+
+        quads = chain.from_iterable(
+            ox.parse(piece, format=ox.RdfFormat.N_QUADS, lenient=True)
+            for piece in pieces
+        )
+        try:
+            for item in iter_items(quads, self._plan.item_class):
+                item["@source"] = document.graph
+                yield f"{json.dumps(item, ensure_ascii=False)}\n".encode()
+        except SourceFault:
+            self.n_left_out += MAX_STATEMENTS
 
     def pieces(self) -> Iterator[DocumentPiece]:
         """Yield all statements."""
@@ -121,7 +143,7 @@ def _write_file(
         for piece in source.pieces():
             writer.add(piece.quads)
         writer.end()
-        n_quads, n_left_out = writer.n_quads, writer.n_left_out
+        n_quads, n_left_out = writer.n_quads, writer.n_left_out + source.n_left_out
     else:
         n_quads, n_left_out = write_packed(
             source.pieces(), file, plan, base=source.base
@@ -144,7 +166,7 @@ def _write_folder(
         report = ExportReport(
             files=tuple(writer.reports),
             n_documents=source.n_documents,
-            n_left_out=writer.n_left_out,
+            n_left_out=writer.n_left_out + source.n_left_out,
         )
         _write_manifest(folder / MANIFEST, report, plan)
     return report
@@ -152,13 +174,14 @@ def _write_folder(
 
 def _write_manifest(path: Path, report: ExportReport, plan: ExportPlan) -> None:
     """Write the manifest of a folder."""
-    names = {"n_bytes": "bytes", "n_quads": "quads"}
+    unit = "items" if plan.format.name == JSONL else "quads"
+    names = {"n_bytes": "bytes", "n_quads": unit}
     content = {
         "format": plan.format.name,
         "compression": plan.format.packing or None,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "documents": report.n_documents,
-        "quads": report.n_quads,
+        unit: report.n_quads,
         "bytes": report.n_bytes,
         "files": [
             {names.get(key, key): value for key, value in asdict(file).items()}

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 HDT: Final = "hdt"
 PARQUET: Final = "parquet"
 PACKINGS: Final = ("gz", "zst")
-FORMATS: Final = ("nq", "nt", "trig", "ttl", "jsonld", HDT, PARQUET)
+JSONL: Final = "jsonl"  # items, see `rdf.framing`
+FORMATS: Final = ("nq", "nt", "trig", "ttl", "jsonld", JSONL, HDT, PARQUET)
+_TEXTS: Final = SERIALIZATIONS | {JSONL}
 _ALL: Final = f"{', '.join(FORMATS)}; all but the last two also with .gz or .zst"
 
 
@@ -38,7 +40,7 @@ class FileFormat(NamedTuple):
         name, _, packing = text.lower().removeprefix(".").partition(".")
         if name not in FORMATS or packing not in ("", *PACKINGS):
             raise ConfigError(f"{where}: must be {_ALL}")
-        if packing and name not in SERIALIZATIONS:
+        if packing and name not in _TEXTS:
             raise ConfigError(f"{where}: .{name} is already compressed")
         return cls(name, packing)
 
@@ -61,8 +63,8 @@ class FileFormat(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Whether statements can be appended."""
-        return self.name in SERIALIZATIONS
+        """Whether documents can be appended."""
+        return self.name in _TEXTS
 
     @property
     def suffix(self) -> str:

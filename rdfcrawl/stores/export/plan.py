@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.export.formats import FileFormat
+from rdfcrawl.rdf.framing import class_iri
+from rdfcrawl.stores.export.formats import JSONL, FileFormat
 
 if TYPE_CHECKING:
     from rdfcrawl.stores.export.selection import DocumentSelection
@@ -47,6 +48,7 @@ class ExportPlan:
         shards: of a folder; None if the target is a file.
         format: of all files.
         selection: of documents.
+        item_class: IRI of the class of items in JSON Lines; None for any.
         memory_bytes: for sorting HDT.
         scratch: folder of temporary files; None for that of the system.
     """
@@ -55,6 +57,7 @@ class ExportPlan:
     shards: ShardRule | None
     format: FileFormat
     selection: DocumentSelection
+    item_class: str | None = None
     memory_bytes: int = MEMORY_BYTES
     scratch: Path | None = None
 
@@ -66,6 +69,7 @@ class ExportPlan:
         format_name: str | None = None,
         shard_rule: ShardRule | None = None,
         selection: DocumentSelection,
+        item_class: str | None = None,
         memory_bytes: int = MEMORY_BYTES,
         scratch: str | None = None,
     ) -> ExportPlan:
@@ -93,12 +97,17 @@ class ExportPlan:
             given = FileFormat.of_file(path, where)
         if memory_bytes < _LEAST_MEMORY:
             raise ConfigError(f"--memory: must be at least {_LEAST_MEMORY // MIB}M")
+        if item_class is not None:
+            if given is None or given.name != JSONL:
+                raise ConfigError(f"--class {item_class}: needs a file in .jsonl")
+            item_class = class_iri(item_class)
         folder = _checked_folder(path, where)
         return cls(
             target=path,
             shards=shard_rule,
             format=given or FileFormat("nq"),
             selection=selection,
+            item_class=item_class,
             memory_bytes=memory_bytes,
             scratch=_checked_scratch(scratch) if scratch else folder,
         )

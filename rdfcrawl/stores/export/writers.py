@@ -8,7 +8,7 @@ from rdfcrawl.core.errors import ConfigError, SourceFault
 from rdfcrawl.core.extras import needed_by_operator
 from rdfcrawl.rdf.packing import packer
 from rdfcrawl.rdf.serializing import StatementSerializer
-from rdfcrawl.stores.export.formats import HDT, PARQUET
+from rdfcrawl.stores.export.formats import HDT, JSONL, PARQUET
 from rdfcrawl.stores.export.output import as_binary
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class TextWriter:
 
     def __init__(self, file: ExportFile, file_format: FileFormat) -> None:
         self.file = file
-        self._serializer = StatementSerializer(file_format.name)
+        name = "nq" if file_format.name == JSONL else file_format.name  # as they are
+        self._serializer = StatementSerializer(name)
         self._pack = packer(file_format.packing)
         self._pending: list[bytes] = []
         self.n_pending = self._n_taken = 0

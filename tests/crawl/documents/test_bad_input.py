@@ -242,7 +242,7 @@ def test_harmless_oddity_is_no_fault(
 
 
 @pytest.mark.parametrize("target", KEPT)
-def test_what_was_read_is_kept(
+def test_read_parts_are_kept(
     result: CrawlResult, server: RawServer, target: str
 ) -> None:
     """If a part of a document is good, then it is stored, with any rest."""
@@ -250,7 +250,7 @@ def test_what_was_read_is_kept(
 
 
 @pytest.mark.parametrize("target", sorted({*KEPT} & FAULTS.keys()))
-def test_what_was_read_in_part_is_partial(
+def test_documents_read_in_part_are_partial(
     result: CrawlResult, server: RawServer, target: str
 ) -> None:
     """If a part of a document was not read, then its status says so."""
@@ -284,7 +284,7 @@ def test_bad_seed_is_named_by_file_and_line(
 def test_duplicate_seeds_are_fetched_once(
     result: CrawlResult, server: RawServer
 ) -> None:
-    """If a URL is given three times, then it is asked for once."""
+    """If a URL is given three times, then it is requested once."""
     assert result.statuses(server.url("/coding/gzip")) == ["SUCCESSFUL"]
     assert server.targets.count("/coding/gzip") == 1
 
@@ -297,12 +297,12 @@ def test_dead_names_and_hosts_are_named(result: CrawlResult, silent_url: str) ->
 
 @pytest.mark.usefixtures("result")
 def test_failure_that_may_pass_is_tried_again(server: RawServer) -> None:
-    """If an answer may be better the next time, then it is asked for three times."""
+    """If a retry may give a better response, then the URL is requested three times."""
     counts = {t: server.targets.count(t) for t in ("/500", "/closes", "/404", "/501")}
     assert counts == {"/500": 3, "/closes": 3, "/404": 1, "/501": 1}
 
 
-def test_statistics_count_what_provenance_names(result: CrawlResult) -> None:
+def test_statistics_match_the_provenance(result: CrawlResult) -> None:
     """If a fault is in the provenance, then it is counted in the statistics."""
     named = Counter(result.ask("?a rc:fault/rc:reason ?x ."))
     counted = {

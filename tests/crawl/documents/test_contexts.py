@@ -91,13 +91,13 @@ def result(
 def test_document_is_read_with_its_context(
     result: CrawlResult, server: RawServer, target: str
 ) -> None:
-    """If a document names a context that may be asked for, then it is read by it."""
+    """If a document names an allowed context, then it is read with it."""
     assert result.code == 0, result.stderr
     assert result.faults(server.url(target)) == []
     assert result.about(server.url(target)) == {TRIPLE}
 
 
-def test_context_is_asked_for_once(
+def test_context_is_requested_once(
     result: CrawlResult, server: RawServer, context_host: RawServer
 ) -> None:
     """If several documents name a context, then one request is made for it.
@@ -128,13 +128,13 @@ def test_alternate_of_a_page_is_crawled(result: CrawlResult, server: RawServer) 
 def test_document_without_its_context_says_why(
     result: CrawlResult, server: RawServer, target: str, why: str
 ) -> None:
-    """If a context cannot be had, then that is the fault of the document."""
+    """If a context is unavailable, then that is the fault of the document."""
     assert result.faults(server.url(target)) == [Reason.REMOTE_CONTEXT]
     assert why in result.details(server.url(target))[0]
     assert result.about(server.url(target)) == set()
 
 
-def test_private_host_was_not_asked(
+def test_private_host_got_no_request(
     result: CrawlResult, context_host: RawServer, blocked_host: RawServer
 ) -> None:
     """If the guard or robots.txt refuse a context, then no request is made."""

@@ -151,8 +151,8 @@ def test_fresh_moves_old_data_aside(crawled: RepeatedCrawl) -> None:
     assert list((before / "provenance").glob("*.nq.gz"))
 
 
-def test_requests_say_who_asks_and_what_for(crawled: RepeatedCrawl) -> None:
-    """If anything is asked for, then the request names us and what we can read."""
+def test_requests_name_the_crawler_and_its_formats(crawled: RepeatedCrawl) -> None:
+    """If anything is requested, then the request names us and our formats."""
     requests = [*crawled.here.requests, *crawled.there.requests]
     assert all("rdfcrawl/" in r.headers["user-agent"] for r in requests)
     accepts = {r.headers["accept"] for r in requests if r.target != "/robots.txt"}

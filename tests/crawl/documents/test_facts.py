@@ -143,7 +143,7 @@ def test_images_of_short_pages_are_counted(
     assert fact(result, server.url("/data"), "images") == ""
 
 
-def test_shingles_lists_and_error_pages_are_told(
+def test_shingles_lists_and_error_pages_are_recorded(
     result: CrawlResult, server: RawServer
 ) -> None:
     """If a page is a list of links, or says that there is none, it is known."""
@@ -154,7 +154,12 @@ def test_shingles_lists_and_error_pages_are_told(
     }
     assert found == {
         "/page?id=1": ("", "", "", "3"),
-        "/list": ("41", "40", "", "3"),  # which begins as it goes on, but for one word
+        "/list": (
+            "41",
+            "40",
+            "",
+            "3",
+        ),  # like its begin, except for one word
         "/lost": ("", "", "true", "1"),
         "/data": ("", "", "", "4"),
         "/large.nt": ("", "", "", str(N_DUMP)),
@@ -164,7 +169,7 @@ def test_shingles_lists_and_error_pages_are_told(
 def test_page_of_two_readers_has_its_facts(
     result: CrawlResult, server: RawServer
 ) -> None:
-    """If a second reader reads what needs a context, the facts are of the first."""
+    """If a second reader needs a context, then the facts are of the first."""
     url = server.url("/remote")
     assert url in result.graphs
     assert fact(result, url, "textHash") == fingerprint_text("eins zwei").text_hash

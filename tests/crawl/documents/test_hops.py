@@ -1,4 +1,4 @@
-"""Where redirects lead, and who judges that, in real crawls."""
+"""Targets of redirects, and the rules that judge them, in real crawls."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def crawled(
 def test_no_redirect_walks_around_a_refusal(
     crawled: RedirectedCrawl, path: str, server: str, target: str, reason: Reason
 ) -> None:
-    """If a target is refused, then it is not asked for, and a fault names it."""
+    """If a target is refused, then it is not requested, and a fault names it."""
     there: RawServer = getattr(crawled, server)
     assert target not in there.targets
     ((found, detail),) = crawled.faults(path)
@@ -128,13 +128,13 @@ def test_no_redirect_walks_around_a_refusal(
 
 
 def test_unreadable_rules_of_another_port(crawled: RedirectedCrawl) -> None:
-    """If robots.txt of a target's origin cannot be had, then nothing is asked there."""
+    """If robots.txt of a target's origin is unavailable, no page there is requested."""
     assert set(crawled.broken.targets) == {"/robots.txt"}
     (first, _), *_ = crawled.faults("/id/broken")
     assert first == Reason.ROBOTS_UNREACHABLE
 
 
-def test_what_is_allowed_is_followed(crawled: RedirectedCrawl) -> None:
+def test_allowed_redirects_are_followed(crawled: RedirectedCrawl) -> None:
     """If no site forbids a target, then it is fetched, on the same host or another."""
     for server, path, target in (
         (crawled.main, "/id/ok", "/doc/ok"),
@@ -154,7 +154,7 @@ def test_hops_are_paced(crawled: RedirectedCrawl) -> None:
 
 
 def test_delay_of_a_target_is_kept(crawled: RedirectedCrawl) -> None:
-    """If the origin of a target asks for a delay, then its host gets it from then."""
+    """If the origin of a target sets a delay, then its host gets it from then."""
     asked = crawled.port.requests[-1]
     servers = (crawled.main, crawled.port, crawled.broken, crawled.slow)
     later = [r.at for server in servers for r in server.requests if r.at > asked.at]
@@ -245,7 +245,7 @@ def test_parts_of_a_source_elsewhere_are_denied(
 
 
 def test_robots_of_many_hosts_on_one(commands: Commands, loopback: Loopback) -> None:
-    """If many robots.txt redirect to one host, then it is asked one by one."""
+    """If many robots.txt redirect to one host, then its requests come one by one."""
     common = loopback(
         {"/robots.txt": loopback.response(b"User-agent: *\nDisallow: /a", TEXT)},
         host="127.0.24.20",
@@ -287,7 +287,7 @@ def test_denied_contexts(commands: Commands, loopback: Loopback) -> None:
 
 
 def test_one_document_for_a_person(commands: Commands, loopback: Loopback) -> None:
-    """If `scrapy rdf` is redirected to what robots.txt forbids, then it says so."""
+    """If `scrapy rdf` is redirected to a forbidden URL, then it says so."""
     server = loopback(host="127.0.24.12")
     rules = b"User-agent: *\nDisallow: /secret"
     server.pages |= {

@@ -61,7 +61,7 @@ def with_cookies(loopback: Loopback, away: RawServer) -> dict[str, Reply]:
     response, redirect = loopback.response, loopback.redirect
 
     def asking(request: RawRequest) -> bytes:
-        """Redirect to the same URL until it is asked with the cookie."""
+        """Redirect to the same URL until a request has the cookie."""
         if "seen=1" in request.headers.get("cookie", ""):
             return response(TURTLE)
         lines = b"Set-Cookie: seen=1; Path=/; HttpOnly\r\nSet-Cookie: old=1; Max-Age=0"
@@ -126,7 +126,7 @@ def crawled(
 
 
 def page(loopback: Loopback, head: str) -> bytes:
-    """Return a page that has a statement of its own."""
+    """Return a page with one statement."""
     return loopback.response(f"{PAGE.format(head)}v</b></div>".encode(), "text/html")
 
 
@@ -150,7 +150,7 @@ def test_pages_that_only_lead_on_are_redirects(crawled: LeadingCrawl) -> None:
     assert not result.about(main.url("/lead/away"))
 
 
-def test_other_pages_stay_what_they_are(crawled: LeadingCrawl) -> None:
+def test_other_pages_stay_documents(crawled: LeadingCrawl) -> None:
     """If a refresh has a delay, is no markup or must not be followed, it is a page."""
     main, result = crawled.main, crawled.result
     for target in (*(f"/stay/{name}" for name in STAYING), "/lead/back"):

@@ -18,7 +18,7 @@ N_CLASSES = 12
 
 @dataclass(frozen=True)
 class Followed:
-    """One crawl of a small web of its own.
+    """One crawl of a small separate web.
 
     Attributes:
         home: server of the seed `/d/seed`.
@@ -33,7 +33,7 @@ class Followed:
     result: CrawlResult
 
     def asked(self) -> set[str]:
-        """Return what `home` was asked for beyond the seed, without `/d/`."""
+        """Return the requests to `home` except the seed, without `/d/`."""
         targets = self.home.targets
         assert len(targets) == len(set(targets)), "something was fetched twice"
         found = {target.removeprefix("/d/") for target in targets}
@@ -117,7 +117,7 @@ def test_tbox_follows_predicates_and_classes(crawls: dict[str, Followed]) -> Non
 
 
 def test_max_per_host_is_exact(crawls: dict[str, Followed]) -> None:
-    """If a host may give six URLs, then six of it are asked for, seeds included."""
+    """If a host may give six URLs, then six of it are requested, seeds included."""
     assert len(set(crawls["tbox"].crowd.targets) - {"/robots.txt"}) == 6
 
 

@@ -241,7 +241,7 @@ def test_files_of_ftp_are_left_out_by_name_and_begin(archived: ArchivedCrawl) ->
     assert ftp.url("b.nt") in result.graphs
 
 
-def test_archive_has_the_heads_of_what_was_not_received(
+def test_archive_has_the_heads_of_bodies_not_received(
     archived: ArchivedCrawl,
 ) -> None:
     """If a body is not received, then the archive says so of its record."""
@@ -257,7 +257,7 @@ def test_archive_has_the_heads_of_what_was_not_received(
 def test_everything_is_fetched_on_request(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If nothing is to be ignored, then names and types make no difference."""
+    """If no file is ignored, then names and types make no difference."""
     server = loopback(host="127.75.1.5")
     body = b"\x89PNG" + bytes(300_000)
     server.pages["*"] = loopback.response(body, "image/png")
@@ -276,7 +276,7 @@ def test_everything_is_fetched_on_request(
     ("name", "value"),
     [("IGNORED_EXTENSIONS", "a/b"), ("IGNORED_MEDIA_TYPES", "image")],
 )
-def test_wrong_settings_are_told(commands: Commands, name: str, value: str) -> None:
+def test_wrong_settings_are_reported(commands: Commands, name: str, value: str) -> None:
     """If a setting names no extension or type, then one line says so."""
     given: dict[str, Any] = {name: value}
     result = commands.crawl(["http://127.75.1.9/"], **given)

@@ -49,7 +49,7 @@ def hosts(loopback: Loopback) -> dict[str, RawServer]:
 
 @pytest.fixture(scope="module")
 def crawl(commands: Commands, hosts: dict[str, RawServer]) -> CrawlResult:
-    """Crawl all of them at once."""
+    """Crawl all of them in one crawl."""
     urls = [server.url(target) for server in hosts.values() for target in SEEDS]
     result = commands.crawl(urls, RETRY_TIMES=0)
     assert result.code == 0, result.stderr
@@ -93,7 +93,7 @@ def test_responses_that_break_off_are_read_up_to_there(
         assert crawl.faults(url), name
 
 
-def test_responses_that_nobody_reads_are_faults(
+def test_unreadable_responses_are_faults(
     crawl: CrawlResult, hosts: dict[str, RawServer]
 ) -> None:
     """If no client reads a response, then it is a fault of that document alone."""
@@ -114,7 +114,7 @@ def test_no_response_is_taken_for_another(
         assert is_kept == (name in STRICT), (name, is_kept)
 
 
-def test_scrapys_downloader_reads_what_its_parser_lets_through(
+def test_scrapys_downloader_reads_responses_that_its_parser_accepts(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If Scrapy's downloader gets a body to its end, then no length has to be there."""

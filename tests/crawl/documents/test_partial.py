@@ -102,7 +102,7 @@ def test_damaged_list_is_partial(lists: CrawlResult, site: Site, path: str) -> N
 
 
 @pytest.mark.parametrize("path", ["/whole.xml", "/mended.xml", "/robots.txt"])
-def test_list_that_is_read_whole_is_successful(
+def test_list_that_is_read_completely_is_successful(
     lists: CrawlResult, site: Site, path: str
 ) -> None:
     """If a list is complete, or could be repaired, then it is SUCCESSFUL."""
@@ -255,7 +255,7 @@ DAMAGED = {
 
 
 class OwnAnalyser:
-    """A pipeline of the user's that reads a format of its own, and adds statements."""
+    """A pipeline of the user's that reads a custom format, and adds statements."""
 
     def process_item(self, document: Document) -> Document:
         """Give a table its statements."""

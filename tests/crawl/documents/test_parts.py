@@ -1,4 +1,4 @@
-"""Crawls of long dumps that break off: the rest is asked for, not all of it again."""
+"""Crawls of long dumps that break off: only the rest is requested again."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def broken(
 def test_dump_that_breaks_off_is_had(
     broken: tuple[CrawlResult, dict[str, RangedDump], dict[str, str]], how: str
 ) -> None:
-    """If a dump breaks off, then all of it is had, by ranges if they are right."""
+    """If a dump breaks off, then all of it is fetched, by ranges if they are right."""
     result, dumps, urls = broken
     assert result.code == 0, result.stderr
     is_changed = how in ("anew", "lies")
@@ -165,7 +165,7 @@ def _are_under_way(servers: dict[str, RealFtp], folder: Path, n: int) -> bool:
         server.commands.count("RETR /d.nt") < (1 if n == 1 else FTP_WAYS[how][0] - 1)
         for how, server in servers.items()
     ):
-        return False  # the last one asks for each once
+        return False  # the last one requests each once
     bodies = (folder / "linkeddata" / "spool").glob("*-*/*.body")
     sizes = [path.stat().st_size for path in bodies]
     return (

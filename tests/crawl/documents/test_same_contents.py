@@ -33,7 +33,7 @@ def only_first(result: CrawlResult, urls: list[str]) -> str:
     return first
 
 
-def test_mirrors_are_the_same_as_what_was_fetched_first(
+def test_mirrors_are_the_same_as_the_first_copy(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If hosts mirror each other, then all but one document of a content name that one.
@@ -81,8 +81,8 @@ def test_later_runs_know_the_first_url_of_a_content(
 ) -> None:
     """If a later run finds a content of an earlier one, then it names its first URL.
 
-    It does so although that URL has another content by now; and again of a page that
-    was fetched again with the same content.
+    It does so although that URL has another content since then; and again of a page
+    that was fetched again with the same content.
     """
     site = DatedSite(loopback, "127.20.11.41")
     folder = commands.folder()

@@ -1,4 +1,4 @@
-"""Crawls whose stores have what several documents say once."""
+"""Crawls whose stores have the statements of equal documents once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def once(path: Path, **settings: Any) -> dict[str, Any]:
     return {"STORES": stores, "SAME_STATEMENTS_ONCE": True, **settings}
 
 
-def test_duplicates_come_back_when_what_represents_them_changes(
+def test_duplicates_come_back_when_their_representative_changes(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If a page with an extra parameter says the same, it is stored as the other one.
@@ -115,10 +115,10 @@ def check_same_content(folder: str, urls: list[str], *, n_stored: int) -> None:
 
 
 @pytest.mark.parametrize("is_once", [True, False])
-def test_mirrors_are_stored_once_whoever_is_killed(
+def test_mirrors_are_stored_once_despite_kills(
     commands: Commands, loopback: Loopback, tmp_path: Path, *, is_once: bool
 ) -> None:
-    """If two workers crawl two mirrors at once, then what both say is stored once.
+    """If two workers crawl two mirrors in parallel, equal documents are stored once.
 
     The follower is killed meanwhile. Queries and exports are as the store is. Without
     the setting all is stored, also where statements were stored once before.

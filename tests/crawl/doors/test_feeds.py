@@ -80,7 +80,7 @@ def stored(result: CrawlResult, n_terms: int) -> set[Statement]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_feeds_have_what_the_store_has(
+def test_feeds_have_the_statements_of_the_store(
     feeds: tuple[Path, CrawlResult], name: str
 ) -> None:
     """If a feed is in a format of RDF, then it has the statements of the store."""
@@ -111,7 +111,7 @@ def test_feeds_are_compressed(feeds: tuple[Path, CrawlResult]) -> None:
     assert sorted(json.loads(row)["quads"] for row in rows) == [0, 1, 4, N_LARGE]
 
 
-def test_what_a_format_cannot_say_is_left_out_alone(
+def test_only_statements_beyond_a_format_are_left_out(
     commands: Commands, site: RawServer, tmp_path: Path
 ) -> None:
     """If JSON-LD cannot express a statement, the others are written, with a message."""
@@ -159,7 +159,7 @@ def test_each_worker_has_a_feed(
 def test_one_file_for_several_workers_is_refused(
     commands: Commands, site: RawServer, tmp_path: Path
 ) -> None:
-    """If several workers would write one file, then one line says what to do."""
+    """If several workers would write one file, then one line names the solution."""
     given: tuple[Any, ...] = (
         "workers",
         "-n2",

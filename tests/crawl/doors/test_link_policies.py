@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class EvenLinks:
-    """Follows what ends in an even digit."""
+    """Follows URLs that end in an even digit."""
 
     def choose(self, _document: Document, urls: list[str]) -> list[str]:
         """Return those URLs."""
@@ -41,7 +41,7 @@ def test_policy_of_the_user_chooses_links(
 
 
 @pytest.mark.parametrize("path", ["nowhere.to.be.Found", "json.JSONDecoder"])
-def test_wrong_policy_is_told(path: str) -> None:
+def test_wrong_policy_is_reported(path: str) -> None:
     """If `LINK_POLICY_CLASS` has a wrong class, then the setting is named."""
     with pytest.raises(ConfigError, match="LINK_POLICY_CLASS"):
         SpiderOptions.from_settings(Settings({"LINK_POLICY_CLASS": path}), "x")

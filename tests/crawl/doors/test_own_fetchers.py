@@ -63,7 +63,7 @@ def crawl(commands: Commands, bucket: Bucket, server: RawServer) -> CrawlResult:
     bucket.put("s3://bucket/secret", SAYS.format('"secret"'))
     bucket.put("s3://bucket/a.ttl", SAYS.format('"a"'), etag='"1"')
     bucket.put("s3://bucket/dump.nt", "<urn:x:s> <urn:x:p> <urn:x:o> .\n", times=9999)
-    trouble: dict[str, dict[str, Any]] = {
+    failures: dict[str, dict[str, Any]] = {
         "big": {"text": "<urn:x:s> <urn:x:p> <urn:x:o> .\n", "times": 999},
         "short": {"text": SAYS.format(1), "length": 500},
         "flaky": {"text": SAYS.format(1), "raises": "bad_http", "failures": 1},
@@ -76,9 +76,9 @@ def crawl(commands: Commands, bucket: Bucket, server: RawServer) -> CrawlResult:
         "to-own": {"status": 301, "location": "/a.ttl"},
         "to-other": {"status": 301, "location": "file:///etc/passwd"},
     }
-    names = [*trouble, "missing", "a.ttl", "dump.nt", "a.ttl?b=2&a=1"]
-    names += ["x/b.ttl", "x/%62.ttl"]  # one, which is asked for as it stands there
-    for name, reply in trouble.items():
+    names = [*failures, "missing", "a.ttl", "dump.nt", "a.ttl?b=2&a=1"]
+    names += ["x/b.ttl", "x/%62.ttl"]  # one, which is requested unchanged
+    for name, reply in failures.items():
         bucket.put(f"s3://bucket/{name}", media_type="text/turtle", **reply)
     bucket.put("s3://dead/x", raises="OSError")
     bucket.put("s3://silent/x", secs=60)
@@ -153,12 +153,12 @@ def test_pages_of_the_web_do_not_lead_there(
         ("to-other", ["redirect_bad_target"]),
     ],
 )
-def test_trouble_is_named(crawl: CrawlResult, name: str, reasons: list[str]) -> None:
+def test_failures_are_named(crawl: CrawlResult, name: str, reasons: list[str]) -> None:
     """If a fetcher fails, then the document has a fault, and the crawl goes on."""
     assert crawl.faults(f"s3://bucket/{name}") == reasons
 
 
-def test_trouble_is_bounded(
+def test_failures_are_bounded(
     crawl: CrawlResult, bucket: Bucket, server: RawServer
 ) -> None:
     """If objects fail, then they are tried again, cut off, or led elsewhere."""
@@ -173,7 +173,7 @@ def test_trouble_is_bounded(
     assert crawl.stderr.count("the fetcher failed") == 1
     assert "'fault/internal': 2" in crawl.stderr
     assert "own faults    2 documents: BucketFetcher 2 (" in crawl.stderr
-    assert crawl.details("s3://bucket/fails") == ["BucketFetcher: KeyError('trouble')"]
+    assert crawl.details("s3://bucket/fails") == ["BucketFetcher: KeyError('failure')"]
 
 
 def test_web_may_lead_there_if_it_is_said_so(
@@ -251,7 +251,7 @@ def test_killed_workers_lose_nothing(
         ({"FETCH_SCHEMES_FROM_WEB": ["s3"]}, "FETCH_SCHEMES has no 's3'"),
     ],
 )
-def test_wrong_settings_are_told(settings: dict[str, Any], told: str) -> None:
+def test_wrong_settings_are_reported(settings: dict[str, Any], told: str) -> None:
     """If a scheme or class is wrong, then one line names the setting and says why."""
     with pytest.raises(ConfigError, match="FETCH_SCHEMES") as raised:
         SpiderOptions.from_settings(Settings(settings), "x")
@@ -268,7 +268,7 @@ def test_wrong_settings_are_told(settings: dict[str, Any], told: str) -> None:
 def test_crawl_does_not_begin(
     commands: Commands, settings: dict[str, Any], seed: str, told: str
 ) -> None:
-    """If a scheme is not known, or its class fails, then one line says so at once."""
+    """If a scheme is unknown, or its class fails, one line says so at the start."""
     result = commands.crawl(arguments={"seeds": seed}, **settings)
     assert result.code != 0
     assert told in result.stderr

@@ -83,7 +83,7 @@ def test_source_that_a_spider_names_is_harvested(
         ("listing", "json.JSONDecoder"),
     ],
 )
-def test_wrong_harvesters_are_told(name: str, path: str) -> None:
+def test_wrong_harvesters_are_reported(name: str, path: str) -> None:
     """If `HARVESTERS` has a wrong name or class, then the setting is named."""
     with pytest.raises(ConfigError, match="HARVESTERS"):
         harvester_classes({name: path})

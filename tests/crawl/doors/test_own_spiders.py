@@ -41,12 +41,12 @@ GOOD = f'<> <urn:x:p> <b>, "{SECRET}" .'.encode()
 
 
 class YieldsItemsSpider(LinkedDataSpider):
-    """Makes items of documents, and asks for more."""
+    """Makes items of documents, and requests more."""
 
     name = "yields"
 
     async def parse_document(self, document: ParsedDocument) -> AsyncIterator[Any]:
-        """Yield what documents say, in items of three kinds, and a request."""
+        """Yield the statements of documents, in items of three kinds, and a request."""
         for quad in document.quads():
             yield {"about": document.url, "says": str(quad.object)}
         if document.media_type == "text/html":
@@ -92,7 +92,7 @@ class Told:
 
 
 class LimitedSpider(LinkedDataSpider):
-    """Has what spiders of Scrapy have."""
+    """Has the features of Scrapy's spiders."""
 
     name = "limited"
     start_urls: ClassVar[list[str]] = [  # type: ignore[misc]
@@ -113,7 +113,7 @@ class PortalArguments(CrawlArguments):
 
 
 class PortalsSpider(CkanSpider):
-    """The CKAN spider by another name, with arguments and settings of its own."""
+    """The CKAN spider by another name, with its own arguments and settings."""
 
     name = "portals"
     arguments_class = PortalArguments
@@ -138,12 +138,12 @@ class PortalsSpider(CkanSpider):
 
 
 class StartsSpider(LinkedDataSpider):
-    """Begins in a way of its own: first a page that is not a document, then a seed."""
+    """Begins in a custom way: first a page that is not a document, then a seed."""
 
     name = "starts"
 
     async def start(self) -> AsyncIterator[Any]:
-        """Ask for a list, by an ordinary request."""
+        """Request a list, by an ordinary request."""
         yield Request(os.environ["OWN_SEED"], callback=self.parse_list)
         yield {"began": True}
 
@@ -318,7 +318,7 @@ def test_killed_worker_leaves_no_document_unparsed(
     assert notes.read_text().split().count(site.url("/b")) == 2
 
 
-def test_feed_tells_what_became_of_documents(
+def test_feed_has_the_outcome_of_documents(
     results: dict[str, CrawlResult], site: RawServer
 ) -> None:
     """If a crawl has a feed, then it has a row for each document."""
@@ -383,7 +383,7 @@ def test_pipeline_that_returns_nothing_is_no_silent_loss(
 def test_attributes_of_a_spider_are_obeyed(
     commands: Commands, loopback: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a spider has seeds, domains and settings of its own, then they count."""
+    """If a spider has its own seeds, domains and settings, then they count."""
     other = loopback({"/x": loopback.response(GOOD)}, host="127.94.0.2")
     body = f"<> <urn:x:p> <{other.url('/x')}>, <b> .".encode()
     server = loopback({"/0": loopback.response(body)}, host="127.94.0.1")
@@ -428,7 +428,7 @@ def test_workers_have_own_arguments_and_settings(results: dict[str, Any]) -> Non
     assert "test_own_spiders.Watchful" in text
 
 
-def test_crawl_waits_for_what_a_start_of_ones_own_asks_for(
+def test_crawl_waits_for_requests_of_a_custom_start(
     commands: Commands, loopback: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If `start` requests a list, then its URLs are crawled, within its scope."""

@@ -41,7 +41,7 @@ TURTLE = b'<> <urn:x:p> "o" .'
 
 
 class Notes:
-    """A pipeline that writes each item down at once, for any number of workers."""
+    """A pipeline that writes each item immediately, for any number of workers."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -70,7 +70,7 @@ class ShopSpider(FrontierSpider):
     }
 
     def parse(self, response: TextResponse) -> Iterator[Any]:  # type: ignore[override]
-        """Ask for all kinds of things."""
+        """Request all kinds of URLs."""
         yield {"parsed": response.url, "type": type(response).__name__}
         yield Request(
             response.urljoin("/search"),
@@ -164,7 +164,7 @@ class BesideSpider(LinkedDataSpider):
     custom_settings = ShopSpider.custom_settings
 
     def parse_document(self, document: ParsedDocument) -> Iterator[Any]:
-        """Ask for the label of a document."""
+        """Request the label of a document."""
         yield Request(f"{document.url}.txt", self.parse_label)
 
     def parse_label(self, response: Response) -> Iterator[Any]:
@@ -207,7 +207,7 @@ def tree(loopback: Loopback) -> RawServer:
 def test_request_comes_back_with_all_that_it_has(
     commands: Commands, loopback: Loopback, notes: Path
 ) -> None:
-    """If a request can be written down, then its callback gets it as it was."""
+    """If a request is serializable, then its callback gets it unchanged."""
     html = loopback.response(b"<p>x</p>", "text/html")
     teapot = loopback.response(b"tea", "text/plain", status="418 Teapot")
     robots = b"User-agent: *\nDisallow: /secret"
@@ -339,7 +339,7 @@ def test_spider_of_rules_may_use_the_frontier(
     assert "has no effect" not in result.stderr
 
 
-def test_requests_with_callbacks_stand_beside_documents(
+def test_requests_with_callbacks_go_with_documents(
     commands: Commands, loopback: Loopback, notes: Path
 ) -> None:
     """If a document leads to a request, then that is answered before the crawl ends."""

@@ -250,17 +250,17 @@ def test_look_at_a_page_with_a_spider_of_ours_leaves_its_crawl_alone(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("parse", "-adepth=x"), "argument depth=x: must be a whole number"),
+        (("parse", "-adepth=x"), "argument depth=x: must be an integer"),
         (("fetch", "-sRDF_PARSE_SECS=-1"), "RDF_PARSE_SECS=-1: must be 0.1"),
         (
             ("shell", "-c1", "-sVISIT_MAX_SECS=x"),
             "VISIT_MAX_SECS='x': must be a number",
         ),
-        (("check", "-adepth=x"), "argument depth=x: must be a whole number"),
+        (("check", "-adepth=x"), "argument depth=x: must be an integer"),
     ],
     ids=["parse", "fetch", "shell", "check"],
 )
-def test_what_is_wrong_is_told_by_scrapys_commands_in_one_line(
+def test_scrapys_commands_report_mistakes_in_one_line(
     commands: Commands, site: RawServer, words: tuple[str, ...], told: str
 ) -> None:
     """If Scrapy's own command runs a spider of ours, one line says why it cannot."""
@@ -292,7 +292,7 @@ class CheckedSpider(LinkedDataSpider):
     """
 
 
-def test_parse_shows_what_a_crawl_would_make_of_a_page(
+def test_parse_shows_the_result_of_a_crawl_for_a_page(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a page is parsed by hand, its row, own items and links are shown."""
@@ -311,7 +311,7 @@ def test_parse_shows_what_a_crawl_would_make_of_a_page(
     assert not result.folder.exists()
 
 
-def test_parse_obeys_what_a_publisher_reserves(
+def test_parse_obeys_reservations_of_publishers(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a crawl would store nothing of a page, then `scrapy parse` shows nothing."""
@@ -328,7 +328,7 @@ def test_parse_obeys_what_a_publisher_reserves(
 
 
 @pytest.mark.parametrize("command", ["list", "crawl", "genspider", "runspider"])
-def test_a_wrong_path_of_an_add_on_is_told_in_one_line(
+def test_a_wrong_path_of_an_add_on_is_reported_in_one_line(
     commands: Commands, command: str, tmp_path: Path
 ) -> None:
     """If there is no such add-on, then one line says which path is wrong."""

@@ -201,7 +201,7 @@ def frontiers(server_directory: Path) -> Iterator[Frontiers]:
 def test_all_kinds_of_outages_lose_nothing(
     commands: Commands, loopback: Loopback, frontiers: Frontiers
 ) -> None:
-    """If one thing after the other fails, then all that can be had is stored.
+    """If one thing after the other fails, then all reachable documents are stored.
 
     Answers of Redis, workers, name servers, descriptors, and Redis itself, whose
     replica is behind; and hosts that are silent at first, and a long dump. A check of

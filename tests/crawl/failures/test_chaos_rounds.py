@@ -1,7 +1,7 @@
 """Faults of all kinds befall crawls at random, one round after another; a soak.
 
 `CHAOS_SECS` (an hour) says how long, `CHAOS_SEED` with which seed it begins. Each crawl
-has a seed of its own, the next number: a failure is repeated alone by `CHAOS_SECS=0
+has another seed, the next number: a failure is repeated alone by `CHAOS_SECS=0
 CHAOS_SEED=<that>`, and one of its rounds alone by `CHAOS_ROUND`, too.
 """
 
@@ -55,7 +55,7 @@ def web_of(seed: int) -> WebConfig:
 
 
 def disk_of(stack: ExitStack, folder: Path) -> SmallDisk | None:
-    """Return a small disk; None where none is to be had."""
+    """Return a small disk; None where none is available."""
     folder.mkdir()
     try:
         return stack.enter_context(small_disk(folder))
@@ -129,7 +129,7 @@ def one_crawl(crawl: ChaosCrawl, seed: int, kinds: Counter[str]) -> int:
 def judge_crawl(crawl: ChaosCrawl) -> None:
     """Check that a crawl has all, and nothing twice in effect."""
     assert crawl.crew.code(LAST_SECS) == 0, crawl.crew.stderr[-5000:]
-    time.sleep(LEASE_SECS)  # who was killed is forgotten
+    time.sleep(LEASE_SECS)  # the killed one is forgotten
     crawl.crew.start()  # URLs that misbehaved for too long are owed
     assert crawl.crew.code(LAST_SECS) == 0, crawl.crew.stderr[-5000:]
     time.sleep(LEASE_SECS)

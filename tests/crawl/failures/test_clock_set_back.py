@@ -35,7 +35,7 @@ def dated(site: AgingSite, what: str, lastmod: str) -> str:
 
 
 def crawl_later(site: AgingSite, folder: Path, secs: int) -> None:
-    """Crawl a site as if it were so many seconds later."""
+    """Crawl a site with a clock that is ahead by some seconds."""
     settings = {
         "CRAWL_DIR": folder,
         "DOWNLOAD_DELAY": 0,
@@ -52,7 +52,7 @@ def crawl_later(site: AgingSite, folder: Path, secs: int) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_what_is_fetched_after_a_clock_was_set_back_counts(
+def test_copies_fetched_after_a_clock_was_set_back_count(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If the clock is set back, then later runs and refreshes go on from before.

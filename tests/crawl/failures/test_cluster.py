@@ -106,7 +106,7 @@ def check(result: CrawlResult, counts: StateCounts, truth: Path) -> None:
 
 
 def longest_pause_secs(result: CrawlResult) -> float:
-    """Return the longest time in which no worker asked for a document."""
+    """Return the longest time in which no worker requested a document."""
     texts = result.ask("?a prov:startedAtTime ?x")
     times = sorted(datetime.fromisoformat(text).timestamp() for text in texts)
     return max(after - before for before, after in pairwise(times))

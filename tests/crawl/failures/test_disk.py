@@ -35,7 +35,7 @@ N_PAGES = 120
 QUAD = b"<> <urn:x:p> <urn:x:o> ."
 
 
-# CI must not pass by what needs a disk of its own.
+# CI must not pass because a separate disk is missing.
 pytestmark = pytest.mark.service
 
 
@@ -49,7 +49,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def _dump(n_bytes: int) -> bytes:
-    """Return a dump of about so many bytes, all of them different."""
+    """Return a dump of about this many bytes, all of them different."""
     line = "<urn:x:s%d> <urn:x:p> <urn:x:o> .\n"
     return "".join(line % n for n in range(n_bytes // 35)).encode()
 
@@ -63,7 +63,8 @@ def test_full_disk_costs_nothing(
     Nor is anything of the archive.
     """
     body = _dump(MIB)
-    # Slow by itself: with a delay, Redis is asked first, which is on the disk, too.
+    # Slow by itself: with a delay, Redis gets a request first, and it is on the disk,
+    # too.
     page = [0.02, loopback.response(QUAD)]
     pages: dict[str, Any] = {f"/{n}": page for n in range(N_PAGES)}
     dump = loopback.response(body, "application/n-triples")
@@ -100,7 +101,7 @@ def test_full_disk_costs_nothing(
     assert not any(name.startswith("fault/") for name in result.statistics)
 
 
-def test_what_lacks_room_to_be_read_comes_again(
+def test_documents_without_room_are_read_later(
     commands: Commands, loopback: Loopback, disk: SmallDisk
 ) -> None:
     """If a child has no space for temporary files, then the document is read later."""
@@ -259,7 +260,7 @@ def test_spool_keeps_to_its_limits(capped: tuple[CrawlResult, list[int]]) -> Non
     assert result.counts().queued == 0
 
 
-def test_what_is_longer_than_a_host_may_have_is_cut(
+def test_bodies_longer_than_the_limit_of_a_host_are_cut(
     capped: tuple[CrawlResult, list[int]],
 ) -> None:
     """If a body is longer than the limit of its host, then a fault says so."""
@@ -284,7 +285,7 @@ class FailsAtFirst:
             raise RuntimeError("a bug in a middleware")
 
 
-def test_room_of_what_failed_is_free_again(
+def test_room_of_failed_documents_is_free_again(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If visits fail before documents are processed, then others have the room."""

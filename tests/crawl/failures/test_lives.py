@@ -51,7 +51,7 @@ def seeds_of(crew_folder: Any, urls: list[str]) -> str:
 def kill_early(
     commands: Commands, servers: list[RawServer], n_kills: int, **settings: object
 ) -> CrawlResult:
-    """Crawl with a worker that is killed soon after each start; check that all is had.
+    """Crawl with a worker killed soon after each start; check that nothing is lost.
 
     A visit takes a second: a killed worker has always requested some of its batch, and
     has never come to its end.
@@ -135,7 +135,7 @@ def test_restarts_during_a_dump_do_not_lose_it(
     assert len(result.quads) == len(lines)
 
 
-def test_what_kills_its_workers_is_given_up_alone(
+def test_a_document_that_kills_its_workers_is_given_up_alone(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a document kills each worker that reads it, then the others come all the same.
@@ -159,7 +159,7 @@ def test_what_kills_its_workers_is_given_up_alone(
     assert result.graphs == others
     assert result.counts() == StateCounts(done=10, dead=1, seen=11, hosts=1)
     assert result.faults(deadly) == ["leases_lost"]
-    # What killed them is mended: it can be had again, and nothing else is asked for.
+    # The cause of the kills is repaired: it is fetched, and nothing else is requested.
     n_asked = len(server.requests)
     again = commands.crawl(folder=folder, arguments={"retry": "dead"}, **QUICK)
     assert again.code == 0, again.stderr
@@ -223,7 +223,7 @@ def test_a_robots_txt_that_kills_its_workers_ends(
         assert set(result.faults(url)) == {"robots_unreachable", "leases_lost"}
 
 
-def test_what_a_dead_worker_gave_up_is_in_the_exit_code(
+def test_urls_given_up_by_a_dead_worker_are_in_the_exit_code(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a worker that gave up URIs is killed, then the exit code reports them.

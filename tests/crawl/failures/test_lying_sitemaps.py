@@ -132,7 +132,7 @@ class LyingWeb:
         )
 
     def epoch(self) -> dict[str, set[str]]:
-        """Let pages change, refresh; return the pages that were asked for by lies."""
+        """Let pages change, refresh; return the pages requested because of lies."""
         for site in self.sites.values():
             site.step()
         self.crawl()
@@ -171,10 +171,10 @@ class LyingWeb:
 def test_lies_are_found_out_within_ten_epochs(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a sitemap that was truthful lies, then soon no fetch goes by it any more.
+    """If a sitemap that was truthful lies, then soon no fetch depends on it.
 
-    As long as it was, changed pages were fetched, and hardly any others; and once the
-    lie is found out all changes are fetched again.
+    While it was truthful, changed pages were fetched, and hardly any others; and once
+    the lie is found out all changes are fetched again.
     """
     web = LyingWeb(commands, loopback)
     web.crawl()

@@ -37,7 +37,7 @@ N_FREE = 30  # requests that the web answers before all machines have begun
 def start_machine(
     stack: ExitStack, folder: Path, web: TreeWeb, url: str, minutes: int
 ) -> subprocess.Popen[bytes]:
-    """Start a worker whose clock is so many minutes ahead, in its own folder."""
+    """Start a worker whose clock is some minutes ahead, in its own folder."""
     folder.mkdir()
     shift, environment = shifted_clock(folder)
     shift.write_text(str(60 * minutes))
@@ -75,8 +75,9 @@ def test_machines_vanish_and_come_back_with_other_clocks(
 ) -> None:
     """If machines stop, and come back after others have their hosts, nothing is lost.
 
-    Nor is anything done twice in effect, or any host asked too soon, although their
-    clocks differ by a quarter of an hour. One of them comes back when all is over.
+    Nor does any work take effect twice, or any host get a request too soon, although
+    their clocks differ by a quarter of an hour. One of them comes back when all is
+    over.
     """
     web = TreeWeb(loopback, "127.0.87", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.02)
     may_go_on = web.hold_after(N_FREE)

@@ -69,7 +69,7 @@ def test_host_that_is_busy_for_long_loses_nothing(
     # All URLs of the host rest: one request for each wait, which grows.
     refused = len(server.requests) - len(PAGES)
     assert refused < 20
-    assert "waiting for 1 host that does not answer" in result.stderr
+    assert "waiting for 1 host that does not respond" in result.stderr
 
 
 FAILING = ("500 Oops", "502 Bad Gateway", "504 Late", "521 Down")
@@ -150,7 +150,7 @@ def test_host_that_never_answered_is_not_waited_for(
 
 
 def test_ftp_servers_that_are_away_lose_nothing(commands: Commands, away: Away) -> None:
-    """If FTP servers are down, say that they are busy, or give no data, all is had."""
+    """If FTP servers are down, busy, or give no data, then nothing is lost."""
     files = {f"/{n}.nt": b"<urn:x:s> <urn:x:p> <urn:x:o> .\n" for n in range(10)}
     names = [path[1:] for path in files]
     with socket.create_server(("127.0.92.1", 0)) as listener:
@@ -178,7 +178,7 @@ def test_ftp_servers_that_are_away_lose_nothing(commands: Commands, away: Away) 
     assert result.graphs == set(urls)
 
 
-def test_names_that_nobody_looks_up_lose_nothing(
+def test_names_that_cannot_be_resolved_lose_nothing(
     commands: Commands, loopback: Loopback, away: Away
 ) -> None:
     """If name servers do not answer for a while, all hosts are had once they do."""
@@ -239,7 +239,7 @@ def test_name_that_is_lied_about_is_waited_for(
     assert set(server.targets) == {"/robots.txt", *PAGES}
 
 
-def test_host_that_asks_for_more_than_the_last_wait_is_not_asked_again(
+def test_host_that_demands_more_than_the_last_wait_is_not_retried(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If Retry-After is longer than the crawl waits, then the host is left alone."""
@@ -256,7 +256,7 @@ def test_host_that_asks_for_more_than_the_last_wait_is_not_asked_again(
         assert "waiting for" not in result.stderr
 
 
-def test_what_is_owed_is_paid_by_the_next_run(
+def test_owed_urls_are_retried_by_the_next_run(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a host fails for as long as a crawl waits, then the next run has its URIs."""
@@ -278,10 +278,10 @@ def test_what_is_owed_is_paid_by_the_next_run(
 
 
 @pytest.mark.parametrize("how", ["503 Later", "500 Oops", "silent", "reset"])
-def test_url_that_fails_alone_is_asked_for_by_the_next_run(
+def test_url_that_fails_alone_is_requested_by_the_next_run(
     commands: Commands, loopback: Loopback, how: str
 ) -> None:
-    """If a URL fails where others are answered, then the next run asks for it again.
+    """If a URL fails where others succeed, then the next run requests it again.
 
     So does retry=failed, within the same run.
     """
@@ -308,10 +308,10 @@ def test_url_that_fails_alone_is_asked_for_by_the_next_run(
     assert len(server.targets) == server.targets.count("/heavy") + len(PAGES) + 1
 
 
-def test_host_that_never_answered_is_asked_for_again_when_wanted(
+def test_host_that_never_responded_is_retried_on_demand(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a host was given up for good, then only retry=failed asks for it again."""
+    """If a host was given up for good, then only retry=failed requests it again."""
     with socket.create_server(("127.0.94.1", 0)) as listener:
         port = listener.getsockname()[1]
     seeds = [f"http://127.0.94.1:{port}{path}" for path in PAGES]

@@ -20,7 +20,7 @@ SETTINGS: dict[str, Any] = {
     "ITEM_PIPELINES": json.dumps(PIPELINES),
     "HARVESTERS": json.dumps(HARVESTERS),
 }
-# Path -> the reason of its fault; none of what no document can say.
+# Path -> the reason of its fault; none for those that no document can cause.
 OWN = {
     "/raise": Reason.PARSE_CRASH,
     "/missing": Reason.NOT_INSTALLED,
@@ -51,7 +51,7 @@ def crawl(commands: Commands, site: RawServer) -> CrawlResult:
 
 
 def test_own_faults_change_the_exit_code(crawl: CrawlResult, site: RawServer) -> None:
-    """If parts of the crawler fail, then the crawl ends with a code of its own."""
+    """If parts of the crawler fail, then the crawl ends with a specific code."""
     assert crawl.code == 4, crawl.stderr
     for path, reason in {**OWN, **OF_PAGE}.items():
         if reason is not None:
@@ -87,7 +87,7 @@ def test_summary_has_an_example_of_each_own_fault(crawl: CrawlResult) -> None:
         assert said in line
 
 
-def test_log_has_what_a_process_said_before_it_died(
+def test_log_has_the_output_of_a_process_before_its_death(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If a reading process dies, then the log has its last words, made harmless."""
@@ -99,7 +99,7 @@ def test_log_has_what_a_process_said_before_it_died(
     assert "\x1b[2J" not in crawl.stderr
 
 
-def test_statements_beside_an_own_fault_are_kept(
+def test_statements_next_to_an_own_fault_are_kept(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If an extractor fails, then its statements before and those of others stay."""
@@ -108,7 +108,7 @@ def test_statements_beside_an_own_fault_are_kept(
         assert objects == {"urn:x:before", f'"{path.strip("/")}"'}
 
 
-def test_documents_are_asked_for_again_once_it_is_mended(
+def test_documents_are_requested_again_after_a_repair(
     commands: Commands, site: RawServer, crawl: CrawlResult
 ) -> None:
     """If the parts are mended, then retry=failed reads these documents, no others."""

@@ -39,7 +39,7 @@ def _pauses(crawl: RunningCrawl) -> bool:
 def test_outage_of_our_own_name_servers_costs_nothing(
     commands: Commands, loopback: Loopback, away: Away
 ) -> None:
-    """If names that were known are not looked up either, no host is to blame."""
+    """If known names cannot be resolved either, then no host is to blame."""
     server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
     folder = commands.folder()
     names = _many_hosts(20)
@@ -96,7 +96,7 @@ def test_outage_of_our_own_costs_no_context(
 def test_want_of_descriptors_costs_nothing(
     commands: Commands, loopback: Loopback, away: Away
 ) -> None:
-    """If the worker may open no further files for a while, no host is to blame."""
+    """If the worker may open no further files for a while, then no host is to blame."""
     server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
     folder = commands.folder()
     names = _many_hosts(20)
@@ -182,10 +182,10 @@ def test_routes_of_our_own_and_of_others(
     assert "'fault/" not in log.read_text()
 
 
-def test_hosts_at_once_are_held_against_the_limit_of_descriptors(
+def test_parallel_hosts_are_held_against_the_limit_of_descriptors(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If more hosts are to be visited at once than files may be open, fewer are."""
+    """If more hosts should be visited in parallel than files may be open, fewer are."""
     server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
     folder = commands.folder()
     names = _many_hosts(100)

@@ -1,4 +1,4 @@
-"""Crawls whose frontier is in a Redis of its own, and how they bear its absence."""
+"""Crawls with a separate Redis as frontier, and their reaction to its absence."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_redis_goes_away_and_comes_back(
 def test_two_workers_share_without_overlap(
     commands: Commands, lasting_server: RedisServer, tmp_path: Path
 ) -> None:
-    """If two workers share a crawl, then no host has two at once, or no pause."""
+    """If two workers share a crawl, then no host has two visits, or no pause."""
     config = WebConfig(
         n_nodes=8,
         triples=25,

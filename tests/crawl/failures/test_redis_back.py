@@ -127,7 +127,7 @@ def test_a_worker_that_is_started_while_redis_is_away_waits_for_it(
         server.end(signal.SIGKILL)
         for pid in worker_pids(crew):
             os.kill(pid, signal.SIGKILL)
-        time.sleep(6.0)  # longer than who begins the crawl waits
+        time.sleep(6.0)  # longer than the starting worker waits
         server.start()
         result = crew.wait()
     assert result.code == 0, result.stderr
@@ -213,7 +213,7 @@ def test_a_full_redis_takes_no_links_and_all_else_goes_on(
         redis.config_set("maxmemory", 1)
         commands.wait_until(lambda: "Redis is full" in crawl.stderr)
         before = n_done()
-        # What leads to nothing new is asked for and committed meanwhile.
+        # URLs that lead to nothing new are requested and committed meanwhile.
         commands.wait_until(lambda: n_done() > before + len(seeds) // 4)
         time.sleep(2.5)  # longer than a lease
         redis.config_set("maxmemory", 0)
@@ -226,7 +226,7 @@ def test_a_full_redis_takes_no_links_and_all_else_goes_on(
     assert max(web.asked().values()) == 1
 
 
-def test_what_endangers_the_crawl_is_said_when_it_begins(
+def test_dangers_for_the_crawl_are_reported_when_it_begins(
     commands: Commands, loopback: Loopback, server_directory: Path
 ) -> None:
     """If Redis drops its file, evicts, or becomes a replica, then each is said once."""

@@ -97,13 +97,13 @@ class RefreshedWeb:
 
 
 def asked_again(epoch: CrawlEpoch) -> list[str]:
-    """Return the pages that were asked for more than once in an epoch."""
+    """Return the pages that were requested more than once in an epoch."""
     pages = epoch.pages()
     return sorted({url for url in pages if pages.count(url) > 1})
 
 
 def check_delays(web: EpochWeb) -> None:
-    """Check that no host was asked sooner than its delay allows.
+    """Check that no host got a request sooner than its delay allows.
 
     Responses are logged, perhaps late: five delays in a row count, not each.
     """
@@ -114,7 +114,7 @@ def check_delays(web: EpochWeb) -> None:
 
 
 def last_asked(web: EpochWeb) -> dict[str, float]:
-    """Return when each URL was asked for last since the run began."""
+    """Return the time of the last request for each URL since the run began."""
     return {
         node.origin + one.target: one.at
         for node in web.nodes
@@ -124,7 +124,7 @@ def last_asked(web: EpochWeb) -> dict[str, float]:
 
 
 def check_schedule(last: dict[str, float], web: EpochWeb) -> None:
-    """Check that no page was asked for sooner than it was due.
+    """Check that no page was requested sooner than it was due.
 
     Answers are logged, which may be late.
     """
@@ -173,8 +173,8 @@ def run_epochs(
 def test_stores_equal_the_web_after_ten_epochs_with_kills(commands: Commands) -> None:
     """If refreshers and workers are killed, then each epoch's stores equal the web.
 
-    No page is asked for twice in an epoch, but for those in the hands of a worker that
-    was killed, and no host sooner than its delay allows.
+    No page is requested twice in an epoch, except for those held by a worker that was
+    killed, and no host sooner than its delay allows.
     """
     assert run_epochs(commands, "127.96.2.1", 10, kill_every=3) > 4
 
@@ -185,7 +185,7 @@ def test_stores_equal_the_web_after_many_kills(commands: Commands) -> None:
     assert run_epochs(commands, "127.96.3.1", 40, kill_every=1) > 60
 
 
-def test_truthful_sitemaps_lead_to_what_has_changed(commands: Commands) -> None:
+def test_truthful_sitemaps_lead_to_changed_pages(commands: Commands) -> None:
     """If sitemaps are honest, then all changes are fetched, and little else.
 
     That is known after the first epochs. The requests are those of the real crawl.
@@ -223,7 +223,7 @@ def test_truthful_sitemaps_lead_to_what_has_changed(commands: Commands) -> None:
     print(f"{n_asked} requests for {n_changed} changed pages")
 
 
-def test_no_page_is_asked_for_sooner_than_it_is_due(
+def test_no_page_is_requested_sooner_than_it_is_due(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a refresher and workers go on, then pages wait as long as their schedule says.

@@ -28,10 +28,10 @@ def serve(loopback: Loopback, server: RawServer, what: str) -> None:
         server.pages[path] = loopback.response(body, "text/turtle")
 
 
-def test_host_without_an_address_keeps_what_it_had(
+def test_host_without_an_address_keeps_its_statements(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If a name has no address any more, then its pages wait longer, and stay.
+    """If a name no longer has an address, then its pages wait longer, and stay.
 
     However often that is so: no failure of a name says that a page is gone. Once the
     name is there again, its pages are refreshed.

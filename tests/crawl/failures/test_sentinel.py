@@ -110,5 +110,5 @@ def n_documents(web: ServedWeb) -> int:
 
 
 def has_sent(web: ServedWeb, n: int) -> bool:
-    """Return whether a web has sent more documents than so many."""
+    """Return whether a web has sent more documents than a number."""
     return n_documents(web) > n

@@ -35,9 +35,9 @@ class Spread:
     """Two runs of a crawl, the first of which was killed once and went on.
 
     Attributes:
-        first: URLs that were asked for in the first run.
+        first: URLs requested in the first run.
         placed: how many hosts of the giant each partition has after it.
-        more: URLs that were asked for in the second one alone.
+        more: URLs requested only in the second one.
     """
 
     first_result: CrawlResult
@@ -143,14 +143,14 @@ def test_hosts_of_a_giant_are_in_many_partitions(spread: Spread) -> None:
 
 
 def test_its_hosts_are_counted_once(spread: Spread) -> None:
-    """If the worker is killed amid it, then so many hosts are asked as may be."""
+    """If the worker is killed meanwhile, then as many hosts are crawled as allowed."""
     assert len(_hosts(spread.first)) == MOST_NAMES
     giant = {url for url in spread.first if ".giant.example" in url}
     assert len(giant) == 2 * MOST_NAMES
     assert spread.first_result.counts().is_over
 
 
-def test_hosts_beside_it_are_asked_for_everything(spread: Spread) -> None:
+def test_other_hosts_are_crawled_completely(spread: Spread) -> None:
     """If a giant is spread, then the other sites are crawled to their ends."""
     sites = {url for url in spread.first if "//site" in url}
     assert len(sites) == N_SITES * (N_PAGES + 1)

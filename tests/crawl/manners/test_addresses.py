@@ -65,7 +65,7 @@ def test_delays_of_hosts_and_addresses_both_hold(
     for server in (first, second):
         assert min(gaps_by("host", server)) >= HOST_SECS - SLACK_SECS
         assert min(gaps_by("", server)) >= ADDRESS_SECS - SLACK_SECS
-    # Several hosts of an address go on at once: their delays do not add up.
+    # Several hosts of an address proceed in parallel: their delays do not add up.
     (one,) = [max(r.at for r in first.requests) - first.requests[0].at]
     assert one < HOST_SECS * len(first.requests)
 

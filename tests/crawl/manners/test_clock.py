@@ -36,7 +36,7 @@ LD = "application/ld+json"
 
 
 class AskingSpider(LinkedDataSpider):
-    """Asks the hosts of visits for more, by requests of its own."""
+    """Sends additional requests to the hosts of visits."""
 
     name = "asking"
 
@@ -49,7 +49,7 @@ class AskingSpider(LinkedDataSpider):
 
 
 class Times(list[str]):
-    """Commands of FTP, and when those came that ask for a file."""
+    """Commands of FTP, and the times of those that request a file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,14 +63,14 @@ class Times(list[str]):
 
 
 class Clocked(NamedTuple):
-    """One crawl by three workers, of a host that is asked in all ways."""
+    """One crawl by three workers, of a host that gets all kinds of requests."""
 
     server: RawServer
     ftp: OddFtp
     results: list[CrawlResult]
 
     def times(self) -> list[tuple[float, str]]:
-        """Return when the host was asked, and for what, in order."""
+        """Return the requests to the host, with times, in order."""
         web = [(request.at, request.target) for request in self.server.requests]
         assert isinstance(self.ftp.commands, Times)
         return sorted([*web, *((at, "ftp") for at in self.ftp.commands.at)])
@@ -118,7 +118,7 @@ def neighbours(server: RawServer, loopback: Loopback) -> list[str]:
 
 @pytest.fixture(scope="module")
 def clocked(commands: Commands, loopback: Loopback) -> Iterator[Clocked]:
-    """Yield the crawl; two of its workers ask by Scrapy's downloader."""
+    """Yield the crawl; two of its workers use Scrapy's downloader."""
     server = loopback(host=HOST)
     fill(server, loopback)
     near = neighbours(server, loopback)
@@ -151,7 +151,7 @@ def clocked(commands: Commands, loopback: Loopback) -> Iterator[Clocked]:
 
 
 def test_all_kinds_of_requests_keep_the_delay_together(clocked: Clocked) -> None:
-    """If workers ask a host in all ways, then no two requests are too close."""
+    """If workers send a host all kinds of requests, then no two are too close."""
     for result in clocked.results:
         assert result.code == 0, result.stderr
     times = clocked.times()
@@ -163,7 +163,7 @@ def test_all_kinds_of_requests_keep_the_delay_together(clocked: Clocked) -> None
     assert close == []
 
 
-def test_other_delay_is_told(clocked: Clocked) -> None:
+def test_other_delay_is_reported(clocked: Clocked) -> None:
     """If a worker joins with another delay than others, then one line says so."""
     line = (
         f"DOWNLOAD_DELAY is {HASTY_SECS} s here, and from {HASTY_SECS} to {DELAY_SECS}"
@@ -174,7 +174,7 @@ def test_other_delay_is_told(clocked: Clocked) -> None:
 def test_requests_of_spiders_keep_the_delay(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a spider makes requests of its own, then visits keep the delay from them."""
+    """If a spider makes additional requests, then visits keep the delay from them."""
     server = loopback(host="127.0.93.4")
     server.pages["*"] = loopback.response(TRIPLE)
     result = commands.crawl(
@@ -270,7 +270,7 @@ def test_addresses_keep_the_delay_while_names_turn(
 
 
 class Rested(NamedTuple):
-    """A host that refuses, and is asked for on behalf of another; one with a delay."""
+    """A host that refuses, and is requested on behalf of another; one with a delay."""
 
     result: CrawlResult
     busy: RawServer
@@ -297,11 +297,11 @@ def rested(commands: Commands, loopback: Loopback) -> Rested:
 
 
 def asked_for(server: RawServer, target: str) -> list[float]:
-    """Return when a host was asked for something."""
+    """Return the times of the requests to a host."""
     return [each.at for each in server.requests if each.target == target]
 
 
-def test_host_that_refuses_is_asked_by_nobody(rested: Rested) -> None:
+def test_host_that_refuses_gets_no_requests(rested: Rested) -> None:
     """If a host wants to be left alone, then no document has its context meanwhile."""
     assert rested.result.code == 0, rested.result.stderr
     (first, _), (context,) = asked_for(rested.busy, "/p"), asked_for(rested.busy, "/c")

@@ -48,7 +48,7 @@ def test_contact_is_a_page_or_an_address(user_agent: str, is_reachable: bool) ->
     ],
 )
 @pytest.mark.parametrize("user_agent", ["", "lab/1"])
-def test_nobody_crawls_the_open_web_unknown(
+def test_no_crawl_of_the_open_web_is_anonymous(
     commands: Commands, words: tuple[str, ...], user_agent: str
 ) -> None:
     """If USER_AGENT names no contact, then one line says so and nothing starts."""
@@ -79,7 +79,7 @@ def test_who_can_be_reached_may_crawl(
 def test_lab_needs_no_contact_and_is_not_left(
     commands: Commands, loopback: Loopback, with_scrapy: bool
 ) -> None:
-    """If only GUARD_ALLOW_NETS are crawled, no contact is asked for, and links end."""
+    """If only GUARD_ALLOW_NETS are crawled, no contact is required, and links end."""
     server = loopback()
     server.pages |= {
         "/a": loopback.response(f"<> <urn:x:p> <{PUBLIC}> .".encode()),
@@ -99,7 +99,7 @@ def test_lab_needs_no_contact_and_is_not_left(
 
 
 def test_seed_outside_of_the_lab_is_refused(commands: Commands) -> None:
-    """If a seed lies outside of GUARD_ALLOW_NETS, a contact is asked for."""
+    """If a seed lies outside of GUARD_ALLOW_NETS, a contact is required."""
     result = commands.crawl([], arguments={"seeds": PUBLIC}, CONTACT_REQUIRED=True)
     assert result.code == 2
     (line,) = result.stderr.splitlines()

@@ -57,7 +57,7 @@ def address_of(name: str) -> str:
 
 
 class GapWeb:
-    """Hosts of a few addresses, with all that a crawl may ask for."""
+    """Hosts of a few addresses, with all kinds of URLs of a crawl."""
 
     def __init__(self, stack: ExitStack) -> None:
         first = stack.enter_context(StampingServer(self.reply, ADDRESSES[0]))

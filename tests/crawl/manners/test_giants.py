@@ -103,7 +103,7 @@ def beside(
     return Beside(first, hosts, second, more)
 
 
-def test_hosts_beside_a_giant_have_their_turns(beside: Beside) -> None:
+def test_other_hosts_than_a_giant_have_their_turns(beside: Beside) -> None:
     """If a giant comes first, then ten other sites are done long before it is."""
     sites = [n for n, host in enumerate(beside.hosts) if host.startswith("site")]
     assert len(sites) == N_SITES * (N_PAGES + 1)

@@ -64,13 +64,13 @@ def test_host_is_left_while_the_crawl_runs(
     assert {f"/{n}" for n in range(N_URIS)} <= set(kept.targets)
     result = results[0]
     refused = result.ask('?a sq:crawled ?x ; rc:fault/rc:reason "host_left" .')
-    # Those under way are cancelled, so that they may have been asked for.
+    # Those under way are cancelled, so that they may have been requested.
     assert N_URIS - n_asked <= len(set(refused)) <= N_URIS - n_asked + 2
     assert all(url.startswith(left.url("")) for url in refused)
     stored = {url for url in result.graphs if url.startswith(left.url(""))}
     assert stored | set(refused) == {left.url(f"/{n}") for n in range(N_URIS)}
     assert not stored & set(refused)
-    assert "hosts left alone from now on: " + left.host in result.stderr
+    assert "blocked hosts: " + left.host in result.stderr
     counts = count_frontier(result.folder)
     assert counts.is_over
     assert counts.dead == 0
@@ -79,7 +79,7 @@ def test_host_is_left_while_the_crawl_runs(
 def test_request_under_way_is_cancelled(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If a dump is being fetched from a host that is to be left, it is given up."""
+    """If a dump is being fetched from a host that becomes denied, it is given up."""
     begin = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + GOOD * 1000
     steps: list[Step] = [begin]
     for _ in range(60):
@@ -154,7 +154,7 @@ def test_many_uris_of_a_left_host_take_no_time(
     assert result.statistics["fault/host_left"] == 150
 
 
-def test_wrong_list_is_told(
+def test_wrong_list_is_reported(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If the list is wrong, a crawl does not start; one that runs keeps the old one."""

@@ -107,7 +107,7 @@ def check_pauses(gaps: list[float], least_secs: float) -> None:
     ("name", "least_secs"), [("plain", DELAY_SECS), ("strict", CRAWL_DELAY_SECS)]
 )
 def test_pauses_are_kept(crawled: PacedCrawl, name: str, least_secs: float) -> None:
-    """If a delay is set or asked for, then no two requests are closer than that."""
+    """If a delay is set or required by a site, then no two requests are closer."""
     # The rules of the robots.txt are known only after it was read.
     gaps = crawled.gaps(name)[1:]
     assert len(gaps) == 4
@@ -117,10 +117,10 @@ def test_pauses_are_kept(crawled: PacedCrawl, name: str, least_secs: float) -> N
 @pytest.mark.parametrize(
     ("name", "target"), [("strict", "/private/x"), ("ours", "/ours")]
 )
-def test_disallowed_is_not_asked_for(
+def test_disallowed_is_not_requested(
     crawled: PacedCrawl, name: str, target: str
 ) -> None:
-    """If robots.txt disallows a URL, then it is a named fault and never asked for."""
+    """If robots.txt disallows a URL, then it is a named fault and never requested."""
     server = crawled.hosts[name]
     assert target not in server.targets
     assert crawled.result.faults(server.url(target)) == [Reason.ROBOTS_DISALLOWED]
@@ -128,7 +128,7 @@ def test_disallowed_is_not_asked_for(
 
 
 def test_rules_end_where_they_say(crawled: PacedCrawl) -> None:
-    """If a rule covers one path, then others of the host are asked for."""
+    """If a rule covers one path, then others of the host are requested."""
     server = crawled.hosts["ours"]
     assert crawled.result.statuses(server.url("/ours/not")) == ["SUCCESSFUL"]
 
@@ -144,7 +144,7 @@ def test_retry_after_is_obeyed(crawled: PacedCrawl) -> None:
 
 
 @pytest.mark.parametrize(("name", "n_tries"), [("down", 3), ("shaky", 3)])
-def test_passing_trouble_is_waited_for(
+def test_temporary_failures_are_waited_for(
     crawled: PacedCrawl, name: str, n_tries: int
 ) -> None:
     """If a host fails twice and then answers, then the document is stored."""
@@ -171,16 +171,16 @@ def test_host_that_cannot_be_crawled_is_named(
     assert crawled.result.statuses(url) == ["FAILED"]
 
 
-def test_nothing_is_asked_for_without_rules(crawled: PacedCrawl) -> None:
-    """If robots.txt cannot be read, then nothing else of the host is asked for."""
+def test_nothing_is_requested_without_rules(crawled: PacedCrawl) -> None:
+    """If robots.txt cannot be read, then nothing else of the host is requested."""
     for name in ("no-robots", "slow-robots"):
         assert set(crawled.hosts[name].targets) == {"/robots.txt"}
 
 
-def test_rules_are_asked_for_as_often_as_said(
+def test_rules_are_requested_as_often_as_documented(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If RETRY_TIMES is 0, then robots.txt that cannot be read is asked for once."""
+    """If RETRY_TIMES is 0, then a robots.txt that cannot be read is requested once."""
     response = loopback.response
     server = loopback({"/robots.txt": response(status="503 Later")})
     result = commands.crawl([server.url("/1")], RETRY_TIMES=0)
@@ -232,7 +232,7 @@ def test_a_name_that_dns_cannot_have_harms_no_other_link(
     assert server.targets.count("/other") == server.targets.count("/a") == 1
 
 
-def test_page_is_asked_for_once_and_told_nothing(
+def test_page_is_requested_once_without_messages(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a page has many spellings, then one request is made, without a message."""

@@ -70,7 +70,7 @@ def test_robots_behind_a_dead_redirect_cost_one_host(
     targets = {
         "http://127.81.60.99:9/robots.txt": "no response",
         "http://127.81.60.5:{port}/busy": "status 503",
-        "http://127.81.60.5:{port}/none": "",  # as if there were no rules
+        "http://127.81.60.5:{port}/none": "",  # like a file without rules
     }
     other = loopback(
         {

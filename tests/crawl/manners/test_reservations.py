@@ -1,4 +1,4 @@
-"""What publishers ask of robots and of miners, through the crawl."""
+"""Rights reserved by publishers against robots and miners, through the crawl."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ReservedCrawl:
 
 @pytest.fixture(scope="module")
 def crawl(commands: Commands, loopback: Loopback) -> Callable[..., ReservedCrawl]:
-    """Return what crawls all documents, with some settings."""
+    """Return a function that crawls all documents, with some settings."""
 
     def run(**settings: Any) -> ReservedCrawl:
         server = loopback()
@@ -120,7 +120,7 @@ def crawl(commands: Commands, loopback: Loopback) -> Callable[..., ReservedCrawl
 
 @pytest.fixture(scope="module")
 def crawled(crawl: Callable[..., ReservedCrawl]) -> ReservedCrawl:
-    """Return a crawl as it is by default."""
+    """Return a crawl with default settings."""
     return crawl(TDM_POLICY="respect")
 
 
@@ -129,7 +129,7 @@ ALL: dict[str, tuple[Any, bool, bool]] = {**TAGS, **METAS, **TDM}
 
 @pytest.mark.parametrize("name", ALL)
 def test_reservation_is_obeyed(crawled: ReservedCrawl, name: str) -> None:
-    """If a publisher asks not to store or not to follow, then that is done."""
+    """If a publisher forbids storing or following, then the crawl complies."""
     _, is_stored, is_followed = ALL[name]
     assert crawled.is_stored(name) is is_stored
     assert crawled.is_followed(name) is is_followed
@@ -145,7 +145,7 @@ def test_reservation_is_obeyed(crawled: ReservedCrawl, name: str) -> None:
         ("m-tdm", "tdm_reserved"),
     ],
 )
-def test_what_is_not_stored_has_a_reason(
+def test_documents_not_stored_have_a_reason(
     crawled: ReservedCrawl, name: str, reason: str
 ) -> None:
     """If statements are not stored, then a named fault says why."""
@@ -158,7 +158,7 @@ def test_what_is_not_stored_has_a_reason(
 
 
 def test_reservations_are_kept_and_counted(crawled: ReservedCrawl) -> None:
-    """If a publisher asks for something, then provenance and statistics have it."""
+    """If a publisher states a preference, then provenance and statistics have it."""
     result, url = crawled.result, crawled.server.url
 
     def asked(name: str, term: str) -> list[str]:
@@ -411,7 +411,7 @@ def test_file_of_a_site_is_obeyed(filed: Filed, request: pytest.FixtureRequest) 
         assert said == ["https://a.example/p"]
 
 
-def test_file_of_a_site_is_asked_for_once_and_in_its_turn(
+def test_file_of_a_site_is_requested_once_and_in_its_turn(
     filed: Filed, request: pytest.FixtureRequest
 ) -> None:
     """If the file is read, then once, after a document and with the delay."""
@@ -446,7 +446,7 @@ UNASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
     ),
     "overriding": lambda _, answer: answer.response(OVERRIDING, "text/html"),
 }
-# The same, where the file has to be asked for.
+# The same, where the file has to be requested.
 ASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
     "triple": lambda host, answer: answer.response(triple(host, "x")),
     "page": lambda host, answer: answer.response(page(host, "x", ""), "text/html"),
@@ -511,7 +511,7 @@ def late(commands: Commands, loopback: Loopback) -> LateCrawl:
     return LateCrawl(result, again, servers)
 
 
-def test_file_is_asked_for_when_something_is_to_be_taken(late: LateCrawl) -> None:
+def test_file_is_requested_before_anything_is_taken(late: LateCrawl) -> None:
     """If a document has nothing to take, or says so itself, no file is requested."""
     for name, server in late.servers.items():
         n_asked = server.targets.count(TDM_FILE)
@@ -533,7 +533,7 @@ def test_nothing_is_taken_before_the_file_is_known(late: LateCrawl) -> None:
 
 
 def test_file_that_fails_costs_no_document(late: LateCrawl) -> None:
-    """If the file cannot be had, then the documents of its host are stored."""
+    """If the file is unavailable, then the documents of its host are stored."""
     for name in FAILING:
         server = late.servers[name]
         assert {server.url("/a"), server.url("/b")} <= late.result.graphs, name

@@ -100,7 +100,7 @@ def test_listed_pages_are_fetched_in_the_order_of_their_ranks(
     check(site.asked()[n_asked:])
 
 
-def test_scores_that_are_not_there_are_told(commands: Commands, site: Site) -> None:
+def test_missing_scores_are_reported(commands: Commands, site: Site) -> None:
     """If there is no ranking, or a damaged one, then a line says so.
 
     Without one the crawl goes on; with a damaged one, it does not begin.

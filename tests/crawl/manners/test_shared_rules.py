@@ -46,7 +46,7 @@ def runs(commands: Commands, loopback: Loopback) -> tuple[RawServer, list[CrawlR
     return server, results
 
 
-def test_robots_is_asked_for_once_in_several_runs(
+def test_robots_is_requested_once_in_several_runs(
     runs: tuple[RawServer, list[CrawlResult]],
 ) -> None:
     """If a crawl is run again within a day, then robots.txt is not requested."""

@@ -25,7 +25,7 @@ def _endless(piece: bytes) -> list[Any]:
 def test_silent_hosts_do_not_hold_the_places_of_others(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If more hosts are silent than are visited at once, then others go on."""
+    """If more hosts are silent than are visited in parallel, then others go on."""
     silent = [loopback({"*": SILENT}, host=f"127.0.71.{n}") for n in range(1, 33)]
     body = loopback.response(b"<> <urn:x:p> <#o> .")
     good = loopback({"*": body}, host="127.0.72.1")
@@ -44,7 +44,7 @@ def test_silent_hosts_do_not_hold_the_places_of_others(
     assert (counts.leased, counts.dead) == (0, 0)
 
 
-def test_hosts_without_answer_give_way_at_once(
+def test_hosts_without_response_give_way_immediately(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If hosts are silent, endless and good, then the good one waits for none of them.
@@ -69,7 +69,7 @@ def test_hosts_without_answer_give_way_at_once(
         DOWNLOAD_TIMEOUT=600,
     )
     commands.wait_until(lambda: len(good.targets) > N_GOOD)
-    # Each was asked, and none was put off for another.
+    # Each got a request, and none was put off for another.
     commands.wait_until(lambda: all(each.targets for each in (*silent, *endless)))
     assert not any(len(each.targets) > 2 for each in (*silent, *endless))
     running.send(signal.SIGTERM)
@@ -77,7 +77,7 @@ def test_hosts_without_answer_give_way_at_once(
     assert (counts.done, counts.queued) == (N_GOOD, 80)
 
 
-def test_floods_starve_nobody(commands: Commands, loopback: Loopback) -> None:
+def test_floods_starve_no_host(commands: Commands, loopback: Loopback) -> None:
     """If more hosts than have places send chunks without end, then others go on."""
     chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
     floods = {
@@ -103,7 +103,7 @@ def test_floods_starve_nobody(commands: Commands, loopback: Loopback) -> None:
     commands.wait_until(lambda: all(each.targets for each in hostile))
     running.send(signal.SIGTERM)
     result = running.wait(STOP_SECS)
-    for server in hostile[:5]:  # those of a byte have ended by now, and for good
+    for server in hostile[:5]:  # those of a byte have ended, and for good
         assert server.targets.count("/a") <= 1
     assert "Traceback" not in result.stderr, result.stderr
     assert result.counts().done >= N_GOOD
@@ -149,7 +149,7 @@ SCRIPTS: dict[str, list[Any]] = {
 }
 
 
-def test_what_does_not_end_is_given_up(commands: Commands, loopback: Loopback) -> None:
+def test_endless_responses_are_given_up(commands: Commands, loopback: Loopback) -> None:
     """If an answer does not begin or end, then it is a fault, and the crawl ends."""
     urls = []
     for n, script in enumerate(SCRIPTS.values(), start=1):
@@ -193,7 +193,7 @@ def test_only_endpoints_that_have_answered_may_think(
     assert sum("query=" in target for target in slow.targets) > 2
 
 
-def test_scrapys_downloader_gives_up_what_does_not_come(
+def test_scrapys_downloader_gives_up_missing_responses(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If Scrapy's downloader makes the requests, then they have the same limits."""

@@ -1,4 +1,4 @@
-"""Hosts that are asked in their working hours alone, through the crawl."""
+"""Hosts that are visited in their working hours only, through the crawl."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def interrupted(commands: Commands, server: RawServer, place: Path) -> CrawlResu
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else None,
 )
-def test_contradiction_is_told_in_one_line(
+def test_contradiction_is_reported_in_one_line(
     commands: Commands,
     interrupted: CrawlResult,
     place: Path,
@@ -163,7 +163,7 @@ def test_record_is_dealt_with_by_the_arguments_of_its_spider(
     assert len(far.targets) == asked_far
 
 
-def test_raised_budget_takes_up_what_was_refused(
+def test_raised_budget_takes_up_refused_urls(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If `max_per_host` is raised, then the URLs over it are crawled; it is listed."""
@@ -218,7 +218,7 @@ def test_table_of_seeds_is_crawled_by_its_types(
     assert result.statistics["fault/bad_uri"] == 1
 
 
-def test_deny_holds_for_what_is_queued(commands: Commands, loopback: Loopback) -> None:
+def test_deny_holds_for_queued_urls(commands: Commands, loopback: Loopback) -> None:
     """If `deny` is reset, then queued URLs that match are not requested."""
     server = loopback({"*": loopback.response(b"<> <urn:x:p> 1 .")}, host="127.95.9.61")
     links = b"<> <urn:x:p> <a>, <b> ."

@@ -139,7 +139,7 @@ def is_whole(node: ClusterNode) -> bool:
 
 
 def knows(client: Any, n_nodes: int) -> bool:
-    """Return whether a node knows so many."""
+    """Return whether a node knows this number of others."""
     return int(client.execute_command("CLUSTER INFO")["cluster_known_nodes"]) == n_nodes
 
 

@@ -21,7 +21,7 @@ PAGE = f"""<> <{DCTERMS.license}> <{LICENCE}> ; a <urn:x:Page> ;
 
 
 def described(folder: object, name: str) -> Graph:
-    """Return what rdflib reads in a description."""
+    """Return the graph that rdflib reads in a description."""
     return Graph().parse(f"{folder}/{name}")
 
 

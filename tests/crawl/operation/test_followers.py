@@ -125,7 +125,7 @@ def test_store_that_is_away_does_not_stop_a_crawl(
     assert stored(tmp_path) == latest(result)
 
 
-def test_store_loses_what_is_gone_from_the_web(
+def test_store_loses_pages_gone_from_the_web(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If pages change, go and come, then a later run leaves the store as the web is."""
@@ -180,7 +180,7 @@ def test_store_loses_what_is_gone_from_the_web(
         ({"STORE": "oxigraph:x"}, "follows a crawl: name its URI in STORES"),
     ],
 )  # fmt: skip
-def test_wrong_store_is_told_in_one_line(
+def test_wrong_store_is_reported_in_one_line(
     commands: Commands, settings: dict[str, Any], told: str
 ) -> None:
     """If `STORES` is wrong, then the command ends with one line before it crawls."""

@@ -42,7 +42,7 @@ def start(commands: Commands, server: RawServer, **settings: Any) -> RunningCraw
 
 
 def forked(commands: Commands, server: RawServer) -> tuple[RunningCrawl, int, int]:
-    """Crawl until the host was asked: crew, the process that forks, and its worker."""
+    """Crawl until the host gets a request: crew, forking process, and its worker."""
     crew = start(commands, server)
     commands.wait_until(lambda: len(server.targets) > 3)
     (forking,) = children(crew.process.pid)
@@ -139,7 +139,7 @@ def test_workers_may_be_new_processes(commands: Commands, loopback: Loopback) ->
     assert crew.wait().code == 1
 
 
-def test_a_wrong_switch_is_told_in_one_line(
+def test_a_wrong_switch_is_reported_in_one_line(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If WORKERS_FORK is neither True nor False, then one line says so."""
@@ -149,7 +149,7 @@ def test_a_wrong_switch_is_told_in_one_line(
     assert "Traceback" not in result.stderr
 
 
-def test_the_exit_code_tells_of_what_was_given_up(
+def test_the_exit_code_reports_documents_given_up(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a worker ends with FAILED_EXIT_CODE, then it is not started again."""
@@ -175,7 +175,7 @@ def test_a_worker_that_is_being_started_is_ended_too(
     os.kill(first, signal.SIGKILL)
     commands.wait_until(lambda: "restarting it" in crew.stderr)
     os.kill(forking, signal.SIGSTOP)
-    time.sleep(1)  # it is asked for another one meanwhile
+    time.sleep(1)  # another one is requested meanwhile
     crew.send(signal.SIGTERM)
     os.kill(forking, signal.SIGCONT)
     assert crew.wait().code == 1

@@ -30,7 +30,7 @@ def all_done(web: TreeWeb) -> StateCounts:
 def test_continuing_a_finished_crawl_does_nothing(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a crawl is finished, then the same command ends well and asks for nothing."""
+    """If a crawl is finished, then the same command ends well without requests."""
     web = TreeWeb(loopback, "127.0.31", n_hosts=2, n_docs=3, secs=0)
     folder = commands.folder()
     first = commands.crawl([web.seed], folder=folder)
@@ -136,7 +136,7 @@ class TestKilled:
 
 
 @pytest.mark.parametrize("is_interrupted", [True, False])
-def test_what_the_disk_refuses_is_not_done(
+def test_documents_refused_by_the_disk_are_not_done(
     commands: Commands, loopback: Loopback, *, is_interrupted: bool
 ) -> None:
     """If stores accept nothing, then the crawl stops with their documents undone."""

@@ -36,7 +36,7 @@ def results(commands: Commands) -> dict[str, CrawlResult]:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistake_is_told_in_one_line(
+def test_mistake_is_reported_in_one_line(
     results: dict[str, CrawlResult], name: str
 ) -> None:
     """If the operator is wrong, then one line names it, and the exit code is 2."""

@@ -65,7 +65,7 @@ def on_a_terminal(*words: str, until: str = "") -> str:
 
 
 @pytest.mark.parametrize("command", [["crawl"], ["workers", "-n1"]])
-def test_table_is_there_at_once_and_follows_the_crawl(
+def test_table_is_there_from_the_start_and_follows_the_crawl(
     loopback: Loopback, tmp_path: Path, command: list[str]
 ) -> None:
     """If a document takes 1 s, then the table begins with 0 and misses few."""

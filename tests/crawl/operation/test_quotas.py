@@ -112,7 +112,7 @@ def test_server_sees_no_more_than_the_quota(
         *("workers", "-n2", "sitemap"),
         *(f"-a{name}={value}" for name, value in arguments.items()),
         CRAWL_ID="sitemap",
-        SCHEDULE_EPOCH_SECS=0,  # an epoch waits for what died in it
+        SCHEDULE_EPOCH_SECS=0,  # an epoch waits for URLs that died in it
         # Longer than a busy machine holds a worker up between the look at its lease
         # and the request: that would be of the next epoch.
         FRONTIER_LEASE_SECS=3,
@@ -164,7 +164,7 @@ def test_server_sees_no_more_than_the_quota(
     assert "0 wait for an epoch" in result.stderr
 
 
-def test_wrong_quotas_are_told_in_one_line(commands: Commands) -> None:
+def test_wrong_quotas_are_reported_in_one_line(commands: Commands) -> None:
     """If quotas are given wrongly, then one line names the correct form."""
     for arguments, told in (
         ({"quota": 10}, "argument quota=10: must be given with schedule=domain"),

@@ -1,4 +1,4 @@
-"""Stores of all kinds follow crawls of a web that changes, and bear what befalls."""
+"""Stores of all kinds follow crawls of a web that changes, and survive failures."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def in_parquet(path: Path) -> set[str]:
     return {" ".join(f"<{term}>" for term in row) for row in rows}
 
 
-def test_stores_in_trouble_equal_the_web_at_last(
+def test_failing_stores_equal_the_web_at_last(
     commands: Commands, tmp_path: Path, oxigraph_store: OxigraphService
 ) -> None:
     """If stores die or are busy, and followers are killed, all is there at last."""

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.service
 CONF = "rc:{web}:conf"
 
 
-def test_crawl_of_an_earlier_version_is_finished_or_begun_anew(
+def test_crawl_of_an_earlier_version_is_finished_or_restarted(
     commands: Commands, loopback: Loopback, lasting_server: RedisServer
 ) -> None:
     """If an earlier version has begun a crawl, then both ways of the guide lead on.

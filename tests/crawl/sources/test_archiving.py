@@ -33,7 +33,7 @@ def chunked(*chunks: bytes) -> bytes:
 
 
 def answer(body: bytes, *lines: str, status: str = "200 OK") -> bytes:
-    """Return an answer with these header lines as they are."""
+    """Return a response with exactly these header lines."""
     return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode() + body
 
 
@@ -122,7 +122,7 @@ def kept(commands: Commands, web: RawServer) -> CrawlResult:
 
 
 @pytest.mark.parametrize("with_scrapy", [False, True], ids=["own", "scrapy"])
-def test_archive_says_what_the_crawl_has_stored(
+def test_archive_equals_the_store_of_the_crawl(
     commands: Commands, web: RawServer, kept: CrawlResult, *, with_scrapy: bool
 ) -> None:
     """If a crawl keeps an archive, then reading that gives the same statements."""
@@ -168,7 +168,9 @@ def test_answers_are_kept_as_they_came(kept: CrawlResult, web: RawServer) -> Non
     assert kept.statistics["warc/truncated/disconnect"] == 1
 
 
-def test_records_have_what_tools_expect(kept: CrawlResult, web: RawServer) -> None:
+def test_records_have_the_fields_that_tools_expect(
+    kept: CrawlResult, web: RawServer
+) -> None:
     """If an archive is kept, then its records name one another, and can be indexed."""
     (file,) = archives(kept)
     info, *others = read_archive(file)
@@ -198,10 +200,10 @@ def test_records_have_what_tools_expect(kept: CrawlResult, web: RawServer) -> No
     assert gzip.decompress(file.read_bytes()[begin:]).startswith(b"WARC/1.1\r\n")
 
 
-def test_what_is_unchanged_in_a_later_run_is_a_revisit(
+def test_an_unchanged_page_in_a_later_run_is_a_revisit(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a later run brings nothing new, then records refer to those of the first."""
+    """If a later run finds nothing new, then records refer to those of the first."""
     server = loopback(host="127.0.83.1")
     urls = f"<url><loc>{server.url('/page')}</loc></url>"
     body = (
@@ -331,7 +333,7 @@ def test_keys_stay_out_of_the_archive(commands: Commands, loopback: Loopback) ->
         ({"WARC_REDACTED_HEADERS": "a b"}, "WARC_REDACTED_HEADERS: 'a b': must be"),
     ],
 )
-def test_wrong_settings_are_told_before_workers_start(
+def test_wrong_settings_are_reported_before_workers_start(
     commands: Commands, setting: dict[str, Any], told: str
 ) -> None:
     """If a setting of the archive is wrong, then one line says so, and nothing runs."""
@@ -343,7 +345,7 @@ def test_wrong_settings_are_told_before_workers_start(
     assert "Traceback" not in result.stderr
 
 
-def test_an_archive_that_cannot_be_opened_is_told_in_one_line(
+def test_an_archive_that_cannot_be_opened_is_reported_in_one_line(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If there is a file in the place of the folder, then one line says so."""

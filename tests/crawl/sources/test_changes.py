@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sources."""
+    """Yield a server of sources."""
     with LocalWeb(first_address="127.81.8.1", n_hosts=2) as web:
         yield web
 

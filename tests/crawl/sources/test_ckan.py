@@ -25,7 +25,7 @@ RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves portals."""
+    """Yield a server of portals."""
     with LocalWeb(first_address="127.81.0.1", n_hosts=4) as web:
         yield web
 
@@ -55,7 +55,7 @@ def pages(portal: PortalNode, names: set[str] | frozenset[str]) -> set[str]:
 
 
 def test_every_dataset_is_a_document(commands: Commands, web: LocalWeb) -> None:
-    """If a portal is harvested, then each dataset is a graph of its own, once."""
+    """If a portal is harvested, then each dataset is a separate graph, once."""
     portal = web.start(PortalOptions(n_datasets=120))
     result = harvest(commands, portal)
     assert result.code == 0, result.stderr
@@ -67,14 +67,14 @@ def test_every_dataset_is_a_document(commands: Commands, web: LocalWeb) -> None:
 def test_search_that_is_refused_is_done_without(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If a portal refuses its search, then its datasets are listed and asked for."""
+    """If a portal refuses its search, then its datasets are listed and requested."""
     portal = web.start(PortalOptions(n_datasets=30, search="refused"))
     result = harvest(commands, portal)
     assert datasets(result) == pages(portal, set(portal.ids()))
 
 
-def test_next_run_asks_for_what_changed(commands: Commands, web: LocalWeb) -> None:
-    """If a portal has changed, then the next run takes the changes and no more."""
+def test_next_run_requests_changed_pages(commands: Commands, web: LocalWeb) -> None:
+    """If a portal has changed, then the next run takes exactly the changes."""
     portal = web.start(PortalOptions(n_datasets=150))
     folder = commands.folder()
     harvest(commands, portal, folder)
@@ -154,7 +154,7 @@ def test_part_of_a_portal_can_be_named(commands: Commands, web: LocalWeb) -> Non
 def test_key_is_sent_to_its_portal_alone(
     commands: Commands, loopback: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a portal has a key, then the others, and files, are asked without it."""
+    """If a portal has a key, then the others, and files, are requested without it."""
     first, second = (loopback(host="127.81.9.1") for _ in range(2))
     monkeypatch.setenv("CKAN_API_KEY", f"{first.url('')}=secret")
     for server in (first, second):
@@ -230,7 +230,7 @@ def test_large_portal_is_read_in_flat_memory(
 def test_robots_of_a_portal_are_obeyed_as_the_setting_says(
     commands: Commands, web: LocalWeb, setting: str, spider: str, *, is_read: bool
 ) -> None:
-    """If robots.txt forbids the API, then `CKAN_ROBOTS` says for whom that counts."""
+    """If robots.txt forbids the API, then `CKAN_ROBOTS` decides for which portals."""
     portal = web.start(PortalOptions(n_datasets=5, forbids_api=True))
     if spider == "ckan":
         result = harvest(commands, portal, CKAN_ROBOTS=setting)
@@ -241,7 +241,7 @@ def test_robots_of_a_portal_are_obeyed_as_the_setting_says(
     assert bool(datasets(result)) is is_read
 
 
-def test_what_was_lost_with_its_worker_is_asked_for_again(
+def test_urls_lost_with_their_worker_are_requested_again(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If a worker dies before a page is safe, the page is not taken for old."""

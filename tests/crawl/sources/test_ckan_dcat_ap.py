@@ -86,7 +86,7 @@ def objects(result: CrawlResult, subject: str, predicate: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def made() -> LocalWeb:
-    """Return what serves portals."""
+    """Yield a server of portals."""
     return LocalWeb(first_address="127.81.9.1", n_hosts=1)
 
 

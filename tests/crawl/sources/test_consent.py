@@ -1,4 +1,4 @@
-"""Sitemaps that speak of other sites: who is asked for consent, and what follows."""
+"""Sitemaps that list other sites: the hosts that must consent, and the result."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def decided(result: CrawlResult) -> set[tuple[str, str, str]]:
 # -- pages -----------------------------------------------------------------------------
 
 
-def test_consent_that_exists_is_asked_for(
+def test_consent_that_exists_is_requested(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a sitemap lists other hosts, then those that name it are crawled, no others.
 
-    Their robots.txt is asked for once, as a source and for its rules; the sitemap, too.
+    Their robots.txt is requested once, as a source and for its rules; the sitemap, too.
     """
     site, friend, stranger, bare = sites(loopback, 1, 4)
     pages = [each.page(f"/page/{n}") for n in (1, 2) for each in (site, friend)]
@@ -103,7 +103,7 @@ def test_consent_that_exists_is_asked_for(
     assert decided(result) == {(url, "cross_site", sitemap) for url in refused}
 
 
-def test_nobody_is_asked_for_what_is_not_followed(
+def test_no_consent_is_requested_for_links_not_followed(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a sitemap is nofollow, then its URLs of other hosts are not queued, either."""
@@ -189,15 +189,17 @@ def silent(commands: Commands, loopback: Loopback) -> SharedCrawl:
 def test_host_that_says_nothing_has_not_consented(
     silent: SharedCrawl, status: str
 ) -> None:
-    """If a host's robots.txt cannot be had, then its pages are refused, by name."""
+    """If a host's robots.txt is unavailable, then its pages are refused, by name."""
     other = silent.others[status]
     assert silent.result.counts().is_over
     assert other.asked() == []
     assert "cross_site" in silent.result.faults(other.at("/robots.txt"))
 
 
-def test_nobody_out_of_scope_is_asked(commands: Commands, loopback: Loopback) -> None:
-    """If the crawl keeps to its hosts, then no other is asked, not even for consent."""
+def test_no_host_out_of_scope_is_contacted(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the crawl keeps to its hosts, then no other is contacted for consent."""
     site, other = sites(loopback, 6, 2)
     sitemap = lists(site, site.page("/page/1"), other.page("/page/1"))
     other.robots(sitemap)
@@ -257,10 +259,10 @@ def test_consent_that_comes_later_counts_later(
 # -- bounds ----------------------------------------------------------------------------
 
 
-def test_few_hosts_and_ports_are_asked_because_of_one_sitemap(
+def test_few_hosts_and_ports_are_contacted_because_of_one_sitemap(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a sitemap lists a crowd of hosts, or ports of one, then some are not asked."""
+    """If a sitemap lists a crowd of hosts, or ports of one, then some are skipped."""
     (site,) = sites(loopback, 9, 1)
     crowd = loopback({"/page": loopback.response(b"")}, host="0.0.0.0")
     hosts = [f"http://127.98.1.{n}:{crowd.port}/page" for n in range(1, 131)]

@@ -1,4 +1,4 @@
-"""Sitemaps and descriptions that speak of FTP servers, and who consents for those."""
+"""Sitemaps and descriptions that list FTP servers, and the consent for those."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_dump_on_an_ftp_server_can_be_confirmed(ftp_crawl: FtpCrawl, word: str) 
 def test_web_site_of_an_ftp_server_speaks_for_it(
     commands: Commands, loopback: Loopback, tmp_path: Path, *, is_named: bool
 ) -> None:
-    """If an FTP server has no robots.txt, then that of its host on the Web is asked."""
+    """If an FTP server has no robots.txt, then that of its host on the Web counts."""
     number = 24 + is_named
     (site,) = sites(loopback, number, 1)
     host = f"127.97.{number}.2"

@@ -28,7 +28,7 @@ SD = "http://www.w3.org/ns/sparql-service-description#"
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves the data web's nodes."""
+    """Yield a server of the data web's nodes."""
     with LocalWeb(first_address="127.93.0.1", n_hosts=24) as web:
         yield web
 
@@ -53,7 +53,7 @@ class UnfollowedCrawl(SharedCrawl):
     Attributes:
         both_ways: a dataset with a dump and an endpoint.
         endpoint: one that is described by `without_dump`.
-        without_dump: its dump cannot be had.
+        without_dump: its dump is unavailable.
         looping: pages without an end, of the styles `LOOPING`.
     """
 
@@ -195,7 +195,7 @@ def test_endpoint_of_a_second_dataset_is_harvested(unfollowed: SharedCrawl) -> N
 def test_dump_that_fails_is_replaced_by_the_endpoint(
     unfollowed: UnfollowedCrawl,
 ) -> None:
-    """If a dump cannot be had, then the endpoint is harvested."""
+    """If a dump is unavailable, then the endpoint is harvested."""
     asked = unfollowed.without_dump.asked()
     assert asked == {"/void.ttl": 1, "/gone.nt.gz": 1}
     truth = unfollowed.endpoint.dataset(DatasetOffer.VOID_SPARQL)
@@ -205,7 +205,7 @@ def test_dump_that_fails_is_replaced_by_the_endpoint(
 def test_way_that_is_named_later_is_taken_when_others_fail(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If one document names a dump, another an endpoint, then what works is taken."""
+    """If one document names a dump, another an endpoint, the working one is taken."""
     site = TurtleSite(loopback, "127.94.1.4")
     dataset = f"<{site.at('/about#d')}>"
     first = site.put("/1", f"{dataset} void:dataDump </gone.nt> .")
@@ -244,7 +244,7 @@ def test_distributions_that_are_no_rdf_are_left_out(followed: SharedCrawl) -> No
 
 
 def describe_alternatives(site: TurtleSite) -> list[str]:
-    """Describe data in four formats, of which two can be had."""
+    """Describe data in four formats, of which two are available."""
     urls = [f"<{site.at('/all' + end)}>" for end in (".rdf", ".nt", ".ttl", ".csv")]
     site.page("/all.ttl")
     site.page("/all.rdf")
@@ -307,8 +307,8 @@ def test_root_resources_are_links(
     assert set(site.asked()) == expected
 
 
-def test_well_known_void_is_asked_for_once(commands: Commands, web: LocalWeb) -> None:
-    """If `harvest` has `void`, then each site is asked once, and its data are taken."""
+def test_well_known_void_is_requested_once(commands: Commands, web: LocalWeb) -> None:
+    """If `harvest` has `void`, then each site gets one request, and gives its data."""
     options = CatalogOptions(
         offers=(DatasetOffer.VOID_DUMP, DatasetOffer.VOID_ROOT), links_pages=False
     )
@@ -326,7 +326,7 @@ def test_well_known_void_is_asked_for_once(commands: Commands, web: LocalWeb) ->
 def test_sitemap_spider_asks_for_the_void_of_a_site(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If a site is named to the sitemap spider, then its VoID is asked for, once."""
+    """If a site is named to the sitemap spider, then its VoID is requested, once."""
     site = web.start(CatalogOptions(offers=(DatasetOffer.VOID_DUMP,)))
     result = commands.crawl(arguments={"sites": site.origin}, spider="sitemap")
     assert web.targets(site).count("/.well-known/void") == 1
@@ -374,7 +374,7 @@ def describe_endless_pages(site: TurtleSite) -> list[str]:
 
 
 def test_pages_without_an_end_come_to_one(unfollowed: SharedCrawl) -> None:
-    """If every page has the same members, then the pages after it are not asked for."""
+    """If every page has the same members, then the pages after it are not requested."""
     site = unfollowed.site(describe_endless_pages)
     assert len(site.asked()) == 4
     assert unfollowed.result.faults(site.at("/c?page=4")) == ["paging_loop"]
@@ -383,7 +383,7 @@ def test_pages_without_an_end_come_to_one(unfollowed: SharedCrawl) -> None:
 def test_next_run_asks_for_pages_that_may_have_changed(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If an event stream has grown, then full pages of it are not asked for again."""
+    """If an event stream has grown, then full pages of it are not requested again."""
     style = PagingStyle.LDES
     node = web.start(PagedOptions(n_members=45, styles=(style,)))
     folder = commands.folder()
@@ -462,7 +462,7 @@ def test_catalogue_of_a_portal_stands_in_for_its_api(
 def test_catalogue_in_another_format_is_tried(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If the API and the first format fail, then the next format is asked for."""
+    """If the API and the first format fail, then the next format is requested."""
     site = TurtleSite(loopback, "127.94.5.1")
     site.page("/catalog.jsonld")
     commands.crawl(arguments={"portals": site.at("/")}, spider="ckan")

@@ -34,11 +34,11 @@ _PHRASES = {400: "Bad Request", 403: "Forbidden", 404: "Not Found", 200: "OK"}
 
 
 def _queried(targets: Iterable[str]) -> set[str]:
-    """Return the targets, without a query, that were asked queries of a harvest."""
+    """Return the targets, without a query, that got queries of a harvest."""
     found = set()
     for target in targets:
         before, mark, query = target.partition("query=")
-        # `ASK {}` and queries that end so may be those of a link.
+        # `ASK {}` and queries with that end may be those of a link.
         if mark and "SELECT" in (text := unquote(query)) and "LIMIT" in text:
             found.add(before.rstrip("?&"))
     return found

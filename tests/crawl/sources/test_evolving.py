@@ -131,10 +131,10 @@ def outline(
     )
 
 
-def test_later_run_fetches_what_changed_by_truthful_sitemaps(
+def test_later_run_fetches_changes_by_truthful_sitemaps(
     commands: Commands,
 ) -> None:
-    """If sitemaps are truthful, a later run fetches what changed, came, and no more.
+    """If sitemaps are truthful, a later run fetches exactly the changed and new pages.
 
     Duplicates under parameters and of the mirror are found by the facts of the first;
     the memory of URIs has their listings, claims and fetches.

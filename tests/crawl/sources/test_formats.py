@@ -26,7 +26,7 @@ N_COMBINATIONS = {
 
 
 @pytest.mark.parametrize("profile", DumpProfile)
-def test_dumps_are_read_whole_however_they_are_packed(
+def test_dumps_are_read_completely_in_any_packing(
     profile: DumpProfile, commands: Commands, tmp_path: Path
 ) -> None:
     """If each dump is in another form, then a crawl finds every statement of all."""
@@ -80,10 +80,10 @@ def test_rdfa_pages_are_read_though_they_are_served_as_html(
     assert report.micro >= 0.99, report.missing
 
 
-def test_documents_are_stored_whole_however_their_statements_come(
+def test_documents_are_stored_completely_in_any_order_of_statements(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If they come at once, in pieces, or from two readers, then none is lost."""
+    """If they come together, in pieces, or from two readers, then none is lost."""
     server = loopback(host="127.73.1.1")
     lines = [b'<urn:x:s> <urn:x:p> "%d" .\n' % n for n in range(6000)]
     page = (

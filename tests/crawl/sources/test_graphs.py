@@ -91,7 +91,7 @@ class Hostile:
 
 @pytest.fixture(scope="module")
 def hostile(loopback: Loopback) -> Hostile:
-    """Return what makes hostile servers."""
+    """Return a function that makes hostile servers."""
     victim = loopback(host=VICTIM)
     body = b'<> <urn:x:by> "victim" .'
     victim.pages["/doc"] = loopback.response(body)
@@ -100,7 +100,7 @@ def hostile(loopback: Loopback) -> Hostile:
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves endpoints."""
+    """Yield a server of endpoints."""
     with LocalWeb(first_address="127.95.0.1", n_hosts=4) as web:
         yield web
 
@@ -129,8 +129,7 @@ def check(result: CrawlResult, hostile: Hostile) -> None:
     assert crawls == set()
 
 
-# -- documents of a Linked Data crawl
-# ---------------------------------------------------
+# -- documents of a Linked Data crawl --------------------------------------------------
 
 
 PAGES = ("trig", "nquads", "json-ld", "trix")
@@ -214,7 +213,7 @@ def test_graphs_of_an_endpoint_stay_apart(
 def test_endpoint_that_is_named_writes_no_graphs_of_the_crawl(
     commands: Commands, hostile: Hostile, web: LocalWeb
 ) -> None:
-    """If an endpoint is named, its graphs keep their names, but for the crawl's own."""
+    """If an endpoint is named, its graphs keep their names, except the crawl's own."""
     endpoint = endpoint_of(web, hostile, "named")
     arguments = {"endpoints": endpoint, "follow": "none"}
     result = commands.crawl(arguments=arguments, spider="sparql")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves portals and endpoints."""
+    """Yield a server of portals and endpoints."""
     with LocalWeb(first_address="127.81.9.1", n_hosts=4) as web:
         yield web
 

@@ -27,7 +27,7 @@ class DatasetSite(DatedSite):
         (self.tagged if is_tagged else self.put)(f"/{name}.nt", body, NTRIPLES)
 
     def dataset(self, name: str, *dumps: str, lastmod: str = "") -> str:
-        """Return the declaration of a dataset with what begins with its name."""
+        """Return the declaration of a dataset of URLs that begin with its name."""
         places = "".join(
             f"<sc:dataDumpLocation>{self.at(f'/{each}.nt')}</sc:dataDumpLocation>"
             for each in dumps
@@ -49,8 +49,8 @@ def test_datasets_of_a_sitemap_are_kept_up(
 ) -> None:
     """If a dataset has changed, moved, grown, failed or gone, then a later run sees it.
 
-    Of a page below a prefix that has changed, the page is asked, and the dump is not
-    fetched. A dump without validators is asked for when it is dated, or old.
+    Of a page below a prefix that has changed, the page is requested, and the dump is
+    not fetched. A dump without validators is requested when it is dated, or old.
     """
     site = DatasetSite(loopback, "127.20.8.12")
     for name in ("tagged", "moved", "part1", "part2", "whole", "gone"):
@@ -104,10 +104,10 @@ def test_datasets_of_a_sitemap_are_kept_up(
     assert site.texts(result)["plain"] == "second"
 
 
-def test_sources_that_were_come_upon_are_asked_again(
+def test_found_sources_are_requested_again(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a crawl came upon endpoints, sitemaps or VoID, then a later run asks again.
+    """If a crawl found endpoints, sitemaps or VoID, then a later run repeats them.
 
     A description that has changed leads to the data where they are now.
     """

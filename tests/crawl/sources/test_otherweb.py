@@ -56,7 +56,7 @@ def crawl(web: OtherWeb, commands: Commands) -> CrawlResult:
 
 @pytest.fixture
 def fresh_web() -> Iterator[OtherWeb]:
-    """Yield a web of its own, so that no other crawl is seen in its requests."""
+    """Yield a separate web, so that no other crawl is seen in its requests."""
     with OtherWeb() as web:
         yield web
 
@@ -104,8 +104,8 @@ def test_nothing_is_invented(web: OtherWeb, crawl: CrawlResult) -> None:
 
 
 @pytest.mark.usefixtures("crawl")
-def test_nothing_is_asked_for_against_robots(web: OtherWeb) -> None:
-    """If robots.txt forbids a path, then it is not asked for, also by a redirect."""
+def test_nothing_is_requested_against_robots(web: OtherWeb) -> None:
+    """If robots.txt forbids a path, then it is not requested, also by a redirect."""
     assert web.trespasses() == []
 
 
@@ -116,10 +116,10 @@ def test_a_closed_api_is_called_closed(web: OtherWeb, crawl: CrawlResult) -> Non
 
 
 @pytest.mark.usefixtures("crawl")
-def test_hardly_anything_is_asked_for_twice(web: OtherWeb) -> None:
+def test_hardly_anything_is_requested_twice(web: OtherWeb) -> None:
     """If a URL was fetched, then it is not fetched again.
 
-    But for robots.txt, which is read for its rules and as a list of sitemaps, and a
+    Except for robots.txt, which is read for its rules and as a list of sitemaps, and a
     service, which is read as a document and then for its description.
     """
     allowed = {f"GET {site.url('/robots.txt')}" for site in web.sites}
@@ -136,7 +136,7 @@ def test_a_dump_stands_for_its_pages(web: OtherWeb) -> None:
     assert [x for x in targets if x.startswith("/thing/")] == ["/thing/3"]
 
 
-def test_what_is_not_public_is_not_found(web: OtherWeb, found: set[ox.Triple]) -> None:
+def test_private_data_are_not_found(web: OtherWeb, found: set[ox.Triple]) -> None:
     """If a package is private, a draft or deleted, then nothing of it is stored."""
     hidden = {
         package["id"]
@@ -186,7 +186,7 @@ def test_the_spider_for_sitemaps(fresh_web: OtherWeb, commands: Commands) -> Non
     assert missing(fresh_web.mapped.published_as_rdfa(), stored) == []
 
 
-def test_recall_sees_what_is_lost() -> None:
+def test_recall_sees_losses() -> None:
     """If a statement or one around a blank node is lost, then that is noticed."""
     text = b"<a:s> <a:p> 1 . <a:s> <a:q> [ <a:r> 2 ; <a:t> [ <a:r> 3 ] ] ."
     truth = [q.triple for q in ox.parse(text, format=ox.RdfFormat.TURTLE)]

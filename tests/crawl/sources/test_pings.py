@@ -97,8 +97,8 @@ def test_pings_are_read_by_the_running_crawl(
 ) -> None:
     """If a sitemap is pinged, then a running crawl reads it immediately, and new pages.
 
-    One that was read is asked for with its validators; pages with later dates are
-    fetched once more, others are not. Other hosts are in it only if they confirm that.
+    A known one is requested with its validators; pages with later dates are fetched
+    once more, others are not. Other hosts are in it only if they confirm that.
     """
     site = DatedSite(loopback, "127.20.31.1")
     other = DatedSite(loopback, "127.20.31.2")

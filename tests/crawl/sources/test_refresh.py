@@ -120,7 +120,7 @@ def test_pages_are_kept_as_their_answers_say(
 def test_former_target_of_a_refreshed_page_answers_for_itself(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a page leads elsewhere, then where it led before is asked, not deleted.
+    """If a page gets other links, then the former targets are requested, not deleted.
 
     The same holds if the page responds itself again, is redirected to another host, or
     is gone; and a page that is gone itself is deleted.
@@ -147,10 +147,10 @@ def test_former_target_of_a_refreshed_page_answers_for_itself(
     assert result.statuses(there["both"]) == ["DELETED"]
 
 
-def test_former_target_that_fails_at_first_is_asked_again(
+def test_former_target_that_fails_at_first_is_requested_again(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a page leads no more to its target, and that fails, then it is tried again.
+    """If a page loses its link to a target, and that fails, then it is tried again.
 
     So its former statements are deleted once it is known to be gone.
     """
@@ -221,7 +221,7 @@ def n_remembered(folder: Path) -> int:
 def test_refresh_does_not_fill_the_frontier(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If pages are fetched again and again, then the frontier remembers no more of it.
+    """If pages are fetched repeatedly, then the frontier does not grow.
 
     A plan that is queued twice is fetched once all the same.
     """

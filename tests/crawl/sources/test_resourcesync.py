@@ -32,7 +32,7 @@ RESOURCES, CHANGES, XML = "resourcelist", "changelist", "application/xml"
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sources."""
+    """Yield a server of sources."""
     with LocalWeb(first_address="127.83.0.1", n_hosts=8) as web:
         yield web
 
@@ -241,7 +241,7 @@ def test_wrong_bytes_overwrite_nothing(commands: Commands, loopback: Loopback) -
     assert '"second"' not in {o for _, _, o, _ in result.quads}
     assert result.ask(f"<{names[1][0]}> prov:wasInvalidatedBy ?x .")
 
-    # What could not be had is asked for again.
+    # Unavailable files are requested again.
     source.resource("r0", "first 0")
     entries[0][1].update(facts_of(names[0][1]))
     n_asked = source.server.targets.count("/r0.ttl")
@@ -320,7 +320,7 @@ def test_long_list_is_read_in_flat_memory(
     assert peaks[1] - peaks[0] < 30 * 2**20
 
 
-def test_what_describes_a_source_or_a_resource_is_fetched(
+def test_descriptions_of_sources_and_resources_are_fetched(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a document or an entry links to its description, then that is followed."""

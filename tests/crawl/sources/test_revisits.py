@@ -90,7 +90,7 @@ def test_dates_of_pages_are_compared_with_their_own(
 def test_pages_that_failed_or_have_no_date_are_fetched_again(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a page failed, or nothing dates it, then later runs ask for it by a rule."""
+    """If a page failed, or nothing dates it, then later runs request it by a rule."""
     site = DatedSite(loopback, "127.20.11.2")
     failed = {
         site.fails(f"/page/{status[:3]}", status)
@@ -118,12 +118,12 @@ def test_pages_that_failed_or_have_no_date_are_fetched_again(
     assert said(result)[undated] == "first"
 
 
-def test_failures_are_asked_for_once_in_each_run(
+def test_failures_are_requested_once_in_each_run(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If pages and sitemaps go on failing, then each run asks for each of them once.
+    """If pages and sitemaps go on failing, then each run requests each of them once.
 
-    So it is by the sitemaps alone: no run repeats what earlier ones could not have.
+    The same holds for sitemaps alone: no run repeats the failures of earlier ones.
     """
     site = DatedSite(loopback, "127.20.11.8")
     urls = [site.fails("/page/bad", "500 Bad"), site.page("/page/good")]
@@ -147,7 +147,7 @@ def test_failures_are_asked_for_once_in_each_run(
     assert asked == [first, pages, pages[1:], pages[1:], pages]
 
 
-def test_what_is_gone_leaves_nothing(commands: Commands, loopback: Loopback) -> None:
+def test_a_deleted_page_leaves_nothing(commands: Commands, loopback: Loopback) -> None:
     """If a page is dropped from its sitemap and is gone, or empty, so is its graph."""
     site = DatedSite(loopback, "127.20.11.3")
     names = ("moved", "gone", "missing", "empty", "blank", "kept")
@@ -190,7 +190,7 @@ def test_what_is_gone_leaves_nothing(commands: Commands, loopback: Loopback) -> 
 def test_former_target_of_a_redirect_answers_for_itself(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a page is redirected no more, or elsewhere, then its old target is asked.
+    """If a page stops redirecting, or moves on, then its old target is requested.
 
     Only its own answer deletes its statements. The statements of a page go when the
     page is redirected.
@@ -237,7 +237,7 @@ def test_former_target_of_a_redirect_answers_for_itself(
 def test_sitemap_that_robots_names_no_more(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If robots.txt names a sitemap no more, then it is asked once, and may be gone."""
+    """If robots.txt drops a sitemap, then it is requested once, and may be gone."""
     site = DatedSite(loopback, "127.20.11.5")
     pages = [site.page(f"/page/{n}", "first") for n in (1, 2)]
     sitemaps = [site.at(f"/{n}.xml") for n in (1, 2)]
@@ -258,10 +258,10 @@ def test_sitemap_that_robots_names_no_more(
     assert site.asked_since(n_asked) == ["/1.xml"]
 
 
-def test_sitemap_in_an_index_is_asked_again(
+def test_sitemap_in_an_index_is_requested_again(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If an index never changes its dates, then its sitemaps are asked, conditionally.
+    """If an index never changes its dates, its sitemaps are requested conditionally.
 
     If it does, then only those with another date are.
     """

@@ -30,7 +30,7 @@ XMLNS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 class Site:
-    """A site whose list has many sources, and counts what Redis reads meanwhile."""
+    """A site whose list has many sources, and counts the reads of Redis meanwhile."""
 
     def __init__(self, loopback: Loopback, kind: str, n: int, redis: Redis) -> None:
         self._redis = redis

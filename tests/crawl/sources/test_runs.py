@@ -71,13 +71,13 @@ class FailsWithFirstDatasets:
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves portals."""
+    """Yield a server of portals."""
     with LocalWeb(first_address="127.83.0.1", n_hosts=4) as web:
         yield web
 
 
 def runs(result: CrawlResult) -> set[str]:
-    """Return the numbers of the runs that pages were asked for in."""
+    """Return the numbers of the runs that requested pages."""
     tasks = result.ask("?a rc:task ?x .")
     return {task.partition("run=")[2].rstrip(")").partition(",")[0] for task in tasks}
 
@@ -120,7 +120,7 @@ def test_page_that_its_source_cannot_read_costs_no_other(
 def test_page_whose_documents_failed_is_read_again(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If a pipeline fails with datasets, then their page is asked for once more."""
+    """If a pipeline fails with datasets, then their page is requested once more."""
     portal = web.start(PortalOptions(n_datasets=30))
     own = {f"{__name__}.FailsWithFirstDatasets": 100}
     pipelines = json.dumps({**project_settings.ITEM_PIPELINES, **own})
@@ -148,7 +148,7 @@ def test_run_that_was_stopped_goes_on(commands: Commands, web: LocalWeb) -> None
     assert runs(harvest(commands, portal, folder)) == {"0", "1"}
 
 
-def test_source_behind_a_redirect_is_asked_in_every_run(
+def test_source_behind_a_redirect_is_requested_in_every_run(
     commands: Commands, web: LocalWeb, loopback: Loopback
 ) -> None:
     """If a portal answers at another port, then a later run still gets its changes."""
@@ -271,7 +271,7 @@ def test_document_that_is_empty_now_has_nothing_left(
 def test_workers_of_one_command_are_in_one_run(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If a worker begins when the others are done, then it begins no run of its own."""
+    """If a worker begins when the others are done, then it begins no new run."""
     portal = web.start(PortalOptions(n_datasets=3))
     folder = commands.folder()
     words = ("workers", "-n", "3", "ckan", f"-aportals={portal.origin}")

@@ -26,7 +26,7 @@ Triples = set[tuple[str, str, str]]
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sites, each on a host of its own."""
+    """Yield a server of sites, each on a separate host."""
     with LocalWeb(first_address="127.84.0.1", n_hosts=48) as web:
         yield web
 
@@ -54,7 +54,7 @@ def stored(result: CrawlResult) -> Triples:
 
 
 def ways_asked(web: LocalWeb, node: SemanticNode) -> set[DatasetWay]:
-    """Return the ways by which a site was asked; its samples are asked for anyway."""
+    """Return the ways of the requests to a site; its samples are requested anyway."""
     samples = {url.removeprefix(node.origin) for url in node.samples()}
     fragments = {url.removeprefix(node.origin) for url in node.fragment_urls}
     asked = set()
@@ -73,7 +73,7 @@ def ways_asked(web: LocalWeb, node: SemanticNode) -> set[DatasetWay]:
 def test_least_intrusive_way_of_each_combination_is_taken(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If a dataset can be had in several ways, then it is had by the best alone."""
+    """If a dataset is available in several ways, then only the best is taken."""
     nodes = [
         web.start(SemanticOptions(n_uris=20, ways=ways, names=names))
         for ways in COMBINATIONS
@@ -118,7 +118,7 @@ def broken_sites(web: LocalWeb, *, to_prefix: bool) -> list[SemanticNode]:
 def test_next_way_is_taken_for_each_that_is_broken(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If the best ways to a dataset are broken, then it is had by the next one."""
+    """If the best ways to a dataset are broken, then the next one is taken."""
     nodes = broken_sites(web, to_prefix=False)
     found = stored(crawl(commands, nodes, follow="all"))
     for node in nodes:
@@ -158,10 +158,10 @@ def test_mirror_elsewhere_is_used_if_it_says_so_itself(
     assert ("fault/unconfirmed_claim" in result.statistics) is not confirms
 
 
-def test_site_that_is_asked_for_its_word_is_not_crawled(
+def test_site_that_only_confirms_is_not_crawled(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If a site is only asked whether a claim is true, then its own pages are left."""
+    """If a site only has to confirm a claim, then its own pages are left."""
     origin = web.origins(2)[1]
     main = web.start(
         SemanticOptions(
@@ -195,7 +195,7 @@ def test_samples_that_differ_are_reported(commands: Commands, web: LocalWeb) -> 
     assert result.statistics["fault/sample_differs"] == 3
 
 
-def test_samples_are_compared_with_what_an_endpoint_says(
+def test_samples_are_compared_with_an_endpoint(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If a dataset is taken by its endpoint, then that describes the samples."""

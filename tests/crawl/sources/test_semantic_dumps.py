@@ -36,7 +36,7 @@ def test_dump_costs_a_handful_of_requests(
 def test_next_way_is_taken_when_one_fails(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If neither dump nor mirror can be had, then the pages are crawled."""
+    """If neither dump nor mirror is available, then the pages are crawled."""
     site = Site(loopback, "127.20.5.2")
     pages = [site.page(f"/r/{n}") for n in range(3)]
     mirrors = "".join(
@@ -77,7 +77,7 @@ def test_dump_elsewhere_needs_the_word_of_its_host(
 def test_dump_can_be_cut_into_the_descriptions_of_its_resources(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If `slice=1` is given, then each resource of a dump has a graph of its own."""
+    """If `slice=1` is given, then each resource of a dump has a separate graph."""
     site = Site(loopback, "127.20.7.1")
     lines = [
         f"<{site.at('/r/1')}> <urn:x:next> <{site.at('/r/2')}> .",

@@ -53,7 +53,7 @@ def test_site_without_robots_has_its_sitemap_at_the_usual_place(
 ) -> None:
     """If there is no robots.txt, then `/sitemap.xml` is read, and that is no fault.
 
-    It is known to be a guess; the missing robots.txt is asked for once.
+    It is known to be a guess; the missing robots.txt is requested once.
     """
     site = Site(loopback, "127.20.1.2")
     site.put("/sitemap.xml", urlset([site.page("/page/1")]))
@@ -84,10 +84,10 @@ def test_entries_of_other_sites_need_their_consent(
     assert friend.asked() == ["/page/1"]
 
 
-def test_large_sitemap_is_asked_for_once(
+def test_large_sitemap_is_requested_once(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a sitemap has more entries than are queued at once, then none is lost."""
+    """If a sitemap has more entries than one batch of the queue, then none is lost."""
     site = Site(loopback, "127.20.3.1")
     pages = [site.page(f"/page/{n}") for n in range(25)]
     site.robots(site.at("/sitemap.xml"))
@@ -147,7 +147,7 @@ def test_budget_goes_to_the_best_pages_of_all_sitemaps(
 ) -> None:
     """If a site has several sitemaps, `max_per_host` goes by priority among all.
 
-    Pages wait for those that are read, not for those that cannot be had.
+    Pages wait for readable sitemaps, not for unavailable ones.
     """
     site = Site(loopback, "127.20.3.7")
 
@@ -254,9 +254,7 @@ def test_smallest_priority_does_not_hide_a_page(
     assert result.faults(page) == []
 
 
-def test_next_run_fetches_what_has_changed(
-    commands: Commands, loopback: Loopback
-) -> None:
+def test_next_run_fetches_changed_pages(commands: Commands, loopback: Loopback) -> None:
     """If a site is crawled again, then pages changed by its sitemaps are fetched."""
     site = Site(loopback, "127.20.4.1")
     old, new = "2001-01-01", "2999-01-01"
@@ -335,7 +333,7 @@ def test_archive_of_sitemaps_is_taken_piece_by_piece(
     assert site.asked().count("/all.tar.gz") == 1
 
 
-def test_failed_sitemap_is_asked_again_in_the_next_run(
+def test_failed_sitemap_is_requested_again_in_the_next_run(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a sitemap of an unchanged index failed, then the next run reads it."""
@@ -361,7 +359,7 @@ def test_failed_sitemap_is_asked_again_in_the_next_run(
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sites."""
+    """Yield a server of sites."""
     with LocalWeb(first_address="127.83.0.1", n_hosts=3) as web:
         yield web
 
@@ -391,7 +389,7 @@ def test_all_formats_packings_and_damages_are_read(
     assert result.statistics["fault/cross_site"]
 
 
-def test_only_what_a_site_has_changed_is_fetched_again(
+def test_only_pages_changed_by_a_site_are_fetched_again(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If some pages changed, by a clock of the site's own, then these are fetched."""

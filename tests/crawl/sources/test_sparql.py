@@ -27,7 +27,7 @@ __all__ = ["sparql_servers"]
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves endpoints."""
+    """Yield a server of endpoints."""
     with LocalWeb(first_address="127.82.0.1", n_hosts=3) as web:
         yield web
 
@@ -114,7 +114,7 @@ def test_graphs_may_be_left_out(commands: Commands, web: LocalWeb, given: str) -
     assert f"{node.endpoint_url}#default" in result.graphs
 
 
-def test_own_query_is_asked_instead(
+def test_own_query_is_sent_instead(
     commands: Commands, web: LocalWeb, tmp_path: Path
 ) -> None:
     """If a query is given, then its results are taken page by page, and no others."""
@@ -152,7 +152,7 @@ def test_endpoint_that_dies_is_reported(commands: Commands, web: LocalWeb) -> No
     assert len(web.targets(node)) < 200
 
 
-def test_next_run_replaces_what_the_endpoint_had(
+def test_next_run_replaces_former_data_of_the_endpoint(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If an endpoint has changed, then the next run leaves its present statements."""
@@ -167,7 +167,7 @@ def test_next_run_replaces_what_the_endpoint_had(
 def test_endpoint_that_a_document_shows_is_harvested(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If a crawl comes upon an endpoint, then it is harvested, and asked for once."""
+    """If a crawl finds an endpoint, then it is harvested, and requested once."""
     node = web.start(EndpointOptions(n_triples=300))
     result = commands.crawl([node.endpoint_url])
     assert stored(result, node.endpoint_url) == canonical(node.quads())

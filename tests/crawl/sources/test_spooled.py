@@ -29,7 +29,7 @@ SPOOL_BYTES = 256 * 1024  # the default of VISIT_SPOOL_BYTES
 
 @pytest.fixture
 def web() -> Iterator[LocalWeb]:
-    """Yield what serves sources."""
+    """Yield a server of sources."""
     with LocalWeb(first_address="127.84.0.1", n_hosts=8) as web:
         yield web
 
@@ -111,7 +111,7 @@ def test_long_robots_txt_has_sitemaps(commands: Commands, loopback: Loopback) ->
 
 
 @pytest.mark.parametrize("reason", [Reason.TOO_LARGE, Reason.TOO_MANY_ENTRIES])
-def test_what_is_not_read_of_robots_txt_is_named(
+def test_unread_parts_of_robots_txt_are_named(
     commands: Commands, loopback: Loopback, reason: Reason
 ) -> None:
     """If robots.txt has more than is read of it, then that is a fault."""

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 
-def test_trusted_hosts_are_not_asked(commands: Commands, loopback: Loopback) -> None:
+def test_trusted_hosts_need_not_confirm(commands: Commands, loopback: Loopback) -> None:
     """If the operator trusts a host, then any sitemap may list it, without a question.
 
-    A port is another host; the crawl remembers whom it trusts.
+    A port is another host; the crawl remembers the trusted ones.
     """
     site, friend, stranger = sites(loopback, 12, 3)
     pages = [each.page("/page/1") for each in (site, friend, stranger)]
@@ -47,7 +47,7 @@ def test_trusted_hosts_are_not_asked(commands: Commands, loopback: Loopback) -> 
 
 
 @pytest.mark.parametrize("text", ["*", "http://a.example", "a.example/x", "*.10.0.0.1"])
-def test_what_is_no_host_cannot_be_trusted(commands: Commands, text: str) -> None:
+def test_only_hosts_can_be_trusted(commands: Commands, text: str) -> None:
     """If `trust` has something that is not a host, then one line says so."""
     result = commands.crawl(arguments={"trust": text}, spider="sitemap")
     assert result.code == 2

@@ -112,10 +112,8 @@ def test_captures_are_read_as_if_they_were_fetched(
     assert result.statistics["warc/read/status"] == 2
 
 
-def test_the_archive_is_all_that_is_asked_for(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If pages in an archive link to servers, then none of those are asked."""
+def test_only_the_archive_is_requested(commands: Commands, loopback: Loopback) -> None:
+    """If pages in an archive link to servers, then none of those get requests."""
     live = loopback({"/data": loopback.response(statement("live"))})
     archive = Archive()
     archive.add(
@@ -160,7 +158,7 @@ def ranged(content: bytes, asked: list[str], *, ignores: bool = False) -> Any:
 def test_files_of_servers_are_read_in_parts(
     commands: Commands, loopback: Loopback, *, ignores: bool
 ) -> None:
-    """If a file is on a server, its parts are asked for, or all of it is sent."""
+    """If a file is on a server, its parts are requested, or all of it is sent."""
     asked: list[str] = []
     content = varied(is_packed=True)
     server = loopback({"/a.warc.gz": ranged(content, asked, ignores=ignores)})
@@ -357,7 +355,7 @@ def test_bodies_that_cannot_be_decoded_are_named(
 
 
 def test_a_total_may_be_unknown(commands: Commands, loopback: Loopback) -> None:
-    """If `Content-Range` has no total, then parts are asked for until there is none."""
+    """If `Content-Range` has no total, then parts are requested until there is none."""
     content = varied(is_packed=True)
     asked: list[str] = []
     give = ranged(content, asked)
@@ -381,7 +379,7 @@ def test_a_total_may_be_unknown(commands: Commands, loopback: Loopback) -> None:
     assert sorted(reasons) == ["gone", "noindex", "not_found", "truncated_body"]
 
 
-def test_filters_hold_for_what_was_captured(commands: Commands, tmp_path: Path) -> None:
+def test_filters_hold_for_captures(commands: Commands, tmp_path: Path) -> None:
     """If `deny` or `domains` is given, captures of other URLs are passed over."""
     archive = Archive()
     for name in ("yes", "no"):
@@ -409,7 +407,7 @@ def test_filters_hold_for_what_was_captured(commands: Commands, tmp_path: Path) 
         ("http://[", "argument files=http://[: must be"),
     ],
 )
-def test_wrong_files_are_told_in_one_line(
+def test_wrong_files_are_reported_in_one_line(
     commands: Commands, given: str, told: str
 ) -> None:
     """If there is no such file or URL, the command says so and nothing is crawled."""

@@ -1,4 +1,4 @@
-"""Ways to the data of a dataset: which are taken, and what if one gives nothing."""
+"""Ways to the data of a dataset: the taken ones, and the next if one gives nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Site:
         )
 
     def asked(self) -> Counter[str]:
-        """Return how often each target was asked for."""
+        """Return the number of requests for each target."""
         targets = Counter(self.server.targets)
         for usual in ("/robots.txt", "/.well-known/void", "/sitemap.xml"):
             del targets[usual]
@@ -190,10 +190,10 @@ def test_pages_are_fetched_when_the_dump_fails(
         assert "way_failed" in result.faults(site.at("/dump.nt")), name
 
 
-def test_pages_are_left_when_the_dump_is_whole(
+def test_pages_are_left_when_the_dump_is_complete(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a dump is had, though some of its lines are not, then no page is fetched."""
+    """If a dump is read, though some of its lines are not, then no page is fetched."""
     site = Site(loopback, "127.96.3.1")
     pages = [site.page(f"/id/{number}") for number in (1, 2, 3)]
     about = site.put("/about", f"<> <urn:x:see> <{pages[0]}> .")
@@ -284,10 +284,10 @@ def test_dump_that_the_crawl_may_not_ask_for(
     assert "/dump.nt" not in site.asked()
 
 
-def test_killed_crawl_finds_what_was_put_off(
+def test_killed_crawl_finds_postponed_urls(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a worker dies while a dump is under way, then its failure brings the pages."""
+    """If a worker dies while a dump is under way, its failure leads to the pages."""
     site, pages = failing(loopback, "127.96.3.6", "500")
     failure = site.server.pages["/dump.nt"]
     site.server.pages["/dump.nt"] = [600.0, None]
@@ -339,7 +339,7 @@ def test_uri_space_is_crawled_when_the_dump_fails(
 def test_crawl_killed_after_the_failure_loses_no_page(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a worker dies as the first of the pages is asked for, then the others come."""
+    """If a worker dies as the first of the pages is requested, then the others come."""
     site = Site(loopback, "127.96.3.8")
     pages = [site.page(f"/id/{number}") for number in range(120)]
     site.reply("/id/0", [600.0, None])

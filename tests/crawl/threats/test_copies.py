@@ -118,7 +118,7 @@ def trapped(commands: Commands, loopback: Loopback) -> TrappedCrawl:
     return TrappedCrawl(result, honest, shop, errors, search)
 
 
-def test_honest_site_is_read_whole(trapped: TrappedCrawl) -> None:
+def test_honest_site_is_read_completely(trapped: TrappedCrawl) -> None:
     """If a site among traps has 500 pages in a row, then each of them is fetched."""
     wanted = {f"/list?page={n}" for n in range(N_PAGES)}
     assert wanted <= set(trapped.honest.targets)

@@ -37,7 +37,7 @@ def test_no_door_is_open(commands: Commands, loopback: Loopback) -> None:
 
 
 def test_files_of_the_machine_are_no_pages(commands: Commands) -> None:
-    """If Scrapy is to fetch a file of the machine, then there is no handler for it."""
+    """If Scrapy should fetch a file of the machine, then there is no handler for it."""
     result = commands.start("fetch", "file:///etc/hostname").wait()
     assert "Unsupported URL scheme 'file'" in result.stderr
     assert "downloader/response_count" not in result.stderr

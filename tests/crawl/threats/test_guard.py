@@ -68,7 +68,7 @@ class Inside:
 
     @property
     def asked(self) -> list[str]:
-        """What reached them; a connection without a request counts, too."""
+        """Their requests; a connection without a request counts, too."""
         found = [t for server in self.servers for t in server.targets]
         n = sum(server.n_connections for server in self.servers)
         return [*found, *(["connection"] * (n - len(found))), *self.ftp.commands]
@@ -209,13 +209,13 @@ def shown(
     return Shown(public, result)
 
 
-def test_nobody_inside_is_connected_to(shown: Shown, inside: Inside) -> None:
+def test_no_inside_address_is_connected_to(shown: Shown, inside: Inside) -> None:
     """If a crawl is shown forty ways inside, then it takes none of them."""
     assert shown.result.code == 0, shown.result.stderr
     assert inside.asked == []
 
 
-def test_what_is_public_is_fetched(shown: Shown) -> None:
+def test_public_hosts_are_fetched(shown: Shown) -> None:
     """If a host is public, then it is crawled, with any public address."""
     good = shown.public.url("/good")
     assert shown.result.about(good)
@@ -247,7 +247,7 @@ def test_redirect_is_not_followed(shown: Shown, inside: Inside, path: str) -> No
     assert shown.result.faults(target) == [Reason.GUARD_BLOCKED]
 
 
-def test_ftp_is_not_asked(shown: Shown, inside: Inside) -> None:
+def test_ftp_gets_no_request(shown: Shown, inside: Inside) -> None:
     """If a link or a redirect leads to FTP inside, then it is refused."""
     assert shown.result.faults(inside.ftp.url("a.nt")) == [Reason.GUARD_BLOCKED]
 
@@ -329,7 +329,7 @@ def test_name_that_turns_inside_is_refused(
 ) -> None:
     """If a name has another address the next time, then that is judged, too.
 
-    Each port of a name has a lookup of its own.
+    Each port of a name has a separate lookup.
     """
     public = loopback(host="127.0.80.23")
     inside = loopback({"*": loopback.response(QUAD)}, host=INSIDE)

@@ -24,7 +24,7 @@ NAMES = {"intranet.example": [[PRIVATE]], "web.example": [["127.0.82.1"]]}
 
 @pytest.fixture
 def private(loopback: Loopback) -> RawServer:
-    """Return a server that no crawl may ask."""
+    """Return a server that no crawl may reach."""
     page = loopback.response(b"<title>a</title>", "text/html")
     return loopback({"*": page}, host=PRIVATE)
 
@@ -79,7 +79,7 @@ def test_workers_do_not_begin(commands: Commands, private: RawServer) -> None:
 
 @pytest.mark.parametrize("port", [22, 8080])
 def test_ports_are_judged_before_the_crawl(commands: Commands, port: int) -> None:
-    """If a seed has a port that is not asked, then the line names that setting."""
+    """If a seed has a port that is not allowed, then the line names that setting."""
     arguments = {"seeds": f"http://127.0.82.1:{port}/"}
     result = commands.crawl(
         arguments=arguments, GUARD_ALLOW_NETS=PUBLIC, GUARD_PORTS="80,443"
@@ -123,7 +123,7 @@ def test_refused_seed_is_crawled_once_it_is_allowed(
     assert result.graphs == {server.url("/a")}
 
 
-def test_workers_tell_of_a_refused_seed(
+def test_workers_report_a_refused_seed(
     commands: Commands, loopback: Loopback, private: RawServer
 ) -> None:
     """If workers come upon a private seed, then the rest is crawled, and it is said."""

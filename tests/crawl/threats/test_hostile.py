@@ -120,7 +120,7 @@ PAGES_OF_MARKUP = {
 
 @cache
 def archives() -> dict[str, tuple[str, bytes, set[Reason]]]:
-    """Return bombs and what else archives may hide: media type, body, reasons."""
+    """Return bombs and other traps of archives: media type, body, reasons."""
     found: dict[str, tuple[str, bytes, set[Reason]]] = {}
     varied = b"".join(
         b"<x:s> <x:p> <x:%x> .\n" % (n * 7919**9 % 2**61) for n in range(6_000)
@@ -266,7 +266,7 @@ def test_hostile_markup_takes_nothing_down(
 
 
 @pytest.mark.parametrize("packing", PACKERS)
-def test_what_comes_before_the_bomb_is_kept(
+def test_statements_before_the_bomb_are_kept(
     result: CrawlResult, server: RawServer, packing: str
 ) -> None:
     """If an archive is a bomb, then the statements at its begin are stored."""
@@ -285,7 +285,7 @@ def test_namespace_entities_are_read(result: CrawlResult, server: RawServer) -> 
     assert result.faults(server.url("/owl.rdf")) == []
 
 
-def test_contexts_at_loopback_are_not_asked_for(
+def test_contexts_at_loopback_are_not_requested(
     result: CrawlResult, server: RawServer
 ) -> None:
     """If a context is in a private network, then the fault says so."""

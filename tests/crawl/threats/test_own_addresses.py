@@ -1,4 +1,4 @@
-"""Crawls on a machine whose public addresses lead to services of its own."""
+"""Crawls on a machine whose public addresses lead to its own services."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Reply
 
-SITE = "93.184.216.34"  # stands for a site of the web, as it is allowed
+SITE = "93.184.216.34"  # stands for a site of the web, being allowed
 OWN = "93.184.216.37"
 OWN6 = "2a00:1450:4001:81b::200e"
 ROUTED = "93.185.7.7"  # in a network that is routed to the machine
@@ -132,7 +132,7 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
 
 
 def test_services_of_the_machine_are_not_connected_to(ways: Ways) -> None:
-    """If pages lead to public addresses of the machine, then no service is asked."""
+    """If pages link to public addresses of the machine, no service gets a request."""
     assert [each.code for each in ways.results] == [0, 0], ways.results[0].stderr
     assert ways.asked == []
     for result in ways.results:
@@ -140,7 +140,7 @@ def test_services_of_the_machine_are_not_connected_to(ways: Ways) -> None:
 
 
 def test_refusal_names_the_address(ways: Ways) -> None:
-    """If a link leads to the machine, then its fault says what would allow it."""
+    """If a link leads to the machine, then its fault names the setting to allow it."""
     for result in ways.results:
         said = {link: result.details(link) for link in ways.links}
         *own, redis, _ = said.values()

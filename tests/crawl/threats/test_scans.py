@@ -25,7 +25,7 @@ def linking(loopback: Loopback, host: str, links: list[str]) -> str:
 
 
 @pytest.mark.parametrize("with_scrapy", [False, True])
-def test_ports_of_other_services_are_not_asked(
+def test_ports_of_other_services_get_no_request(
     commands: Commands, loopback: Loopback, with_scrapy: bool
 ) -> None:
     """If links have the ports of mail, shells and the like, then they are refused."""
@@ -46,9 +46,9 @@ def test_ports_of_other_services_are_not_asked(
 def test_scan_of_a_host_ends(
     commands: Commands, loopback: Loopback, with_scrapy: bool
 ) -> None:
-    """If links have ever more ports of one address, then few of them are asked.
+    """If links have ever more ports of one address, then few of them are requested.
 
-    The names differ, so that each is a host of its own to the frontier.
+    The names differ, so that each is a separate host to the frontier.
     """
     n = 2 + with_scrapy
     scanned = [loopback(host=f"127.0.85.{n}") for _ in range(12)]
@@ -75,7 +75,7 @@ def test_scan_of_a_host_ends(
 def test_sitemap_does_not_flood_another_host(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a sitemap lists pages of a host that does not name it, then none is asked."""
+    """If a sitemap lists pages of a host that does not name it, none is requested."""
     victim = loopback({"*": loopback.response(QUAD)}, host="127.0.86.2")
     victim.pages["/robots.txt"] = loopback.response(b"User-agent: *", "text/plain")
     ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

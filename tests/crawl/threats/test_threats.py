@@ -91,7 +91,7 @@ def evil_pages(loopback: Loopback, server: RawServer) -> dict[str, Reply]:
 
 
 def check_output(result: CrawlResult) -> None:
-    """Check that nothing of it reaches a terminal as it is."""
+    """Check that none of it reaches a terminal unescaped."""
     text = (result.stderr).replace("\r\n", "\n")
     found = _RAW.findall(text)
     assert not found, (found[:5], [x for x in text.splitlines() if _RAW.search(x)][:5])
@@ -164,7 +164,7 @@ def test_exception_with_text_of_the_web_is_shown_safely(
 
 
 class _Touch:
-    """What runs code when a pickle of it is loaded."""
+    """Runs code when a pickle of it is loaded."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -224,11 +224,10 @@ def test_records_in_redis_run_nothing_and_read_no_file(
     check_output(result)
 
 
-# -- content negotiation
-# ----------------------------------------------------------------
+# -- content negotiation ---------------------------------------------------------------
 
 
-def test_what_one_asks_for_poisons_no_other(
+def test_requests_of_one_poison_no_other(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If one URL is a page, a context and a sitemap by `Accept`, each gets its own."""
@@ -297,7 +296,7 @@ def test_slow_bodies_end(commands: Commands, loopback: Loopback) -> None:
 def test_children_are_confined_as_the_crawl_says(
     commands: Commands, loopback: Loopback, wanted: str
 ) -> None:
-    """If the kernel confines children, or is not asked to, then the crawl says so."""
+    """If the kernel confines children, or is not used, then the crawl says so."""
     packed = gzip.compress(GOOD)
     pages: dict[str, Reply] = {"/a.nt.gz": loopback.response(packed, "")}
     server = loopback(pages, host="127.0.89.1")
@@ -319,7 +318,7 @@ IMPOSSIBLE = ("a\u2028b", "a\u202eb", "a\u200bb%00", "xn--a\u2066")
 def test_names_that_look_like_others_are_marked(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a host has an international name, it is asked for as ASCII, and marked."""
+    """If a host has an international name, it is requested as ASCII, and marked."""
     server = loopback({"*": loopback.response(GOOD)})
     names = (*LOOKALIKES, *HONEST, *IMPOSSIBLE)
     links = [f"http://{name}.localhost:{server.port}/x" for name in names]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def test_clock_stands_still_until_it_is_moved_on() -> None:
-    """If a clock has no speed, then its time is what the steps make of it."""
+    """If a clock has no speed, then only steps move its time."""
     clock = WebClock()
     assert clock.now() == 0
     before = time.time()

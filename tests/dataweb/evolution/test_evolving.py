@@ -1,4 +1,4 @@
-"""Sites that change, asked over loopback: validators, duplicates, mirrors."""
+"""Sites that change, over loopback: validators, duplicates, mirrors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def get(url: str, **fields: str) -> Answer:
 
 
 def ask_again(url: str, answer: Answer) -> Answer:
-    """Ask with the validators of an earlier answer."""
+    """Send the validators of an earlier response."""
     fields = {
         asked: answer[1][name]
         for asked, name in (
@@ -82,10 +82,10 @@ def changing(node: EvolvingNode) -> tuple[str, float]:
         ("stuck", {"ETag", "Last-Modified"}, 304, 304),
     ],
 )
-def test_host_answers_conditions_as_it_is_told_to(
+def test_host_handles_conditions_as_configured(
     behaviour: str, names: set[str], unchanged: int, changed: int
 ) -> None:
-    """If a page is asked for with its validators, the host is right, or it lies."""
+    """If a page is requested with its validators, the host is right, or it lies."""
     options: dict[str, Any] = {"rates": (0.0, 0.1), "vanishing": 0.0}
     options["validators"] = (ValidatorBehaviour(behaviour),)
     with LocalWeb(first_address="127.93.1.1") as web:
@@ -155,7 +155,7 @@ def test_near_duplicates_are_near_and_other_pages_are_not() -> None:
     assert all(len(a[0] & b[0]) < 20 for a in found for b in found if a is not b)
 
 
-def test_near_duplicates_say_as_much_more_as_they_are_told_to() -> None:
+def test_near_duplicates_have_the_configured_additions() -> None:
     """If a sixth of a document is added, then six of seven shingles are equal."""
     node = site(duplicates=1.0, near=1.0, added=1 / 6, n_pages=6, births=0.0)
     for page in node.history.pages(0.0):
@@ -166,8 +166,8 @@ def test_near_duplicates_say_as_much_more_as_they_are_told_to() -> None:
             assert len(near) - len(own) == 10 * 4  # terms and dot of a statement
 
 
-def test_truth_is_what_is_served() -> None:
-    """If all pages that something names are read, then they say what the truth does."""
+def test_truth_equals_the_served_pages() -> None:
+    """If all linked pages are read, then they match the truth."""
     node = site(html=0.0, n_pages=40, births=1.0, vanishing=0.02)
     node.options.clock.advance(20 * DAY_SECS)
     now, graph = 20 * DAY_SECS, ox.Store()
@@ -242,7 +242,7 @@ def test_mirrors_need_sites_to_mirror() -> None:
 
 
 def test_begin_is_the_date_at_time_zero() -> None:
-    """If a web begins on a date of its own, then its pages have it."""
+    """If a web begins on a given date, then its pages have it."""
     config = replace(SMALL, port=80, begin="2026-02-03T04:05:06")
     node = build_web(config).evolving[0]
     page = node.history.pages(0.0)[0]

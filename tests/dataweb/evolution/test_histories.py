@@ -83,7 +83,7 @@ def test_pages_change_come_and_vanish_at_the_rates_of_their_site() -> None:
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.lists(TIMES, min_size=1, max_size=3))
 def test_state_is_a_function_of_the_time(seed: int, times: list[float]) -> None:
-    """If sites are asked at times in any order, each answers as a new one would."""
+    """If sites get requests at times in any order, each responds like a new one."""
     asked = site(seed=seed, n_pages=8, births=0.5, vanishing=0.05)
     for time in times:
         day = time / DAY_SECS
@@ -100,7 +100,7 @@ def test_state_is_a_function_of_the_time(seed: int, times: list[float]) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.floats(0, 10 * DAY_SECS))
-def test_changes_are_what_the_document_shows(seed: int, time: float) -> None:
+def test_changes_match_the_document(seed: int, time: float) -> None:
     """If a page is looked at just before and at a change, then its document differs."""
     node = site(seed=seed, n_pages=4, rates=(1.0,), vanishing=0.02)
     for page in node.history.pages(time):
@@ -154,7 +154,7 @@ def test_parameters_out_of_range_are_refused(
         site(**options)
 
 
-def test_vanished_pages_are_answered_as_they_are_told_to_be() -> None:
+def test_vanished_pages_respond_as_configured() -> None:
     """If pages vanish, then with their status; a soft error is that of any URL."""
     node = site(n_pages=60, vanishing=0.2, vanished_as=tuple(VanishedAs), births=0.0)
     made_up = ask(node, "/page/999999", 30)

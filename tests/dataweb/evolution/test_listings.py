@@ -1,4 +1,4 @@
-"""Sitemaps of sites that change: what they claim, how they are split."""
+"""Sitemaps of sites that change: their claims, and their division."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def test_truthful_sitemap_says_when_each_page_changed(
 @pytest.mark.parametrize("layout", SitemapLayout)
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000), DAYS)
-def test_late_sitemap_says_what_was_true_days_ago(
+def test_late_sitemap_has_the_state_of_days_ago(
     layout: SitemapLayout, seed: int, day: float
 ) -> None:
-    """If sitemaps are late, a change is claimed so many days later, with its date."""
+    """If sitemaps are late, a change is claimed some days later, with its date."""
     late: Any = {"lastmods": (LastmodBehaviour.LATE,), "delay_days": 3.0}
     node = site(seed=seed, layouts=(layout,), dropped=0.0, **late, **BUSY)
     ago = (day - 3) * DAY_SECS
@@ -81,7 +81,7 @@ def test_late_sitemap_says_what_was_true_days_ago(
             assert found[path.path] == w3c_date(node.date(told))
 
 
-def test_lying_sitemaps_say_what_has_nothing_to_do_with_changes() -> None:
+def test_lying_sitemaps_are_independent_of_changes() -> None:
     """If lastmod is now, frozen or absent, then changes make no difference to it."""
     now = site(lastmods=(LastmodBehaviour.NOW,), births=0.0, **BUSY)
     assert set(claims(now, 7).values()) == {w3c_date(now.date(7 * DAY_SECS))}
@@ -127,7 +127,7 @@ def test_change_rewrites_all_files_or_one() -> None:
     assert all(changed[SitemapLayout.REWRITTEN][:2])
 
 
-def test_index_is_as_truthful_as_it_is_told_to_be() -> None:
+def test_index_is_as_truthful_as_configured() -> None:
     """If the index is truthful, it has the changes of its sitemaps; a stale one not."""
     options: Any = {"rates": (1.0,), "n_pages": 20, "births": 0.0, "per_sitemap": 10}
     truthful = site(**options)
@@ -146,7 +146,7 @@ def test_index_is_as_truthful_as_it_is_told_to_be() -> None:
 
 
 def test_dropped_pages_leave_the_sitemap_others_stay() -> None:
-    """If pages vanish, then those that are dropped are listed no more."""
+    """If pages vanish, then the dropped ones are no longer listed."""
     for dropped in (0.0, 1.0):
         node = site(n_pages=60, births=0.0, vanishing=0.1, dropped=dropped)
         listed = {row["loc"] for row in rows(node, "/sitemap-0.xml", 20)}
@@ -158,7 +158,7 @@ def test_dropped_pages_leave_the_sitemap_others_stay() -> None:
         assert bool(gone & listed) is (not dropped)
 
 
-def test_entries_have_what_their_site_states() -> None:
+def test_entries_have_the_fields_of_their_site() -> None:
     """If a site states frequency, priority and dates, then all entries have them."""
     node = site(
         has_changefreq=True, has_priority=True, is_day_precise=True, rates=(0.0, 24.0)

@@ -1,4 +1,4 @@
-"""The truth of a web that changes: its file, freshness, and what was seen first."""
+"""The truth of a web that changes: its file, freshness, and first sightings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BUSY: dict[str, Any] = {
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 30), st.floats(0, 30))
 def test_truth_says_when_documents_differ(seed: int, day: float, other: float) -> None:
-    """If each URL is asked for at two times, then it differs if the truth says so."""
+    """If each URL is requested at two times, then it differs if the truth says so."""
     node = site(seed=seed, **BUSY)
     for url, known in truth_of(node).urls.items():
         path = url.removeprefix(node.origin)
@@ -55,7 +55,7 @@ def test_truth_says_when_documents_differ(seed: int, day: float, other: float) -
 
 
 def test_failing_hours_are_as_many_as_stated() -> None:
-    """If pages fail now and then, it is in the hours that the truth tells."""
+    """If pages fail now and then, it is in the hours listed by the truth."""
     node = site(failing=0.1, vanishing=0.0, births=0.0, n_pages=40)
     truth = truth_of(node, days=10)
     n_failing = 0
@@ -115,7 +115,7 @@ def test_clusters_are_the_urls_of_a_page_on_all_hosts() -> None:
 
 
 def test_freshness_by_hand() -> None:
-    """If four copies are judged, then each counts as what has become of it."""
+    """If four copies are judged, then each counts by its own fate."""
     changes = {"a": [10.0, 20.0], "b": [30.0], "c": [], "d": [5.0]}
     truth = WebTruth(begin="", horizon=100.0)
     for url, times in changes.items():
@@ -137,7 +137,7 @@ def test_freshness_by_hand() -> None:
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 30), st.floats(0, 30))
-def test_freshness_is_what_comparing_bodies_gives(
+def test_freshness_matches_a_comparison_of_bodies(
     seed: int, day: float, other: float
 ) -> None:
     """If all documents of a day are kept, the fresh ones equal those of a later day."""
@@ -164,8 +164,8 @@ def test_freshness_is_what_comparing_bodies_gives(
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.floats(0, 30), min_size=1, max_size=3))
-def test_first_seen_is_what_reading_gives(seed: int, days: list[float]) -> None:
-    """If lists and sitemaps are read at times, then URLs are seen as they were read."""
+def test_first_seen_matches_reading(seed: int, days: list[float]) -> None:
+    """If lists and sitemaps are read at times, then URLs are seen at these times."""
     node = site(seed=seed, per_sitemap=10, **BUSY)
     truth = truth_of(node)
     sources = [url for url in truth.urls if "/list/" in url or url.endswith("9/")]

@@ -208,10 +208,10 @@ async def test_kept_rules_are_bounded(make_frontier: MakeFrontier) -> None:
         for n in range(200):
             origin = f"https://{n}.example"
             assert (await keeper.look(origin)).is_due
-            await keeper.good(origin, b"%050d" % n, 60.0)
+            await keeper.keep_rules(origin, b"%050d" % n, 60.0)
             if n == 0:
                 await keeper.look(often)
-                await keeper.good(often, b"often", 60.0)
+                await keeper.keep_rules(often, b"often", 60.0)
             assert (await keeper.look(often)).rules == b"often"
         for n in range(195, 200):
             assert (await keeper.look(f"https://{n}.example")).rules == b"%050d" % n

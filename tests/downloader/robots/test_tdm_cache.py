@@ -141,7 +141,7 @@ async def test_workers_share_files(
                 keeper = KeptRobots(frontier, RedisRetry(), KeepingOptions())
                 own = "" if agent == "rdfcrawl" else f" {agent.lower()}"
                 name = f"{origin_of(server.url())}{TDM_PATH}{own}"
-                await keeper.good(name, b"{}", 60.0)
+                await keeper.keep_rules(name, b"{}", 60.0)
             found = await each.of(server)
             assert found is not None
             assert found.tdm is True

@@ -71,15 +71,15 @@ class NotedKeeper(OwnRules):
         self.noted.append("look hastily" if is_hasty else "look")
         return self._known or await super().look(origin, is_hasty=is_hasty)
 
-    async def good(self, origin: str, rules: bytes, secs: float) -> None:
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
         """Take note."""
         del origin, rules, secs
         self.noted.append("good")
 
-    async def bad(self, origin: str, status: int) -> KeptRules:
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
         """Take note."""
         self.noted.append("bad")
-        return await super().bad(origin, status)
+        return await super().note_failure(origin, status)
 
     async def end(self, origin: str) -> None:
         """Take note."""
@@ -347,9 +347,9 @@ async def test_deaths_are_counted_for_suspects(redis: Redis, n_lost: int) -> Non
         found.append(await redis.hgetall(key))
 
     class WatchingKeeper(NotedKeeper):
-        async def good(self, origin: str, rules: bytes, secs: float) -> None:
+        async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
             await look()  # it was read
-            await super().good(origin, rules, secs)
+            await super().keep_rules(origin, rules, secs)
 
     deaths, keeper = RobotsDeathStore(redis, key), WatchingKeeper()
     cache, fetch = opened(RULES, keeper, deaths=deaths)

@@ -44,7 +44,7 @@ def test_defaults() -> None:
 
 
 def test_every_argument(tmp_path: Path) -> None:
-    """If all arguments are given, then each is read as what it is."""
+    """If all arguments are given, then each has its type."""
     (tmp_path / "allow").write_text("yes")
     (tmp_path / "deny").write_text("no\nnever")
     arguments = CrawlArguments.parse(
@@ -97,14 +97,14 @@ def test_fresh(text: str, value: bool) -> None:
         pytest.param("depth", "1.5", "from 0 to 255", id="depth-float"),
         pytest.param("depth", "", "from 0 to 255", id="depth-empty"),
         pytest.param("depth", "²", "from 0 to 255", id="depth-no-digit"),
-        pytest.param("max_per_host", "9" * 9999, "whole number", id="many-digits"),
+        pytest.param("max_per_host", "9" * 9999, "an integer", id="many-digits"),
         pytest.param("allow", "/no/such/file", "cannot be read", id="allow"),
         pytest.param("deny", "/no/such/file", "cannot be read", id="deny"),
         pytest.param("fresh", "yes", "0, 1, false, true", id="fresh"),
     ],
 )
 def test_wrong_argument(name: str, text: str, allowed: str) -> None:
-    """If an argument is wrong, then one line says so and what is allowed."""
+    """If an argument is wrong, then one line names it and the allowed values."""
     with pytest.raises(ConfigError, match=allowed) as caught:
         CrawlArguments.parse({name: text})
     message = str(caught.value)
@@ -212,7 +212,7 @@ def test_seed_file_is_streamed(tmp_path: Path) -> None:
 
 
 def typed(path: Path, text: str) -> list[Seed | BadSeed]:
-    """Return what is read of a table of seeds."""
+    """Return the seeds of a table."""
     path.write_text(text)
     return list(iter_typed_seeds(path))
 
@@ -250,7 +250,7 @@ def test_bad_rows_of_a_table_are_named(tmp_path: Path) -> None:
 
 
 def test_csv_without_names_of_columns_is_refused(tmp_path: Path) -> None:
-    """If a file is called .csv and has no column `uri`, then that is told at once."""
+    """If a file is called .csv and has no column `uri`, then an error names it."""
     path = tmp_path / "seeds.csv"
     path.write_text("http://a/,sparql\n")
     with pytest.raises(ConfigError, match="has a column 'uri'"):

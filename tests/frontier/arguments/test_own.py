@@ -45,7 +45,7 @@ class PeopleArguments(CrawlArguments):
     def __post_init__(self) -> None:
         """Check what one type cannot say."""
         if self.min_age > 200:
-            raise ValueError("nobody is so old")
+            raise ValueError("too old for a person")
 
 
 class PeopleSpider(CkanSpider):
@@ -104,7 +104,7 @@ def test_own_argument_has_the_type_of_its_field(
 def test_wrong_own_argument_is_refused_in_one_line(
     name: str, text: str, allowed: str
 ) -> None:
-    """If an own argument is wrong, then one line names it and what is allowed."""
+    """If an own argument is wrong, then one line names it and the allowed values."""
     with pytest.raises(ConfigError, match=allowed) as caught:
         PeopleArguments.parse({name: text})
     message = str(caught.value)
@@ -120,7 +120,7 @@ def test_unknown_argument_is_told_with_the_own_ones() -> None:
 
 def test_check_of_a_class_is_told_in_one_line() -> None:
     """If `__post_init__` refuses the values, then its words are the line."""
-    with pytest.raises(ConfigError, match="PeopleArguments: nobody is so old"):
+    with pytest.raises(ConfigError, match="PeopleArguments: too old for a person"):
         PeopleArguments.parse({"min_age": "201"})
 
 
@@ -136,7 +136,7 @@ def test_own_argument_without_a_default_is_refused() -> None:
 
 
 def test_type_that_no_text_is_read_as_is_refused() -> None:
-    """If nobody says how a type is read, then the line says how to."""
+    """If a type has no parser, then the line names a remedy."""
 
     @dataclass(frozen=True, kw_only=True)
     class Strange(CrawlArguments):
@@ -192,7 +192,7 @@ def test_seeds_of_any_iterable_are_taken_one_by_one(seeds: object) -> None:
 
 
 def test_path_from_python_is_the_file(tmp_path: Path) -> None:
-    """If a path is given from Python, then what is in the file is meant."""
+    """If a path is given from Python, then the content of the file is used."""
     seeds, deny = tmp_path / "seeds.txt", tmp_path / "deny.txt"
     seeds.write_text("http://a.example/\n")
     deny.write_text("private\n")

@@ -8,7 +8,7 @@ from rdfcrawl.uri.guard.policy import Guard
 
 
 def test_all_refused_seeds_are_counted() -> None:
-    """If very many seeds are refused, then the first are told, and all counted."""
+    """If very many seeds are refused, then the first are reported, and all counted."""
     seeds = SeedFilter(Guard())
     for n in range(seeds.MOST + 7):
         reason = Reason.BAD_URI if n % 2 else Reason.GUARD_BLOCKED

@@ -26,7 +26,7 @@ def test_audit_is_for_one_run() -> None:
 
 @pytest.mark.parametrize("text", ["object,subject", "abox", " subject , object "])
 def test_same_value_in_other_words_is_no_contradiction(text: str) -> None:
-    """If an argument means what it meant before, then nothing is refused."""
+    """If an argument has the same meaning as before, then it is accepted."""
     stored = {"follow": "subject,object"}
     assert agree(stored, member(follow=text), "c") == AgreedArguments(stored)
 

@@ -64,7 +64,7 @@ def test_one_process_describes(crawl: Path) -> None:
     assert (crawl / "void.ttl").exists()
 
 
-def test_what_comes_meanwhile_is_described(
+def test_statements_added_meanwhile_are_described(
     crawl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a process stores its last while another describes, that is described, too."""
@@ -106,7 +106,7 @@ def test_interrupt_is_one_line(
 def test_description_ends_while_others_write(
     crawl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If another process writes on and on, then the description comes to an end."""
+    """If another process writes endlessly, then the description comes to an end."""
     whole = writing.write_descriptions
     runs = []
 
@@ -140,6 +140,6 @@ def test_segment_that_goes_meanwhile_counts_for_nothing(crawl: Path) -> None:
     assert (crawl / "void.ttl").exists()
 
 
-def test_scratch_files_are_beside_the_crawl(crawl: Path) -> None:
+def test_scratch_files_are_next_to_the_crawl(crawl: Path) -> None:
     """If a crawl is described, then its scratch files are where it has room."""
     assert ON.options(crawl).scratch == crawl

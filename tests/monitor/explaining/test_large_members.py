@@ -49,7 +49,7 @@ async def write_member(root: Path, kind: str, pieces: Iterable[bytes]) -> None:
 
 
 async def write_logs(root: Path) -> None:
-    """Write what says of A at the begin and of B at the end of large members."""
+    """Write mentions of A at the start and of B at the end of large members."""
     first, last = (
         describe(document(record=Record(url=url), n_quads=1), WORKER) for url in (A, B)
     )
@@ -102,6 +102,6 @@ def test_large_members_take_little_memory(tmp_path: Path, *, has_index: bool) ->
 
 
 def ask(folder: Path, url: str) -> UriExplanation:
-    """Return what `scrapy explain --offline` tells."""
+    """Return the output of `scrapy explain --offline`."""
     settings = Settings({"CRAWL_DIR": str(folder), "CRAWL_ID": "c"})
     return asyncio.run(explain(settings, url, with_frontier=False))

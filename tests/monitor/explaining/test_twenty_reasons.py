@@ -1,4 +1,4 @@
-"""One crawl in which URIs meet every fate there is, and what is said of each."""
+"""One crawl with every possible fate of a URI, and its explanations."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ChosenLinks:
 
 
 def uri_of(servers: dict[str, RawServer], place: str) -> str:
-    """Return the URI of `host/path`, or what is one already."""
+    """Return the URI of `host/path`, or a URI unchanged."""
     if place.startswith("http:"):
         return place
     host, _, path = place.partition("/")
@@ -86,16 +86,16 @@ class FinishedCrawl:
     folder: Path
 
     def uri(self, place: str) -> str:
-        """Return the URI of `host/path`, or what is one already."""
+        """Return the URI of `host/path`, or a URI unchanged."""
         return uri_of(self.servers, place)
 
     def left_out(self, host: str, paths: list[str]) -> str:
-        """Return one of the URIs of a host that was not asked for."""
+        """Return a URI of a host that was not requested."""
         asked = self.servers[host].targets
         return next(self.servers[host].url(x) for x in paths if x not in asked)
 
     def explain(self, uri: str) -> UriExplanation:
-        """Return what is known of a URI."""
+        """Return the explanation of a URI."""
         settings = Settings(
             {
                 "CRAWL_DIR": str(self.folder.parent),
@@ -141,7 +141,7 @@ class PreparedWeb:
         self.serve(place, self._loopback.response(text.encode(), media_type))
 
     def put_pages(self) -> None:
-        """Serve what ordinary links lead to."""
+        """Serve the targets of ordinary links."""
         response = self._loopback.response
         links = [
             *("www.site/fine", "www.site/gone", "www.site/lost", "www.site/moved"),
@@ -273,7 +273,7 @@ REASONS = {
     "slow.site/x": ("refused", "crawl_delay_too_long"),
     "nowhere.site/x": ("given up", "dns"),
     "guarded.site/x": ("given up", "dns_blocked"),
-    # asked for
+    # requested
     "www.site/lost": ("fetched", "not_found"),
     "www.site/gone": ("fetched", "gone"),
     "www.site/loop": ("fetched", "redirect_loop"),
@@ -331,7 +331,7 @@ def test_way_leads_through_the_source(fates: FinishedCrawl) -> None:
 
 
 def test_each_decision_is_prepared(fates: FinishedCrawl) -> None:
-    """If all fates are told of, then every decision that there is was among these."""
+    """If all fates are explained, then every kind of decision was among them."""
     logged = {each.reason for each in decisions_of(fates.folder)}
     assert logged == {str(each) for each in Decision}
 
@@ -340,7 +340,7 @@ def test_each_decision_is_prepared(fates: FinishedCrawl) -> None:
     "place", ["www.foreign/mine", "robots.site/secret", "nowhere.site/x"]
 )
 def test_command_names_verdict_and_reason(fates: FinishedCrawl, place: str) -> None:
-    """If the command is asked, then the answer is the same."""
+    """If the command is run, then the result is the same."""
     folder = fates.folder
     done = scrapy(
         *("explain", "--json", fates.uri(place), f"-sCRAWL_DIR={folder.parent}"),

@@ -1,4 +1,4 @@
-"""`scrapy frontier exporter` beside real crawls."""
+"""`scrapy frontier exporter` with real crawls."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def is_counter(name: str) -> bool:
 def test_counters_of_killed_and_restarted_workers_only_grow(
     commands: Commands, loopback: Loopback, lasting_server: RedisServer
 ) -> None:
-    """If workers are killed and started again, then no counter goes down or twice up.
+    """If workers are killed and restarted, then no counter goes down or doubles.
 
-    The exporter sees a crawl that begins after it. Two crawls of one Redis are told
-    apart, and no label names a host or a URL.
+    The exporter sees a crawl that begins after it. Two crawls of one Redis are
+    distinguished, and no label names a host or a URL.
     """
     web = TreeWeb(loopback, "127.94.1", n_hosts=2, n_docs=40, secs=0.02)
     may_go_on = web.hold_after(30)
@@ -72,7 +72,7 @@ def test_counters_of_killed_and_restarted_workers_only_grow(
         falling = {k for k, n in before.items() if is_counter(k[0]) and after[k] < n}
         assert not falling
     n_done = _total(last, "documents_total")
-    # What a killed worker did in its last second, it could not tell.
+    # A killed worker could not report its last second.
     n_asked = web.asked().total()
     assert 10 < n_asked - n_before <= n_done <= n_asked
     states = {"queued": 0, "leased": 0, "done": len(web.documents)}
@@ -90,7 +90,7 @@ def test_counters_of_killed_and_restarted_workers_only_grow(
 
 
 def _n(seen: list[Samples], url: str, name: str) -> float:
-    """Scrape once more; return a figure of the crawl that is watched."""
+    """Scrape a second time; return a figure of the observed crawl."""
     seen.append(samples(url))
     return _total(seen[-1], name)
 

@@ -36,7 +36,7 @@ _NAME = re.compile(r"\brdfcrawl_[a-z_]+")
 def test_prometheus_scrapes_a_crawl_for_dashboard_and_alerts(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
-    """If Prometheus runs with our files, then what they ask for is there."""
+    """If Prometheus runs with our files, then the metrics that they use exist."""
     program = shutil.which("prometheus") or pytest.skip("no prometheus here")
     web = TreeWeb(loopback, "127.94.3", n_hosts=1, n_docs=3, secs=0)
     folder = commands.folder()
@@ -60,7 +60,7 @@ def test_prometheus_scrapes_a_crawl_for_dashboard_and_alerts(
             commands.wait_until(lambda: ask(wanted) == len(web.documents))
             assert ask("up") == 1
             for expression in _expressions():
-                ask(expression)  # Prometheus refuses what is wrong
+                ask(expression)  # Prometheus refuses wrong expressions
             with open_directly(f"http://127.0.0.1:{port}/api/v1/rules") as answer:
                 (group,) = json.load(answer)["data"]["groups"]
             healths = {rule["health"] for rule in group["rules"]}
@@ -99,7 +99,7 @@ def _query(port: int, expression: str) -> float | None:
 
 
 def _expressions() -> list[str]:
-    """Return what the dashboard and the alerts ask Prometheus for."""
+    """Return the expressions of the dashboard and the alerts."""
     board = json.loads((DEPLOY / "grafana" / "rdfcrawl.json").read_text())
     asked = [x["expr"] for panel in board["panels"] for x in panel["targets"]]
     filled = [

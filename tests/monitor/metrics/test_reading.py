@@ -1,4 +1,4 @@
-"""What the metrics make of what workers tell."""
+"""Metrics computed from reports of workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rdfcrawl.monitor.metrics.reading import (
     HighWater,
     read_redis,
 )
-from rdfcrawl.pipelines.reading_times import tell_times
+from rdfcrawl.pipelines.reading_times import add_reading_times
 from tests.support.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def test_counter_goes_back_with_the_crawl_alone(
 async def test_labels_are_of_closed_sets(
     make_frontier: MakeFrontier, redis: Redis
 ) -> None:
-    """If a report names what nobody knows, then it is counted as `other`."""
+    """If a report has an unknown name, then it is counted as `other`."""
     frontier = await make_frontier()
     report = {
         "fault/http://a.example/": 1,
@@ -87,11 +87,11 @@ async def test_labels_are_of_closed_sets(
 async def test_histogram_of_times_adds_up(
     make_frontier: MakeFrontier, redis: Redis
 ) -> None:
-    """If workers tell in which buckets times were, then the histogram has their sum."""
+    """If workers report times in buckets, then the histogram has their sum."""
     frontier = await make_frontier()
     stats = MemoryStatsCollector(get_crawler())
-    tell_times(stats, [0.0001, 0.0005, 0.0007, 0.04, 99])
-    tell_times(stats, [0.25])
+    add_reading_times(stats, [0.0001, 0.0005, 0.0007, 0.04, 99])
+    add_reading_times(stats, [0.25])
     for worker in ("v", "w"):
         await frontier.beat(worker, figures_of(stats.get_stats()))
     found = await told(redis, HighWater())
@@ -107,7 +107,7 @@ async def test_histogram_of_times_adds_up(
 async def test_crawls_beyond_the_limit_are_counted(
     make_frontier: MakeFrontier, redis: Redis
 ) -> None:
-    """If a Redis has very many crawls, then so many have metrics, and no more."""
+    """If a Redis has very many crawls, then only a limited number have metrics."""
     await make_frontier()
     for n in range(MAX_CRAWLS + 4):
         await redis.copy("rc:{c}:conf", f"rc:{{more-{n}}}:conf")
@@ -120,7 +120,7 @@ async def test_crawls_beyond_the_limit_are_counted(
 async def test_lag_of_stores_is_of_live_workers(
     make_frontier: MakeFrontier, redis: Redis
 ) -> None:
-    """If workers tell of stores, then the worst counts that a live one has seen."""
+    """If workers report stores, then the worst figure of a live one counts."""
     frontier = await make_frontier()
     for name, secs in (("dead", 900), ("w1", 70), ("w2", 80)):
         await frontier.beat(name, {"now/store/fuseki+http/secs": secs})
@@ -130,7 +130,7 @@ async def test_lag_of_stores_is_of_live_workers(
     assert found["workers"] == 2
 
 
-def test_worker_tells_how_far_its_stores_are(
+def test_worker_reports_the_lag_of_its_stores(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
     """If a store is behind the log of a crawl, then a worker there says how far."""
@@ -141,7 +141,7 @@ def test_worker_tells_how_far_its_stores_are(
     assert lag_of(crawled.folder)["now/store/oxigraph/documents"] == 0
     (path,) = (crawled.folder / "followers").glob("*.json")
     status = json.loads(path.read_text())
-    status["checkpoint"]["offsets"] = {}  # as it was when nothing was read
+    status["checkpoint"]["offsets"] = {}  # as if nothing was read
     path.write_text(json.dumps(status | {"state": "waiting", "secs_behind": 9.0}))
     found = lag_of(crawled.folder)
     assert found["now/store/oxigraph/documents"] > 0

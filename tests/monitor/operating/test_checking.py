@@ -1,4 +1,4 @@
-"""`check` finds what was damaged by hand, and `--repair` mends it."""
+"""`check` finds damage made by hand, and `--repair` repairs it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def urls_in(host: str, n: int) -> list[str]:
 
 
 async def fill(frontier: Frontier, server: RedisServer) -> set[str]:
-    """Make a frontier that has something of everything; return what is not done."""
+    """Make a frontier with URIs in all states; return the URIs that are not done."""
     await frontier.add(candidates(frontier, urls_in(LEASED, 6)))
     await frontier.add(candidates(frontier, urls_in("done.example", 4)))
     done = [each for each in await claim(frontier) if each.key == "done.example"]
@@ -101,7 +101,7 @@ async def lose_lease(redis: Redis) -> None:
 
 
 async def copy_to_other_partition(redis: Redis) -> None:
-    """Give a host state and a URI of its own in a second partition."""
+    """Give a host a state and a URI in a second partition."""
     other = f"rc:{{c/{(partition_of(HOST, N) + 1) % N}}}"
     await redis.hset(f"{other}:h:{HOST}", mapping={"n": 1, "a": 1})
     await redis.rpush(f"{other}:q:{HOST}:2", b"\x00\x01/moved")
@@ -118,7 +118,7 @@ async def forget_domains(redis: Redis) -> None:
 
 
 def counter(name: str, by: int) -> Damage:
-    """Return what makes a counter wrong."""
+    """Return a step that falsifies a counter."""
     return lambda redis: redis.hincrby(f"{of(HOST)}:cnt", name, by)
 
 
@@ -158,7 +158,7 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
         "ready_without_work",
         lambda r: r.zadd(f"{of(PAUSED)}:ready", {PAUSED: 1}),
     ),
-    "ready beside its crowd": (
+    "ready outside its crowd": (
         "ready_without_work",
         lambda r: r.zadd(f"{of(CROWD[-1])}:ready", {CROWD[-1]: 1}),
     ),
@@ -216,7 +216,7 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
 async def test_damage_is_found_and_mended(
     make_frontier: MakeFrontier, redis_server: RedisServer, kind: str, damage: Damage
 ) -> None:
-    """If something is damaged by hand, then a line says what, and no URI is lost."""
+    """If something is damaged by hand, then a line reports it, and no URI is lost."""
     frontier = await make_frontier(partitions=N, batch=50)
     urls = await fill(frontier, redis_server)
     await damage(frontier.redis)
@@ -250,10 +250,10 @@ async def test_host_that_refused_is_sound_while_it_is_visited(
         await frontier.ack([visit])
 
 
-async def test_keys_that_nobody_knows_are_left(
+async def test_unknown_keys_are_left(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
-    """If a key is not of the data model, then it is told, and stays."""
+    """If a key is not of the data model, then it is reported, and stays."""
     frontier = await make_frontier(partitions=N)
     name = f"{of(HOST)}:what:ever"
     await frontier.redis.set(name, "x")
@@ -265,7 +265,7 @@ async def test_keys_that_nobody_knows_are_left(
     assert await frontier.redis.get(name) == b"x"
 
 
-async def test_what_is_queued_by_hand_is_marked_as_seen(
+async def test_uris_queued_by_hand_are_marked_as_seen(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
     """If more is queued than was ever seen, then a repair marks it, and it is once."""
@@ -281,7 +281,7 @@ async def test_what_is_queued_by_hand_is_marked_as_seen(
     assert (await frontier.counts()).queued == 3
 
 
-async def test_counters_of_what_waits_for_an_epoch_are_compared(
+async def test_counters_of_uris_that_wait_for_an_epoch_are_compared(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
     """If names that wait for an epoch are lost, then they are found, and mended."""
@@ -310,10 +310,10 @@ async def test_counters_of_what_waits_for_an_epoch_are_compared(
 
 
 @pytest.mark.parametrize("budget", [CrawlBudget(of_host=3), CrawlBudget(of_domain=3)])
-async def test_what_is_over_a_budget_is_counted(
+async def test_uris_over_a_budget_are_counted(
     make_frontier: MakeFrontier, redis_server: RedisServer, budget: CrawlBudget
 ) -> None:
-    """If URIs over a budget are lost beside a worker, then it is found, and mended."""
+    """If URIs over a budget are lost while a worker runs, then `check` repairs it."""
     frontier = await make_frontier(partitions=N, budget=budget)
     hosts = [f"h{n}.over.example" for n in range(3)]
     for host in hosts:
@@ -340,8 +340,9 @@ async def test_grants_are_compared_with_the_quota(
 ) -> None:
     """If more was granted than the quota is, or than is counted, then it is found.
 
-    What was granted is in queues, first URIs and flights; that of a lowered quota that
-    was carried is not too much.
+    Granted URIs are in queues, first URIs and flights; those carried from a lowered
+    quota
+    are not too many.
     """
     frontier = await make_frontier(batch=2, epochs=EpochOptions(quota=5))
     ingest = new_ingest(frontier)

@@ -40,9 +40,9 @@ def only(names: Iterable[str]) -> str:
 def test_drained_worker_gives_its_hosts_to_others(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a worker is drained, then it ends with 0, and the other crawls all the rest.
+    """If a worker is drained, then it ends with 0, and the other crawls the rest.
 
-    What it held waits for no lease to run out, and is asked for once.
+    Its URIs wait for no lease to expire, and are requested once.
     """
     web = TreeWeb(loopback, "127.0.78", n_hosts=3, n_docs=60, secs=0.1)
     folder = commands.folder()
@@ -69,10 +69,10 @@ def test_drained_worker_gives_its_hosts_to_others(
     assert operate(folder, "check").returncode == 0
 
 
-def test_signal_drains_as_well_and_a_dead_worker_is_told(
+def test_signal_drains_as_well_and_a_dead_worker_is_reported(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a worker gets SIGTERM, then it gives back all; a dead one is told."""
+    """If a worker gets SIGTERM, then it returns its URIs; a dead one is reported."""
     web = TreeWeb(loopback, "127.0.79", n_hosts=2, n_docs=40, secs=0.05)
     folder = commands.folder()
     running = commands.start_crawl([web.seed], folder=folder, **SHORT)
@@ -92,10 +92,10 @@ def test_signal_drains_as_well_and_a_dead_worker_is_told(
     dead = operate(folder, "drain", name, FRONTIER_LEASE_SECS=2)
     assert dead.returncode == 1, dead.stderr
     assert dead.stdout.startswith(f"{name}: is dead: no report for ")
-    unknown = operate(folder, "drain", "nobody-1-ab")
+    unknown = operate(folder, "drain", "worker-1-ab")
     assert unknown.returncode == 2
     assert (
-        "WORKER 'nobody-1-ab': the crawl has no such worker; live ones"
+        "WORKER 'worker-1-ab': the crawl has no such worker; live ones"
         in (unknown.stderr.splitlines()[-1])
     )
     result = commands.crawl([], folder=folder, **SHORT)
@@ -124,12 +124,12 @@ def test_drained_pool_has_not_finished(commands: Commands, loopback: Loopback) -
 async def test_worker_that_is_to_end_is_shown(
     make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    """If a worker was asked to end, then `status` says so until it has left."""
+    """If a worker is being drained, then `status` shows it until it has left."""
     frontier = await make_frontier()
     await frontier.beat("w1", {})
     named = {"REDIS_URL": redis_server.url, "CRAWL_ID": "c"}
     assert re.search(r"\nw1 +begins", operate(tmp_path, "status", **named).stdout)
-    await frontier.drains.ask("w1")
+    await frontier.drains.request("w1")
     assert re.search(r"\nw1 +ends", operate(tmp_path, "status", **named).stdout)
     await frontier.leave("w1")
-    assert not await frontier.drains.asked()
+    assert not await frontier.drains.requested()

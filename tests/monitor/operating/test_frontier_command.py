@@ -1,4 +1,4 @@
-"""`scrapy frontier` beside real crawls on loopback, as its operator sees it."""
+"""`scrapy frontier` with real crawls on loopback."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def finished(commands: Commands, loopback: Loopback) -> Path:
 def test_hosts_are_paused_while_a_crawl_runs(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a host is paused in a running crawl, then it is asked nothing until resumed.
+    """If a host is paused in a running crawl, then it gets no request until resumed.
 
     The crawl does not end meanwhile, and says why; in the end all is there, once.
     """
@@ -72,7 +72,7 @@ def test_hosts_are_paused_while_a_crawl_runs(
     assert set(web.asked().values()) == {1}
 
 
-def test_crawl_that_does_not_run_is_told_of(
+def test_crawl_that_does_not_run_is_reported(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a crawl was stopped, then its state is shown, and hosts are in their order."""
@@ -120,23 +120,23 @@ def test_check_finds_nothing_while_a_crawl_runs(
     assert operate(folder, "check").stdout.endswith("partitions: 0 damages\n")
 
 
-def test_damage_is_told_and_mended(finished: Path) -> None:
+def test_damage_is_reported_and_repaired(finished: Path) -> None:
     """If a counter is off, then `check` says so with exit code 1, and mends it."""
     with closing(ensure_server(finished / "linkeddata" / "frontier")) as server:
         with Redis.from_url(server.url) as redis:
             redis.hincrby("rc:{linkeddata/0}:cnt", "done", 1)
         found = operate(finished, "check", **CRAWL)
         assert found.returncode == 1
-        assert found.stdout.startswith("counter: partition 0: sum is a counter that")
+        assert found.stdout.startswith("counter: partition 0: sum is a counter with")
         mended = operate(finished, "check", "--repair", **CRAWL)
         assert mended.returncode == 0, mended.stdout
         assert mended.stdout.endswith("1 repaired, 0 left\n")
 
 
 def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> None:
-    """If a URI is looked for, then it is found where it is; an added one is crawled.
+    """If a URI is searched, then its state is found; an added one is crawled.
 
-    It widens the scope as a seed does. What the guard refuses is told.
+    It extends the scope like a seed. A URI that the guard refuses is reported.
     """
     web = TreeWeb(loopback, "127.0.75", n_hosts=1, n_docs=30, secs=0.05)
     other = loopback({"/new": loopback.response(b"<> <urn:x:p> <#o> .")})
@@ -162,15 +162,15 @@ def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> Non
     assert "no URL" not in operate(folder, "uri", "mailto:x").stdout
     added = [told(folder, "add", new, **allowed)[0]["fate"] for _ in range(2)]
     assert added == ["queued", "seen before"]
-    wrong = operate(folder, "add", new, "--spider", "nobody", **allowed)
-    assert "--spider nobody: the spiders of this crawl are linkeddata" in wrong.stderr
+    wrong = operate(folder, "add", new, "--spider", "other", **allowed)
+    assert "--spider other: the spiders of this crawl are linkeddata" in wrong.stderr
     assert operate(folder, "check").returncode == 0
     result = commands.crawl([], folder=folder)
     assert result.graphs == web.documents | {new}
     assert set(web.asked().values()) == {1}
 
 
-def test_what_was_given_up_is_listed_queued_again_and_dropped(
+def test_given_up_uris_are_listed_queued_again_and_dropped(
     commands: Commands,
 ) -> None:
     """If a host fails, then its URIs are listed, queued again, and dropped."""
@@ -191,8 +191,8 @@ def test_what_was_given_up_is_listed_queued_again_and_dropped(
     assert "frontier dead: 'bury': must be list, retry or drop" in wrong.stderr
 
 
-def test_forgotten_crawl_begins_anew(commands: Commands, loopback: Loopback) -> None:
-    """If a crawl is forgotten, then its frontier is gone, and what is stored is not."""
+def test_forgotten_crawl_restarts(commands: Commands, loopback: Loopback) -> None:
+    """If a crawl is forgotten, then its frontier is gone, but no stored document."""
     web = TreeWeb(loopback, "127.0.76", n_hosts=1, n_docs=6, secs=0.1)
     folder = commands.folder()
     running = commands.start_crawl([web.seed], folder=folder)
@@ -203,21 +203,21 @@ def test_forgotten_crawl_begins_anew(commands: Commands, loopback: Loopback) -> 
     result = running.wait()
     wrong = operate(folder, "forget", "other")
     assert "CRAWL other: settings name crawl linkeddata" in wrong.stderr
-    assert "is forgotten" in operate(folder, "forget", "linkeddata").stdout
+    assert "is deleted" in operate(folder, "forget", "linkeddata").stdout
     assert "no crawl of this name is in Redis" in operate(folder, "status").stderr
     assert result.graphs == web.documents
 
 
 WRONG = {
-    "no action": ([], "frontier: say what to do: status"),
+    "no action": ([], "frontier: choose an action: status"),
     "unknown": (["shrink"], "frontier shrink: no such action; choose one of status"),
-    "metrics of": (["exporter", "x"], "frontier exporter: say: frontier exporter"),
-    "no host": (["pause"], "frontier pause: say: frontier pause HOST"),
+    "metrics of": (["exporter", "x"], "frontier exporter: type: frontier exporter"),
+    "no host": (["pause"], "frontier pause: type: frontier pause HOST"),
     "sort": (["hosts", "--sort", "age"], "--sort 'age': must be one of queue, delay"),
     "phase": (["hosts", "--phase", "mad"], "--phase 'mad': must be one of paused"),
     "delay": (["set-delay", "a.b", "-1"], "SECS '-1': must be 0 to 86400, or default"),
     "budget": (["set-budget", "a.b", "1e9"], "URIS '1e9': must be 0 (no limit) to"),
-    "host": (["host", "a b"], "host 'a b': it is no host"),
+    "host": (["host", "a b"], "host 'a b': not a host"),
     "unknown host": (["drop", "no.example"], "no.example: not in the frontier"),
     "most": (["hosts", "--most", "0"], "--most 0: must be 1 to 100000"),
 }

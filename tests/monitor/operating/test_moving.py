@@ -1,4 +1,4 @@
-"""A whole frontier is written into a file, and read from it by another Redis."""
+"""A frontier is written to a file, and read from it by another Redis."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def everything(redis: Redis, crawl_id: str) -> dict[bytes, Any]:
 
 
 def same_apart(found: dict[bytes, Any]) -> dict[bytes, Any]:
-    """Return what is the same of a crawl and of what was imported of it."""
+    """Return values of a crawl that an import preserves."""
     kept = {
         name: value
         for name, value in found.items()
@@ -104,7 +104,7 @@ def same_apart(found: dict[bytes, Any]) -> dict[bytes, Any]:
     return kept
 
 
-async def test_what_is_imported_is_what_was_exported(
+async def test_import_equals_the_export(
     make_frontier: MakeFrontier,
     redis_server: RedisServer,
     lasting_server: RedisServer,
@@ -163,7 +163,7 @@ async def test_crawl_with_workers_is_not_exported(
 
 
 def _lines(change: Callable[[list[Any]], object]) -> Callable[[bytes], bytes]:
-    """Return what makes another file of a file, by its values."""
+    """Return a function that changes values in a file."""
 
     def changed(content: bytes) -> bytes:
         values = [json.loads(line) for line in gzip.decompress(content).splitlines()]
@@ -182,7 +182,7 @@ def _add_a_queue(values: list[Any]) -> None:
 
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "cut": (lambda x: x[: len(x) // 2], "is incomplete: it ends too early"),
-    "empty": (lambda _: b"", "line 1 is not whole"),
+    "empty": (lambda _: b"", "line 1 is incomplete"),
     "foreign": (lambda _: b"%PDF-1.7 ...", "line 1 is not a file of a frontier"),
     "other": (lambda _: gzip.compress(b'{"a": 1}\n'), "line 1 is not the head of a"),
     "flipped": (lambda x: x[:-6] + bytes([x[-6] ^ 1]) + x[-5:], "is damaged"),
@@ -209,7 +209,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "'0:ready' is not a key of a frontier",
     ),
     "no byte": (_lines(lambda x: x[1][2].__setitem__(0, "\u20ac")), "line 2 is dam"),
-    "fewer": (_lines(lambda x: x[0]["counts"].update(queued=3)), "says that it has"),
+    "fewer": (_lines(lambda x: x[0]["counts"].update(queued=3)), "declares"),
     "unsound": (
         _lines(_add_a_queue),
         "has 5 queued, counted as 4",
@@ -225,7 +225,7 @@ async def test_damaged_file_leaves_no_crawl(
     damage: Callable[[bytes], bytes],
     line: str,
 ) -> None:
-    """If a file is not as it was written, then a line says why, and no key is left."""
+    """If a file is damaged, then a line says why, and no key is left."""
     frontier = await make_frontier(partitions=1)
     await frontier.add(
         candidates(frontier, [f"https://a.example/{i}" for i in range(4)])
@@ -244,7 +244,7 @@ async def test_damaged_file_leaves_no_crawl(
 async def test_killed_import_is_no_crawl_until_made_again(
     commands: Commands, make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
-    """If an import is killed, then no worker joins the crawl; the next one is whole."""
+    """If an import is killed, then no worker joins it; the next one is complete."""
     frontier = await make_frontier(partitions=N)
     await fill(frontier)
     folder = commands.folder()
@@ -277,8 +277,9 @@ async def test_killed_import_is_no_crawl_until_made_again(
         running.wait()
     worker = commands.crawl(folder=folder, **named)
     assert worker.code == 2
-    assert "its frontier is being imported from a file, or that was broken" in (
-        worker.stderr
+    assert (
+        "its frontier is being imported from a file, or its import was interrupted"
+        in (worker.stderr)
     )
 
     def is_made() -> bool:
@@ -287,14 +288,14 @@ async def test_killed_import_is_no_crawl_until_made_again(
     commands.wait_until(is_made)
     assert same_apart(await everything(frontier.redis, "c")) == before
     await frontier.redis.hset("rc:{c}:conf", "schema", 0)  # as if it were broken off
-    assert "is forgotten" in operate(folder, "forget", "c", **named).stdout
+    assert "is deleted" in operate(folder, "forget", "c", **named).stdout
     assert await everything(frontier.redis, "c") == {}
 
 
-async def test_lost_answers_leave_a_whole_crawl_or_none(
+async def test_lost_responses_leave_a_complete_crawl_or_none(
     make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    """If an answer of Redis is lost, then an import is whole, or no crawl is there."""
+    """If a response of Redis is lost, then an import is complete or absent."""
     frontier = await make_frontier(partitions=1)
     await frontier.add(candidates(frontier, [f"https://a.example/{i}" for i in "ab"]))
     redis, path = frontier.redis, tmp_path / "c.gz"
@@ -322,7 +323,7 @@ async def test_lost_answers_leave_a_whole_crawl_or_none(
 async def test_full_redis_takes_no_half_of_a_crawl(
     make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    """If Redis is full in the middle of an import, then a line says so, and no more."""
+    """If Redis is full during an import, then one line says so."""
     frontier = await make_frontier(partitions=N)
     await fill(frontier)
     redis, path = frontier.redis, tmp_path / "c.gz"
@@ -374,7 +375,7 @@ def move(
 
 
 def do_everything(folder: Path, place: Place) -> None:
-    """Do each action on a crawl, in a way that changes nothing of what is crawled."""
+    """Do each action on a crawl, without effect on the crawled documents."""
     status, *others = told(folder, "status", "--partitions", **place)
     assert (status["crawl_id"], others) == ("linkeddata", [])
     assert len(status["partitions"]) == 16
@@ -409,8 +410,8 @@ def test_crawl_moves_from_redis_to_redis(
 ) -> None:
     """If a killed crawl moves to a cluster and to an embedded server, recall is 1.
 
-    What was in flight is crawled at once, and `check` finds nothing on the way. In the
-    cluster, each action of an operator does what it does elsewhere.
+    URIs in flight are crawled immediately, and `check` finds nothing on the way. In the
+    cluster, each action of an operator has its usual effect.
     """
     folder, short = commands.folder(), tmp_path_factory.mktemp("c")
     named: Place = {
@@ -443,7 +444,7 @@ def test_crawl_moves_from_redis_to_redis(
         kill_in_the_middle(commands, web, **quick, **spread)
         move(commands, folder, tmp_path / "2.gz", spread, named)
         forgotten = operate(folder, "forget", "linkeddata", **spread)
-        assert "its frontier is forgotten" in forgotten.stdout
+        assert "its frontier is deleted" in forgotten.stdout
         result = commands.crawl(**quick, **named)
         web.stop()
     assert result.code == 0, result.stderr

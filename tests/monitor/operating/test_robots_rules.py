@@ -28,15 +28,15 @@ Sitemap: http://a.example/s
 async def test_rules_are_read_without_asking(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
-    """If workers keep rules of origins, then all of them are told, and none changed."""
+    """If workers keep rules of origins, then all are listed, and none changed."""
     frontier = await make_frontier(partitions=4)
     keeper = KeptRobots(frontier, RedisRetry(), KeepingOptions())
     long = b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(999))
     names = [ORIGIN, "https://many.example", "https://none.example"]
     for name, text in zip(names, (RULES, long, b""), strict=True):
         packed = pack_rules(read_records(text, "rdfcrawl"))
-        await keeper.good(name, packed, 3600)
-    await keeper.bad("https://down.example", 503)
+        await keeper.keep_rules(name, packed, 3600)
+    await keeper.note_failure("https://down.example", 503)
     for n in range(4):
         name = f"rc:{{c/{n}}}:robots"
         await frontier.redis.hset(name, "http://junk", "1 2 x|never packed")

@@ -1,4 +1,4 @@
-"""What an operator does to hosts, on the oldest and the newest server."""
+"""Changes to a host by an operator, on the oldest and the newest server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOST = "a.example"
 async def test_paused_host_is_claimed_when_it_is_resumed(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
-    """If a host is paused, then nobody claims it until it is resumed."""
+    """If a host is paused, then no worker claims it until it is resumed."""
     frontier = await make_frontier()
     urls = await add(frontier, 3)
     async with await operated(redis_server) as crawl:
@@ -54,9 +54,9 @@ async def test_paused_host_is_claimed_when_it_is_resumed(
 async def test_pause_holds_when_the_visit_has_ended(
     make_frontier: MakeFrontier, redis_server: RedisServer, how: str
 ) -> None:
-    """If a host is paused during a visit, then it is paused after it, however it ends.
+    """If a host is paused during a visit, then it stays paused after any end of it.
 
-    Resumed, it is claimed again; what the visit gave back is first.
+    Resumed, it is claimed; URIs that the visit gave back are first.
     """
     frontier = await make_frontier(batch=2)
     urls = await add(frontier, 4)
@@ -166,7 +166,7 @@ async def test_delay_of_an_operator_goes_when_it_is_taken_back(
 async def test_budget_of_a_host_goes_before_that_of_its_spider(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
-    """If a host has a budget of its own, then that many of its URIs are accepted."""
+    """If a host has its own budget, then that many of its URIs are accepted."""
     frontier = await make_frontier(budget=CrawlBudget(of_host=2))
     urls = [f"https://{HOST}/{n}" for n in range(9)]
     assert (await frontier.add(candidates(frontier, urls[:4]))).over_host == 2
@@ -184,15 +184,17 @@ async def test_budget_of_a_host_goes_before_that_of_its_spider(
     assert (await frontier.add(candidates(frontier, [f"https://{HOST}/x"]))).new == 0
 
 
-async def test_hosts_that_nobody_knows_are_refused(
+async def test_unknown_hosts_are_refused(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:
-    """If the frontier has nothing of a host, then a line names it, nothing is made."""
+    """If a host is not in the frontier, then a line names it, and nothing is made."""
     frontier = await make_frontier(partitions=3)
     async with await operated(redis_server) as crawl:
         steering = HostSteering(crawl)
         for change in (steering.pause, steering.resume, steering.drop):
-            with pytest.raises(ConfigError, match=r"host b\.example: the frontier has"):
+            with pytest.raises(
+                ConfigError, match=r"host b\.example: not in the frontier"
+            ):
                 await change("b.example")
         assert await read_host(crawl, "b.example") is None
     assert not [name async for name in frontier.redis.scan_iter("*:h:*")]

@@ -1,4 +1,4 @@
-"""The page behind nginx, configured as the docs tell."""
+"""The page behind nginx, configured as in the docs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProxiedPage(NamedTuple):
     def connect(
         self, method: str, path: str, headers: Mapping[str, str], body: str | None
     ) -> HTTPConnection:
-        """Ask as a visitor does; return the connection, which has an answer."""
+        """Send a visitor's request; return the connection, which has a response."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=100)
         connection.request(method, path, body, {"Host": self.name, **headers})
         return connection
@@ -64,11 +64,11 @@ class ProxiedPage(NamedTuple):
     def ask(
         self, path: str, fields: Mapping[str, str] | None = None, **headers: str
     ) -> PageAnswer:
-        """Return the answer to a visitor who knows the token.
+        """Return the response to a visitor with the token.
 
         Args:
-            path: that is asked for.
-            fields: of a form that is sent; None: of none.
+            path: of the request.
+            fields: of a form to send; None: of none.
             headers: of the request.
         """
         sent = {"Authorization": LOGIN, **headers}
@@ -148,15 +148,15 @@ def test_all_that_a_view_names_is_below_the_prefix(proxied: ProxiedPage) -> None
         assert named
         assert all(each.startswith("/crawl/") for each in named), named
         seen |= {*map(unescape, named)}
-    seen.discard("/crawl/control")  # takes what is to be done
+    seen.discard("/crawl/control")  # the changes to make
     for path in seen:
         assert proxied.ask(path).status == 200, path
     # nginx itself leads those who leave out the slash.
     assert proxied.ask("/crawl").status == 301
 
 
-def test_token_is_asked_for_by_nginx(proxied: ProxiedPage) -> None:
-    """If a visitor does not say the token, then nothing is told."""
+def test_token_is_required_behind_nginx(proxied: ProxiedPage) -> None:
+    """If a visitor does not give the token, then the page is not shown."""
     for said in ("", "Basic " + base64.b64encode(b"anybody:wrong").decode()):
         answer = proxied.ask("/crawl/", Authorization=said)
         assert answer.status == 401
@@ -180,9 +180,9 @@ def test_events_come_through_nginx(proxied: ProxiedPage) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_control_works_through_nginx(proxied: ProxiedPage, scheme: str) -> None:
-    """If a form is sent, then it is done if the form is of the page, else refused.
+    """If a form of the page is sent, then it is carried out, and others are refused.
 
-    Browsers say the origin; of what has no TLS, they say no more.
+    Browsers send the origin; without TLS, they send nothing else.
     """
     key = proxied.key
     page = proxied.ask(f"/crawl/control?{urlencode({'action': 'pause', 'key': key})}")

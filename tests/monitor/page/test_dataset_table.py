@@ -56,7 +56,7 @@ async def test_each_dataset_is_on_one_page(index: AskedIndex) -> None:
 
 
 async def test_page_behind_the_last_is_the_last(index: AskedIndex) -> None:
-    """If a page is asked for that is not there, then the last one is given."""
+    """If a requested page number is too high, then the last page is shown."""
     table = DatasetTable(index.rows)
     choice, _, rows = await table.choose(DatasetChoice(page=10**5, sort="complete"))
     assert (choice.page, len(rows)) == (N // 50 + 1, N % 50)
@@ -69,19 +69,19 @@ async def test_page_behind_the_last_is_the_last(index: AskedIndex) -> None:
     ("text", "n_found"),
     [("\u00c4HREN", 1), ("5%", 1), ("%", 1), ("_", 0), ("HTTP://E/0000", 10), ("!", 0)],
 )
-async def test_text_is_taken_as_it_stands(
+async def test_text_is_taken_literally(
     index: AskedIndex, text: str, n_found: int
 ) -> None:
-    """If a text has signs that mean something in SQL, then names that have them match.
+    """If a text has special characters of SQL, then only names with them match.
 
-    Letters of ASCII match in lower and upper case, others as they are.
+    ASCII letters match in lower and upper case, others only exactly.
     """
     _, n, rows = await DatasetTable(index.rows).choose(DatasetChoice(text=text))
     assert (n, len(rows)) == (n_found, n_found)
 
 
 async def test_rows_that_change_are_shown_as_they_are(index: AskedIndex) -> None:
-    """If a dataset changes or goes, then its row is read anew, whatever the order."""
+    """If a dataset changes or goes, then its row is updated, in any order."""
     table = DatasetTable(index.rows)
     execute = index.connection.execute
     deep = DatasetChoice(sort="name", page=30)
@@ -94,7 +94,7 @@ async def test_rows_that_change_are_shown_as_they_are(index: AskedIndex) -> None
 
 
 async def test_datasets_of_a_host_are_found_by_ranges(index: AskedIndex) -> None:
-    """If a host has many datasets, then so many as asked for are read of it alone."""
+    """If a host has many datasets, then only as many as needed are read."""
     index.connection.executemany(
         "INSERT INTO dataset VALUES (?, '', '', '', '', '', ?, 1, 1, 0, 0, 0)",
         [

@@ -56,8 +56,8 @@ def crawl(commands: Commands, loopback: Loopback) -> DescribedCrawl:
     return DescribedCrawl(url, site, other)
 
 
-def test_table_says_what_is_had(crawl: DescribedCrawl) -> None:
-    """If a dataset has a count and dumps, then it is known how much is had of it."""
+def test_table_shows_stored_data(crawl: DescribedCrawl) -> None:
+    """If a dataset has a count and dumps, then its completeness is known."""
     found = get(f"{crawl.url}/datasets", {"format": "json", "kind": "VoID"}).json
     (row,) = (x for x in found["rows"] if x["name"] == crawl.site.at("/void#a"))
     assert (row["n_stored"], row["n_stated"], row["share"]) == (2, 4, 0.5)
@@ -68,7 +68,7 @@ def test_table_says_what_is_had(crawl: DescribedCrawl) -> None:
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ({"had": "part"}, {"/void#a"}),
+        ({"stored": "part"}, {"/void#a"}),
         ({"text": "IMG SRC"}, {"/void#a"}),
         ({"text": "/void#", "sort": "name"}, {"/void#a", "/void#s"}),
         ({"text": "nowhere"}, set()),
@@ -83,7 +83,7 @@ def test_table_is_filtered(
 
 
 def test_wrong_sort_is_refused(crawl: DescribedCrawl) -> None:
-    """If a table is to be sorted by what it does not have, then one line tells it."""
+    """If a sort column does not exist, then one line says so."""
     answer = get(f"{crawl.url}/datasets", {"sort": "name;DROP"})
     assert (answer.status, "sort: must be one of" in answer.text) == (400, True)
 
@@ -95,7 +95,7 @@ def test_dataset_has_its_files_and_ways(crawl: DescribedCrawl) -> None:
     assert [x["way"] for x in found["ways"]] == ["dump"]
     assert {x["http_status"] for x in found["files"]} == {200, 404}
     assert "gone.nt" in found["faults"][0]
-    assert {"title", "licence", "dump"} <= {x["about"] for x in found["said"]}
+    assert {"title", "licence", "dump"} <= {x["about"] for x in found["statements"]}
     endpoint = get(f"{crawl.url}/dataset", {"u": crawl.site.at("/void#s")})
     assert "sparql" in endpoint.text
     assert get(f"{crawl.url}/dataset", {"u": "urn:none"}).status == 404

@@ -54,10 +54,10 @@ HOSTS = st.none() | st.builds(
 
 @settings(max_examples=examples(300))
 @given(SAMPLES, HOSTS)
-def test_whatever_was_sampled_gives_a_range(
+def test_any_samples_give_a_range(
     steps: list[tuple[float, int, int]], longest: LongestHost | None
 ) -> None:
-    """If a crawl goes in any way, then the bounds are in order, or are not told."""
+    """If a crawl develops in any way, then the bounds are in order, or missing."""
     at_secs, n_documents, samples = 0.0, 0, []
     for secs, n, n_left in steps:
         at_secs, n_documents = at_secs + secs, n_documents + n
@@ -82,7 +82,7 @@ def test_steady_crawl_without_new_links_ends_when_it_says(
     samples = steady(n_left, rate, 0.0)
     true_secs = n_left / rate
     found = estimate_end(samples)
-    if found.most_secs is None:  # so slow that whole numbers hide it, or too long
+    if found.most_secs is None:  # so slow that integers hide it, or too long
         assert rate < 0.01 or true_secs > 9 * 365 * 86_400
         return
     assert found.least_secs is not None
@@ -97,7 +97,7 @@ def test_steady_crawl_without_new_links_ends_when_it_says(
 def test_end_of_a_crawl_that_finds_less_is_in_the_range(
     n_left: int, rate: float, share: float
 ) -> None:
-    """If links bring a share of what is done, then the end is within the range."""
+    """If links add a share of the processed URIs, then the end is within the range."""
     found = estimate_end(steady(n_left, rate, rate * share))
     assert found.least_secs is not None
     assert found.most_secs is not None
@@ -111,7 +111,7 @@ def test_end_of_a_crawl_that_finds_less_is_in_the_range(
 def test_growing_queue_has_no_latest_end(
     n_left: int, rate: float, factor: float
 ) -> None:
-    """If as much is found as is done, or more, then only the earliest end is told."""
+    """If as many URIs are found as processed, then there is no latest end."""
     samples = steady(n_left + 10**7, rate, rate * factor)
     found = estimate_end(samples)
     assert found.most_secs is None
@@ -120,7 +120,7 @@ def test_growing_queue_has_no_latest_end(
 
 
 def test_longest_host_bounds_the_end() -> None:
-    """If one host has much to ask for, then its delay decides."""
+    """If one host has a long queue, then its delay decides."""
     samples = steady(1000, 100.0, 0.0)
     slow = LongestHost(name="slow.example", n_queued=600, delay_secs=10.0)
     found = estimate_end(samples, slow)
@@ -130,15 +130,15 @@ def test_longest_host_bounds_the_end() -> None:
     assert estimate_end(samples, quick) == estimate_end(samples)
 
 
-def test_end_that_has_come_is_told() -> None:
+def test_end_of_the_crawl_is_shown() -> None:
     """If nothing is left, then the end has come, however little is known."""
     ended = EndEstimate(least_secs=0.0, most_secs=0.0, why="nothing is left")
     assert estimate_end([sample(0, 5, 0)]) == ended
     assert estimate_end(steady(0, 0.0, 0.0)) == ended
 
 
-def test_what_cannot_be_told_says_why() -> None:
-    """If a crawl was watched for a moment, or stands still, then no end is told."""
+def test_missing_estimate_is_explained() -> None:
+    """If a crawl was observed briefly, or stands still, then there is no estimate."""
     for samples in ([], [sample(0, 5, 9)], [sample(0, 5, 9), sample(19, 50, 5)]):
         found = estimate_end(samples)
         assert (found.least_secs, found.most_secs) == (None, None)

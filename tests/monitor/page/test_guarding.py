@@ -27,7 +27,7 @@ FORM = FormToken()
 
 @asynccontextmanager
 async def guarded(options: PageOptions) -> AsyncIterator[aiohttp.ClientSession]:
-    """Serve something behind a guard; yield a session that asks there."""
+    """Serve something behind a guard; yield a client session."""
 
     async def answer(_request: web.Request) -> web.Response:
         return web.Response(text="done")
@@ -74,7 +74,7 @@ async def status_of(
     ],
 )
 async def test_other_names_are_not_answered_to(host: str, status: int) -> None:
-    """If a name is not of this machine alone, then nothing is told under it."""
+    """If a name is not of this machine alone, then its requests are refused."""
     async with guarded(PageOptions()) as session:
         assert await status_of(session, {"Host": host}) == status
 
@@ -100,7 +100,7 @@ def _basic(word: str) -> str:
         (f"Digest {SECRET}", 401),
     ],
 )
-async def test_token_is_asked_for(said: str, status: int) -> None:
+async def test_token_is_required(said: str, status: int) -> None:
     """If the page has a token, then only those who say it are answered."""
     async with guarded(PageOptions(token=SECRET)) as session:
         headers = {"Authorization": said, "Host": "crawl.example"}

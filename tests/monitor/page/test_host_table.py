@@ -1,4 +1,4 @@
-"""The table of all hosts: what it shows of many."""
+"""The table of all hosts: filters, orders and pages."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_filters_hold_together(
 
 
 def test_pages_have_each_host_once(table: HostTable) -> None:
-    """If one page after another is asked for, then each host is on one of them."""
+    """If one page after another is requested, then each host is on one of them."""
     choice = HostChoice(sort="queue", most=3)
     pages = [table.choose(replace(choice, first=first)) for first in (0, 3, 6)]
     assert [n for n, _ in pages] == [4, 4, 4]
@@ -119,7 +119,7 @@ def test_pages_have_each_host_once(table: HostTable) -> None:
 
 
 def test_host_that_left_the_frontier_keeps_its_figures(table: HostTable) -> None:
-    """If the frontier has a host no longer, then only what was fetched is shown."""
+    """If the frontier has lost a host, then only its fetched documents are shown."""
     table.put([summary("c.example")], 2)
     assert table.end_sweep(2) == 1
     _, hosts = table.choose(HostChoice(text="b.example"))

@@ -1,4 +1,4 @@
-"""Whatever is sent to the page, each answer is clear, short, and no error of ours."""
+"""Each response to a hostile request is clear, short, and no error of ours."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _VALUES = (
 _QUERIES = (
     *(b"/uri?u=", b"/uri?format=json&u=", b"/uri/statements?u="),
     *(b"/uri?u=http://a.example/&version=", b"/hosts?q=", b"/hosts?page="),
-    *(b"/hosts?sort=", b"/hosts?phase=", b"/hosts?said=", b"/host?key="),
+    *(b"/hosts?sort=", b"/hosts?phase=", b"/hosts?message=", b"/host?key="),
     *(b"/host?key=a&most=", b"/control?action=", b"/control?action=pause&key="),
     *(b"/control?action=add&value=", b"/static/", b"/static/a.css?", b"/nowhere/"),
     *(b"/faults?reason=", b"/dataset?u=", b"/datasets?text=", b"/datasets?page="),
@@ -161,7 +161,7 @@ def test_wrong_requests_are_refused(
 def test_hundreds_of_streams_leave_the_page_at_work(
     served: HostilePage, commands: Commands
 ) -> None:
-    """If hundreds watch at once, then a few do, and others are answered as before."""
+    """If hundreds watch together, then a few do, and other requests are served."""
     with ExitStack() as stack:
         answers = []
         for _ in range(300):

@@ -78,7 +78,7 @@ def _n_faulty(url: str) -> int:
 
 
 def first_names(page: Page) -> list[str]:
-    """Return the hosts of the table, as they stand there."""
+    """Return the hosts of the table, in order."""
     return page.locator("tbody th").all_inner_texts()
 
 
@@ -111,7 +111,7 @@ def test_table_sorts_filters_and_turns_pages(
         assert first_names(page) == names[:2]
 
 
-def test_host_tells_its_rules_and_requests(
+def test_host_shows_its_rules_and_requests(
     served: ServedCrawl, chromium: Browser
 ) -> None:
     """If a host is looked at, then its rules, requests and faults are there as text."""
@@ -145,14 +145,14 @@ def test_views_fit_and_are_accessible(
 
 
 def confirm(page: Page, button: str) -> str:
-    """Press a button, and the one that confirms; return what the page says then."""
+    """Press a button, and the one that confirms; return the resulting message."""
     page.get_by_role("button", name=button).click()
     page.get_by_role("button", name="Yes").click()
     return page.get_by_role("status").inner_text()
 
 
 def test_host_is_steered(served: ServedCrawl, chromium: Browser) -> None:
-    """If a visitor confirms a change, then it is made, and told; else nothing is."""
+    """If a visitor confirms a change, then it is made and reported; else nothing is."""
     with watched_page(chromium, java_script_enabled=False) as page:
         page.goto(f"{served.url}/host?key=127.0.91.2")
         page.get_by_role("button", name="Pause").click()
@@ -172,7 +172,7 @@ def test_host_is_steered(served: ServedCrawl, chromium: Browser) -> None:
         assert "resumed" in confirm(page, "Resume")
         assert page.locator(".phase").first.inner_text() != "paused"
         page.reload()
-        page.goto(page.url.partition("&said")[0])
+        page.goto(page.url.partition("&message")[0])
         assert page.get_by_role("status").count() == 0
 
 

@@ -86,7 +86,7 @@ def test_hosts_outside_are_left_out_at_wish(root: Path) -> None:
     assert len(found.links) == N_CRAWLED
 
 
-def test_scopes_have_what_they_link_to(root: Path) -> None:
+def test_scopes_have_their_link_targets(root: Path) -> None:
     """If a host is looked at, then only links of its neighbours lead outside."""
     found = draw_hosts(root, PictureScope("host", "c3.in.example", 60))
     assert outside_of(found)["d39.example"] == ("linked", 3, 3 * 39 * 3)
@@ -95,7 +95,7 @@ def test_scopes_have_what_they_link_to(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["d07.example", "h1.d07.example"])
-def test_what_is_outside_has_a_picture(root: Path, name: str) -> None:
+def test_hosts_outside_have_a_picture(root: Path, name: str) -> None:
     """If a domain or host outside is looked at, then so are those that link to it."""
     found = draw_hosts(root, PictureScope("linked", name, 60))
     hosts = [f"h{k}.d07.example" for k in range(3)]

@@ -12,7 +12,7 @@ from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, rows_by_numb
 _ORDER = RowOrder(3, array("q", (7, 5, 6)))
 
 
-def test_order_is_kept_by_what_it_took() -> None:
+def test_order_is_kept_by_its_sorting_time() -> None:
     """If an order took long, then a later visitor gets the same, and no quick order."""
     orders = KeptOrders()
     orders.put("slow", _ORDER, monotonic() - 60)

@@ -1,4 +1,4 @@
-"""The page beside a crawl: its stream, its figures, and what it survives."""
+"""The page of a running crawl: its stream, its figures, and failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.service
 
 
 def url_of(running: RunningCrawl, commands: Commands) -> str:
-    """Return the URL that a crawl with `--page` tells, without `/`."""
+    """Return the URL that a crawl with `--page` prints, without `/`."""
     found: list[str] = []
 
     def is_told() -> bool:
@@ -40,7 +40,7 @@ def url_of(running: RunningCrawl, commands: Commands) -> str:
 
 
 def is_served(url: str) -> bool:
-    """Return whether somebody listens at a URL."""
+    """Return whether a server listens at a URL."""
     port = int(url.rpartition(":")[2])
     with socket.socket() as tried:
         return tried.connect_ex(("127.0.0.1", port)) == 0
@@ -90,10 +90,10 @@ def test_page_of_a_killed_crawl_ends(commands: Commands, loopback: Loopback) -> 
     commands.wait_until(lambda: not is_served(url))
 
 
-def test_page_follows_a_redis_that_restarts_and_a_crawl_begun_anew(
+def test_page_follows_restarts_of_redis_and_of_the_crawl(
     commands: Commands, loopback: Loopback, lasting_server: RedisServer
 ) -> None:
-    """If Redis restarts, or a crawl begins anew, then the page shows what is there."""
+    """If Redis restarts, or a crawl restarts, then the page shows the new state."""
     server = loopback()
     server.pages["*"] = loopback.response(b"<> <urn:x:p> <b> .")
     redis: dict[str, Any] = {"REDIS_URL": lasting_server.url, "CRAWL_ID": "linkeddata"}

@@ -99,7 +99,9 @@ def test_counts_of_a_finished_crawl_are_shown(finished: str, chromium: Browser) 
     with watched_page(chromium) as page:
         page.goto(f"{finished}/")
         assert page.title() == "Now \u00b7 linkeddata \u00b7 rdfcrawl"
-        expect(page.locator(".told")).to_contain_text("The crawl has finished: 2 URIs")
+        expect(page.locator(".summary")).to_contain_text(
+            "The crawl has finished: 2 URIs"
+        )
         assert tile(page, "URIs done") == "2"
         expect(page.locator("#connection")).to_have_text("Live: renewed every second.")
 
@@ -113,7 +115,7 @@ def test_page_says_all_without_scripts(finished: str, chromium: Browser) -> None
         table = page.get_by_role("region", name="The crawl")
         expect(table.locator("tbody th").first).to_contain_text("UTC")
         page.get_by_role("link", name="Now", exact=True).click()
-        expect(page.locator(".told")).to_contain_text("finished")
+        expect(page.locator(".summary")).to_contain_text("finished")
 
 
 def test_hostile_faults_are_only_text(hostile: str, chromium: Browser) -> None:
@@ -140,7 +142,7 @@ def test_numbers_move_in_place(
     served = start_page(commands, running.folder, running.port)
     with watched_page(chromium, allowed=("ERR_", "Failed to load")) as page:
         page.goto(f"http://127.0.0.1:{running.port}/")
-        expect(page.locator(".told")).to_contain_text("is running", timeout=_SECS)
+        expect(page.locator(".summary")).to_contain_text("is running", timeout=_SECS)
         connection = page.locator("#connection")
         expect(connection).to_have_text("Live: renewed every second.", timeout=_SECS)
         expect(page.locator(".plot canvas")).to_have_count(8, timeout=_SECS)

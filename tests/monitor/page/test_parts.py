@@ -31,7 +31,7 @@ from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, numbers_of
 from rdfcrawl.monitor.page.listening import page_socket
 from rdfcrawl.monitor.page.options import TOKEN, PageOptions, is_loopback
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS, check_query
-from rdfcrawl.monitor.page.rendering import VIEWS, wants_json, whole_number
+from rdfcrawl.monitor.page.rendering import VIEWS, int_parameter, wants_json
 from rdfcrawl.monitor.page.request_log import REQUEST_LOG
 from rdfcrawl.monitor.page.texts import shown_text, visible
 
@@ -57,7 +57,7 @@ TYPE = {"Content-Type": "application/x-www-form-urlencoded"}
 
 @pytest.fixture
 async def visitors() -> AsyncIterator[aiohttp.ClientSession]:
-    """Yield a session that asks a server behind a guard."""
+    """Yield a client session of a server behind a guard."""
 
     async def form(request: web.Request) -> web.Response:
         return web.json_response(dict(await read_form(request)))
@@ -172,7 +172,7 @@ async def test_head_changes_nothing_and_needs_no_token(
     ],
 )
 def test_site_of_a_request(site: str, is_of_another: int) -> None:
-    """If another site has led to a request, then what takes long is not begun."""
+    """If another site has led to a request, then slow work is not begun."""
     request = make_mocked_request("GET", "/", {"Sec-Fetch-Site": site})
     assert is_foreign(request) == is_of_another
     assert not is_foreign(make_mocked_request("GET", "/"))
@@ -290,7 +290,7 @@ def test_words_that_ask_no_endpoint() -> None:
 
 
 def test_words_that_ask_an_endpoint() -> None:
-    """If a query asks an endpoint in any place, then it is refused."""
+    """If a query reaches an endpoint in any place, then it is refused."""
     for query in FORBIDDEN:
         with pytest.raises(ConfigError, match="SERVICE is refused"):
             check_query(f"SELECT * {query}", is_confined=True)
@@ -343,7 +343,7 @@ def test_kept_answers_and_orders_end(monkeypatch: pytest.MonkeyPatch) -> None:
         ("/?format=html", "application/json", False),
     ],
 )
-def test_json_is_asked_for(path: str, accept: str, *, is_json: bool) -> None:
+def test_json_is_requested(path: str, accept: str, *, is_json: bool) -> None:
     """If a visitor wants JSON and no page, then it is JSON."""
     request = make_mocked_request("GET", path, {"Accept": accept})
     assert wants_json(request) is is_json
@@ -352,10 +352,10 @@ def test_json_is_asked_for(path: str, accept: str, *, is_json: bool) -> None:
 def test_numbers_of_queries_are_bounded() -> None:
     """If a number of a query string is none, or large, then it is refused or cut."""
     for text, found in [("", 7), ("5", 5), ("0", 2), ("999", 50), ("9" * 15, 50)]:
-        assert whole_number({"n": text}, "n", 7, least=2, most=50) == found
+        assert int_parameter({"n": text}, "n", 7, least=2, most=50) == found
     for text in ("-1", "1.5", "x", "\u0665", "\xb2", "9" * 16, " 1"):
-        with pytest.raises(web.HTTPBadRequest, match="whole number"):
-            whole_number({"n": text}, "n", 7, most=50)
+        with pytest.raises(web.HTTPBadRequest, match="an integer"):
+            int_parameter({"n": text}, "n", 7, most=50)
 
 
 HIDDEN = [
@@ -370,7 +370,7 @@ HIDDEN = [
 
 
 def test_hidden_characters_are_shown() -> None:
-    """If a character hides, or moves what is around it, then its escape is shown."""
+    """If a character hides, or moves other text, then its escape is shown."""
     for code in HIDDEN:
         assert visible(f"a{chr(code)}b") == f"a\\u{code:04X}b"
     for sign in "\t\n ~é\xa0\u200c\u200d\u2027\u202f\u205f\u2070\ufff8\ufffc":
@@ -379,7 +379,7 @@ def test_hidden_characters_are_shown() -> None:
 
 
 def test_port_is_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If ports are taken, then the next twenty are tried; another error is told."""
+    """If ports are taken, then the next twenty are tried; other errors are reported."""
     asked: list[tuple[str, int]] = []
     number = errno.EADDRINUSE
 

@@ -1,4 +1,4 @@
-"""Queries of visitors: what is answered, and what is refused."""
+"""Queries of visitors: results and refusals."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _ALL = " ".join(f"?a{n} ?b{n} ?c{n} ." for n in range(8))  # 10 ** 20 solutions
 
 
 class QueriedCrawl(NamedTuple):
-    """A page that is asked.
+    """A page with queries.
 
     Attributes:
         url: of the page.
         folder: of its crawl.
-        document: URL of what was crawled.
+        document: URL of the crawled document.
     """
 
     url: str
@@ -83,7 +83,7 @@ def crawl(commands: Commands, loopback: Loopback) -> QueriedCrawl:
 
 
 def test_rows_are_terms_and_the_store_is_up_to_date(crawl: QueriedCrawl) -> None:
-    """If a query is asked, then the store follows the crawl before it answers."""
+    """If a query is run, then the store is first brought up to date."""
     found = crawl.ask("SELECT ?s { ?s a <urn:x:Page> }").json["answer"]
     assert found["rows"] == [[{"type": "uri", "value": crawl.document}]]
     assert (found["n_behind"], found["note"], found["is_cut"]) == (0, "", False)
@@ -109,7 +109,7 @@ def test_pages_are_of_one_answer(crawl: QueriedCrawl) -> None:
     answers += [
         crawl.ask(query, **more, page=page).json["answer"] for page in ("2", "3", "4")
     ]
-    assert len({answer["asked_ms"] for answer in answers}) == 1
+    assert len({answer["answered_ms"] for answer in answers}) == 1
     assert [answer["first"] for answer in answers] == [1, 31, 61, 91]
     rows = [row[0]["value"] for answer in answers for row in answer["rows"]]
     assert len(set(rows)) == len(rows) == 95
@@ -121,8 +121,8 @@ def test_pages_are_of_one_answer(crawl: QueriedCrawl) -> None:
 
 
 def test_pages_need_no_kept_answer(crawl: QueriedCrawl) -> None:
-    """If an answer is not kept, then a page of it is had by asking again."""
-    query = "SELECT ?n { ?s <urn:x:number> ?n } ORDER BY ?n # anew"
+    """If an answer is not kept, then the query is run for its page."""
+    query = "SELECT ?n { ?s <urn:x:number> ?n } ORDER BY ?n # new"
     found = crawl.ask(query, most="10", page="3").json["answer"]
     assert [row[0]["value"] for row in found["rows"]] == [str(n) for n in range(20, 30)]
     none = crawl.ask("SELECT ?n { ?n <urn:x:none> 1 }", page="3").json["answer"]
@@ -155,7 +155,7 @@ def test_pages_are_turned_by_links(crawl: QueriedCrawl, chromium: Browser) -> No
 def test_answers_are_files(
     crawl: QueriedCrawl, query: str, form: str, begin: str
 ) -> None:
-    """If a format is asked for, then the answer is a file of it."""
+    """If a format is requested, then the response is a file of it."""
     assert crawl.file(query, form).text.startswith(begin)
 
 
@@ -173,13 +173,13 @@ def test_answers_are_files(
 def test_refusals_are_one_line(
     crawl: QueriedCrawl, query: str, status: int, reason: str
 ) -> None:
-    """If a query is wrong, writes, asks others or is too long, one line tells it."""
+    """If a query is wrong, writes, reaches others or is too long, one line says so."""
     found, told = crawl.refusal(query)
     assert (found, told[: len(reason)]) == (status, reason)
     assert "\n" not in told
 
 
-def test_disguised_service_reaches_nobody(crawl: QueriedCrawl) -> None:
+def test_disguised_service_reaches_no_endpoint(crawl: QueriedCrawl) -> None:
     """If a query hides SERVICE from our eyes, then the kernel keeps it from the net."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.5)
@@ -202,8 +202,8 @@ def test_word_is_enough_without_the_kernel() -> None:
         check_query("SELECT * { ?s ?p 'at your service' }", is_confined=False)
 
 
-def test_others_that_write_the_store_are_told_of(crawl: QueriedCrawl) -> None:
-    """If another process writes the store, then the visitor is told to ask again."""
+def test_writers_of_the_store_are_reported(crawl: QueriedCrawl) -> None:
+    """If another process writes the store, then the visitor should try again later."""
     crawl.ask("ASK {}")
     with (crawl.folder / "oxigraph" / "rdfcrawl.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -224,9 +224,9 @@ def test_two_queries_run_at_once(crawl: QueriedCrawl) -> None:
 def test_third_query_waits_for_its_turn(
     crawl: QueriedCrawl, commands: Commands
 ) -> None:
-    """If two queries go on, then a third one is told to come again, and nothing hangs.
+    """If two queries are running, then a third one is refused, and nothing hangs.
 
-    When one of them is over, others are answered.
+    When one of them has ended, others are run.
     """
     page = serve_page(commands, crawl.folder.parent, PAGE_QUERY_SECS=8)
     url = f"{page}/query"

@@ -1,4 +1,4 @@
-"""The report on the page: made when it is asked for, one at a time."""
+"""The report on the page: made on request, one at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def url(commands: Commands, loopback: Loopback) -> str:
 
 
 def test_report_is_made_and_shown(url: str, chromium: Browser) -> None:
-    """If a visitor asks for a report, then it is made, and comes up by itself."""
+    """If a visitor requests a report, then it is made, and appears by itself."""
     with watched_page(chromium) as page:
         page.goto(f"{url}/report")
         assert "No report was made yet" in page.locator("main").inner_text()

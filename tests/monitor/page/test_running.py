@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, RunningCrawl
     from tests.support.crawl_webs import Loopback
 
-AWAY = "127.98.1.200"  # nobody listens there
+AWAY = "127.98.1.200"  # no server listens there
 DOCUMENTS = "SELECT (COUNT(DISTINCT ?g) AS ?n) { GRAPH ?g { ?s <urn:x:child> ?o } }"
 VIEWS = (
     "/datasets",
@@ -41,7 +41,7 @@ VIEWS = (
     "/host?key={host}",
 )
 PARAMETERS = {
-    "/datasets": ("page", "sort", "text", "kind", "had"),
+    "/datasets": ("page", "sort", "text", "kind", "stored"),
     "/dataset": ("u",),
     "/datasets/graph": ("nodes", "host", "domain", "suffix", "linked", "outside"),
     "/query": ("q", "rows", "most", "page", "as"),
@@ -113,7 +113,7 @@ def crawl(commands: Commands, loopback: Loopback) -> Iterator[WatchedCrawl]:
 def test_datasets_come_up_while_the_crawl_runs(
     crawl: WatchedCrawl, commands: Commands
 ) -> None:
-    """If a dump is fetched while a crawl goes on, then what is had of it is known."""
+    """If a dump is fetched while a crawl runs, then its share is known."""
     name = crawl.site.at("/void#a")
 
     def row() -> dict[str, Any]:
@@ -127,7 +127,9 @@ def test_datasets_come_up_while_the_crawl_runs(
     assert moment(crawl.url)["state"] == "running"
 
 
-def test_graph_has_what_is_not_crawled(crawl: WatchedCrawl, commands: Commands) -> None:
+def test_graph_has_hosts_that_are_not_crawled(
+    crawl: WatchedCrawl, commands: Commands
+) -> None:
     """If a crawl goes on, then its graph has hosts that are linked, but not crawled."""
 
     def kinds() -> dict[str, str]:
@@ -144,7 +146,7 @@ def test_graph_has_what_is_not_crawled(crawl: WatchedCrawl, commands: Commands) 
 
 
 def test_queries_follow_the_crawl(crawl: WatchedCrawl, commands: Commands) -> None:
-    """If a crawl goes on, then a query that is asked again knows more documents."""
+    """If a crawl runs, then a repeated query finds more documents."""
     first = crawl.n_documents()
     commands.wait_until(lambda: crawl.n_documents() > first)
     assert moment(crawl.url)["state"] == "running"
@@ -153,14 +155,14 @@ def test_queries_follow_the_crawl(crawl: WatchedCrawl, commands: Commands) -> No
 def test_report_is_made_of_a_running_crawl(
     crawl: WatchedCrawl, commands: Commands
 ) -> None:
-    """If a report is asked for while a crawl goes on, then it has what is there."""
+    """If a report is requested while a crawl runs, then it has the present data."""
     get(f"{crawl.url}/report", {"make": "1"})
     commands.wait_until(lambda: crawl.view("/report")["report"])
     assert crawl.view("/report")["refusal"] == ""
     assert moment(crawl.url)["state"] == "running"
 
 
-def test_circles_lead_to_what_is_around_them(
+def test_circles_lead_to_their_neighbours(
     crawl: WatchedCrawl, chromium: Browser
 ) -> None:
     """If hosts outside are shown, then the table and the form lead to them, or not."""
@@ -199,7 +201,7 @@ def test_views_break_no_rule_of_axe(
 
 
 def raw_answer(url: str, target: bytes) -> bytes:
-    """Return the whole answer to a request whose target is sent as it stands."""
+    """Return the complete response to a request with a literal target."""
     host, _, port = urlsplit(url).netloc.partition(":")
     with socket.create_connection((host, int(port)), 60) as connection:
         head = b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -220,8 +222,8 @@ def test_odd_parameters_are_refused_or_bounded(crawl: WatchedCrawl, path: str) -
             assert len(answer) < 1_000_000, target
 
 
-def test_what_is_no_http_fills_no_log(crawl: WatchedCrawl) -> None:
-    """If a visitor sends what is no HTTP, then that is 400, and nothing is logged."""
+def test_malformed_http_fills_no_log(crawl: WatchedCrawl) -> None:
+    """If a visitor sends malformed HTTP, then that is 400, and nothing is logged."""
     for target in (b"/?a= b", b"/" + b"x" * 100_000, b"/ /"):
         answer = raw_answer(crawl.url, target)
         assert answer.split(b" ", 2)[1] == b"400", answer[:200]

@@ -49,8 +49,8 @@ def test_figures_that_go_back_are_no_rate() -> None:
     assert samples.add(sample(3, 900)) == NO_RATES
 
 
-def test_clock_that_is_set_back_begins_anew() -> None:
-    """If time goes back, then what was sampled before is forgotten."""
+def test_clock_that_is_set_back_restarts_rates() -> None:
+    """If time goes back, then earlier samples are forgotten."""
     samples = RecentSamples()
     for second in range(10):
         samples.add(sample(1000 + second, second))
@@ -76,8 +76,8 @@ def test_long_history_is_a_short_table() -> None:
     assert rows[-1][0] == 0
 
 
-def test_logs_tell_what_was_before_the_page() -> None:
-    """If a page is served late, then its lines begin with what the logs tell."""
+def test_logs_show_the_time_before_the_page() -> None:
+    """If a page is served late, then its lines begin with data of the logs."""
     samples = RecentSamples()
     for second in range(61):
         samples.add(sample(1002 + second, 10 * second))
@@ -85,7 +85,7 @@ def test_logs_tell_what_was_before_the_page() -> None:
         [(198, 5, 10, 15, 0), (199, 50, 50, 50, 0), (200, 9, 9, 9, 0)], 5
     )
     series = samples.series().after(logged)
-    # What goes on when the first sample is taken is left to the samples.
+    # The interval of the first sample is left to the samples.
     assert series.at_secs[:4] == [995, 1000, 1002, 1004]
     assert series.documents_per_sec[:4] == [1, 10, None, 10]
     assert series.bytes_per_sec[:2] == [3, 10]
@@ -97,7 +97,7 @@ def test_logs_tell_what_was_before_the_page() -> None:
 
 
 def test_workers_have_rates_of_their_own() -> None:
-    """If workers come, go, and begin anew, then each has its own rate, at least 0."""
+    """If workers come, go, and restart, then each has its own rate, at least 0."""
     rates = WorkerRates()
     assert rates.add(0, {"a": 5}) == {}
     assert rates.add(2, {"a": 15, "b": 7}) == {"a": 5}

@@ -23,7 +23,7 @@ def quads(*values: str, graph: str = G) -> bytes:
 
 
 def test_first_lines_end_at_either_bound() -> None:
-    """If there are more statements or bytes than wanted, then whole lines are left."""
+    """If there are too many statements or bytes, then complete lines are left."""
     pieces = [quads("a", "b"), quads("c")]
     assert first_lines(pieces, most=3, most_bytes=999) == (quads(*"abc"), 3, False)
     assert first_lines(pieces, most=2, most_bytes=999) == (quads(*"ab"), 2, True)
@@ -44,7 +44,7 @@ def test_turtle_says_the_same() -> None:
 
 
 def test_long_literal_is_cut_for_people() -> None:
-    """If a literal is longer than is shown, then the number of the others is told."""
+    """If a literal is too long, then the number of omitted characters is shown."""
     turtle = turtle_of(quads("x" * 5000), G, most_chars=10)
     assert '"xxxxxxxxxx... (4,990 more characters)"' in turtle
 

@@ -22,8 +22,8 @@ def test_gaps_stand_against_the_delay() -> None:
     assert late.gap_y < line.delay_y
     assert [mark.is_bad for mark in line.marks] == [False, False, True]
     assert line.marks[0].x == 0
-    assert "The latest 3 requests took 20 ms each, by the median" in line.text
-    assert "time: 1 of 2 gaps" in line.text
+    assert "The latest 3 requests took 20 ms each (median)" in line.text
+    assert "delay: 1 of 2 gaps" in line.text
     assert "1.0 s after the previous one" in early.title
 
 
@@ -41,7 +41,7 @@ def test_delays_that_were_kept(delay_ms: int | None) -> None:
 
 
 def test_few_requests_are_drawn() -> None:
-    """If there is one request, or several at once, then the picture has its bounds."""
+    """If there is one request, or several together, then the picture has its bounds."""
     assert draw_timeline([], 1000) is None
     for requests in ([(5, 0, False)], [(5, 0, False)] * 3, [(5, 10**9, True)]):
         line = draw_timeline(requests, 1000)

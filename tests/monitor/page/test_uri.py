@@ -1,4 +1,4 @@
-"""The view of a URI, in a real browser, and what it rests on."""
+"""The view of a URI, in a real browser, and its data."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def show(page: Page, crawled: ShownCrawl, uri: str, **more: str) -> str:
     return page.locator("main").inner_text()
 
 
-def test_each_fate_is_shown_with_what_led_to_it(
+def test_each_fate_is_shown_with_its_cause(
     crawled: ShownCrawl, chromium: Browser
 ) -> None:
     """If a URI has met some fate, then its view says which, and why."""
@@ -151,7 +151,7 @@ def test_each_fate_is_shown_with_what_led_to_it(
 
 
 def test_versions_are_compared(crawled: ShownCrawl, chromium: Browser) -> None:
-    """If a document has two versions, then the view shows what differs."""
+    """If a document has two versions, then the view shows the difference."""
     uri = f"{crawled.site}/a"
     with watched_page(chromium) as page:
         show(page, crawled, uri)
@@ -209,7 +209,7 @@ def test_statements_are_downloaded_as_no_page(crawled: ShownCrawl) -> None:
 
 
 def test_start_has_documents_and_faults(crawled: ShownCrawl, chromium: Browser) -> None:
-    """If no URI is asked for, then recent documents and faults lead to some."""
+    """If no URI is given, then recent documents and faults are linked."""
     with watched_page(chromium, viewport={"width": 320, "height": 700}) as page:
         page.goto(f"{crawled.page}/uri")
         assert page.evaluate(
@@ -227,7 +227,7 @@ def test_start_has_documents_and_faults(crawled: ShownCrawl, chromium: Browser) 
 def test_answers_break_no_rule_of_axe(
     crawled: ShownCrawl, chromium: Browser, scheme: Literal["light", "dark"], width: int
 ) -> None:
-    """If an answer is shown, whatever it is, then axe-core finds no violation.
+    """If any answer is shown, then axe-core finds no violation.
 
     Nor is it wider than the window.
     """

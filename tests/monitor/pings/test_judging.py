@@ -40,12 +40,14 @@ PUBLIC = "https://example.org/sitemap.xml"
     ],
     ids=lambda x: x[:40] if isinstance(x, str) else None,
 )
-def test_what_is_no_sitemap_of_a_public_host_is_refused(text: str, status: int) -> None:
+def test_urls_that_are_no_sitemap_of_a_public_host_are_refused(
+    text: str, status: int
+) -> None:
     """If a ping is no URL of the public web, then it is refused before it is kept."""
     with pytest.raises(PingRefused) as refused:
         sitemap_url(text, Guard())
     assert refused.value.answer.status == status
-    assert "GUARD" not in refused.value.answer.text  # how it is set up is not told
+    assert "GUARD" not in refused.value.answer.text  # its configuration is not shown
 
 
 def test_spellings_of_a_url_are_one() -> None:

@@ -1,4 +1,4 @@
-"""The plan of an epoch is whole or not there, and one refresher has it."""
+"""The plan of an epoch is complete or absent, and has one refresher."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PAGES = [
 ]
 
 
-def test_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_plan_is_read_unchanged(tmp_path: Path) -> None:
     """If a plan is written, then all of it is there, and replaces the one before."""
     file = RefreshPlanFile(tmp_path)
     with file.alone():
@@ -68,8 +68,8 @@ def test_plan_that_breaks_off_is_none(tmp_path: Path) -> None:
     }
 
 
-def test_second_refresher_is_told(tmp_path: Path) -> None:
-    """If a refresher runs, then another one says so, and the plan stays as it is."""
+def test_second_refresher_is_refused(tmp_path: Path) -> None:
+    """If a refresher runs, then another one says so, and the plan is unchanged."""
     file = RefreshPlanFile(tmp_path)
     with (
         file.alone(),
@@ -94,7 +94,7 @@ def test_second_refresher_is_told(tmp_path: Path) -> None:
 def test_plan_is_for_one_epoch_of_one_log(
     other: RefreshPlanHead, now_ms: int, *, is_same: bool
 ) -> None:
-    """If the epoch is over, or the crawl was begun anew, then there is a new plan.
+    """If the epoch is over, or the crawl was restarted, then there is a new plan.
 
     Other settings hold from the next epoch on.
     """
@@ -102,7 +102,7 @@ def test_plan_is_for_one_epoch_of_one_log(
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "no\n", '{"log": 1}\n'])
-def test_damaged_plan_is_told(tmp_path: Path, text: str) -> None:
+def test_damaged_plan_is_reported(tmp_path: Path, text: str) -> None:
     """If the file is none of ours, then one line says which it is."""
     file = RefreshPlanFile(tmp_path)
     with file.alone():

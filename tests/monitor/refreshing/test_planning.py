@@ -1,4 +1,4 @@
-"""What is fetched again in an epoch, chosen from a URL database of real logs."""
+"""The plan of an epoch, from a URL database of real logs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fetched(name: str, *days: float, **more: Any) -> list[UrlEvent]:
 def planned(
     folder: Path, events: Iterable[UrlEvent], options: RefreshOptions = ALL
 ) -> dict[str, PlannedFetch]:
-    """Return what is planned, by name of the page."""
+    """Return planned fetches, by name of the page."""
     write_events(folder, list(events))
     build(folder, NORMAL)
     with UrlDatabase(folder) as database:
@@ -58,7 +58,7 @@ def planned(
 def test_pages_that_are_due_come_first_to_last(tmp_path: Path) -> None:
     """If pages are due, then those overdue longest come first, within the budget.
 
-    What was fetched since the epoch began is not due, whatever the policy says.
+    Pages fetched since the epoch began are not due, under any policy.
     """
     options = replace(ALL, policy=FixedInterval(2 * DAY), host_budget=2)
     events = [
@@ -74,8 +74,8 @@ def test_pages_that_are_due_come_first_to_last(tmp_path: Path) -> None:
     assert plan["old"].change == f"r{NOW - 5 * DAY:x}"
 
 
-def test_what_has_a_clock_of_its_own_is_left_alone(tmp_path: Path) -> None:
-    """If a source, a sitemap, or what is immutable was fetched, it is not planned."""
+def test_sources_with_their_own_schedule_are_left_alone(tmp_path: Path) -> None:
+    """If a source, a sitemap, or an immutable page was fetched, it is not planned."""
     until = (("immutableUntil", "2999-01-01T00:00:00.000Z"),)
     past = (("immutableUntil", "1999-01-01T00:00:00.000Z"),)
     events = [
@@ -123,9 +123,9 @@ def test_failures_defer_a_page_and_410_ends_it(tmp_path: Path) -> None:
 
 
 def test_validators_are_those_of_the_copy(tmp_path: Path) -> None:
-    """If a later answer is an error, then its validators are none of the copy.
+    """If a later response is an error, then its validators are not used.
 
-    Those of the last whole answer count, and of 304 since.
+    Those of the last complete response count, and of 304 since.
     """
     url = f"{SITE}/moved"
     events = [
@@ -169,7 +169,7 @@ class SecondPages:
         return [each.url for each in open_pages()][1::2]
 
 
-def test_own_policy_is_asked(tmp_path: Path) -> None:
+def test_own_policy_is_used(tmp_path: Path) -> None:
     """If the setting has the path of a class, then it chooses."""
     path = f"{SecondPages.__module__}.{SecondPages.__name__}"
     settings = Settings({"REFRESH_POLICY": path})
@@ -196,7 +196,7 @@ def test_policies_by_name() -> None:
         ({"REFRESH_EPOCH_SECS": 0}, "REFRESH_EPOCH_SECS=0: must be 1 to"),
     ],
 )
-def test_wrong_settings_are_told(settings: dict[str, Any], told: str) -> None:
+def test_wrong_settings_are_reported(settings: dict[str, Any], told: str) -> None:
     """If a setting is wrong, then one line names it."""
     with pytest.raises(ConfigError, match=told):
         RefreshOptions.from_settings(Settings(settings))

@@ -12,7 +12,7 @@ from rdfcrawl.monitor.refreshing.shares import FairShare
 
 
 def shared(wanted: list[int], budget: int, turn: int = 0) -> list[int]:
-    """Return what each host gets."""
+    """Return the share of each host."""
     share = FairShare(Counter(wanted), budget, turn=turn)
     return [min(n, share.next_most(n)) for n in wanted]
 
@@ -35,7 +35,7 @@ def test_no_host_gets_more_than_another_that_wants_more(
     assert shared(wanted, budget) == got
 
 
-def test_what_is_left_goes_round() -> None:
+def test_remainder_rotates() -> None:
     """If there is less than one for each host, then all have their turns."""
     turns = [shared([3] * 5, 2, turn) for turn in range(5)]
     assert [sum(column) for column in zip(*turns, strict=True)] == [2] * 5
@@ -45,5 +45,5 @@ def test_what_is_left_goes_round() -> None:
 def test_a_budget_is_spent_and_never_exceeded(
     wanted: list[int], budget: int, turn: int
 ) -> None:
-    """If hosts want something, then they get all of it, or the whole budget."""
+    """If hosts want something, then they get all of it, or the full budget."""
     assert sum(shared(wanted, budget, turn)) == min(sum(wanted), budget)

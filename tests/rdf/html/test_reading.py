@@ -166,14 +166,14 @@ def test_one_that_fails_takes_nothing_from_the_others(
         raise error
         yield ""
 
-    monkeypatch.setattr(reading_module, "extract_microdata", fail)
+    monkeypatch.setattr(reading_module, "extract_open_graph", fail)
     read = Read(PAGE)
     others = FAST.keys() | LEFT
     assert {name for name, n in read.reading.extracted.items() if n} == others - {
-        Extractor.MICRODATA
+        Extractor.OPEN_GRAPH
     }
     assert read.reading.is_partial
-    assert (reason, "microdata") in read.faults
+    assert (reason, "opengraph") in read.faults
 
 
 def test_a_page_that_is_too_deep_keeps_its_json_ld() -> None:

@@ -36,7 +36,7 @@ def _measure() -> None:
     os.close(reader)
     coverage = Coverage(data_file=None, config_file=str(_ROOT / "pyproject.toml"))
     coverage.start()
-    # It is measured as it is imported, too.
+    # Its import is measured, too.
     from rdfcrawl.rdf.extraction.child import _Child
 
     collector: Any = coverage._collector

@@ -67,7 +67,7 @@ def getaddrinfo(host: Any, port: Any, *rest: Any, **named: Any) -> Any:
 
 
 def gethostbyname(host: Any) -> str:
-    """Stand for `socket.gethostbyname`, which Twisted asks."""
+    """Replaces `socket.gethostbyname`, which Twisted calls."""
     found = getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
     return str(found[0][4][0])
 

@@ -122,7 +122,7 @@ function showMoment(now) {
     const as = node.dataset.as;
     if (as || value != null) say(node, as ? texts[as](value) : String(value));
   }
-  root.querySelector(".told").dataset.state = now.state;
+  root.querySelector(".summary").dataset.state = now.state;
   showTables(now);
   showReasons(now.reasons);
   if (!now.why_away) append(now);

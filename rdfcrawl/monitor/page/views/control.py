@@ -199,8 +199,8 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             outcome = ControlOutcome(step=step, message=message)
             return context.renderer.respond(request, "control.html", outcome)
         mark = "&" if "?" in step.back else "?"
-        said = urlencode({"said": context.messages.note(message)})
-        raise web.HTTPSeeOther(context.renderer.at(f"{step.back}{mark}{said}"))
+        message_query = urlencode({"message": context.messages.note(message)})
+        raise web.HTTPSeeOther(context.renderer.at(f"{step.back}{mark}{message_query}"))
 
     return [web.get("/control", confirm), web.post("/control", change)]
 
@@ -250,8 +250,8 @@ def _stopped(workers: list[str]) -> str:
     if not workers:
         return "no worker is running"
     names = ", ".join(workers[:10]) + (" ..." if len(workers) > 10 else "")
-    asked = counted(len(workers), "worker was", "workers were")
+    workers_were = counted(len(workers), "worker was", "workers were")
     return (
-        f"{asked} asked to end after storing the work under way: {names}."
+        f"{workers_were} workers_were to end after storing the work under way: {names}."
         f" Workers that are started later are not affected"
     )

@@ -10,14 +10,14 @@ from aiohttp import web
 from rdfcrawl.frontier.queue.state_store import StateStore
 from rdfcrawl.monitor.page.dataset_table import (
     COLUMNS,
-    HAD,
     KINDS,
     ORDERS,
+    STORED,
     DatasetChoice,
     DatasetRow,
     DatasetTable,
 )
-from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.sources.harvest.known_datasets import DATASET, KnownDatasets
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ class DatasetsView:
         sort: sort column.
         text: filter of names and titles.
         kind: filter of kinds; empty: all.
-        had: filter by stored data.
+        stored: filter by stored data.
         sorts: possible sort columns.
         kind_names: possible kinds.
-        had_names: possible values of `had`.
+        stored_names: possible values of `stored`.
     """
 
     rows: list[DatasetRow]
@@ -57,10 +57,10 @@ class DatasetsView:
     sort: str
     text: str
     kind: str
-    had: str
+    stored: str
     sorts: tuple[str, ...] = tuple(ORDERS)
     kind_names: tuple[str, ...] = KINDS
-    had_names: tuple[str, ...] = tuple(HAD)
+    stored_names: tuple[str, ...] = tuple(STORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class DatasetFile:
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetSaid:
+class DatasetStatement:
     """A statement on a dataset, or on one of its distributions."""
 
     subject: str
@@ -103,7 +103,7 @@ class DatasetView:
         dataset: as in the table; None: the crawl has not found it.
         name: of the request.
         files: fetched files.
-        said: statements of documents.
+        statements: statements of documents.
         faults: of the dataset itself.
         ways: known to the crawl; also empty if the frontier is away.
         samples: URIs whose pages are compared with the data.
@@ -113,7 +113,7 @@ class DatasetView:
     dataset: DatasetRow | None
     name: str
     files: list[DatasetFile]
-    said: list[DatasetSaid]
+    statements: list[DatasetStatement]
     faults: list[str]
     ways: list[KnownWay]
     samples: tuple[str, ...]
@@ -143,14 +143,14 @@ async def read_datasets(table: DatasetTable, query: Mapping[str, str]) -> Datase
     Raises:
         web.HTTPBadRequest: a parameter has no such value.
     """
-    asked = DatasetChoice(
+    wanted = DatasetChoice(
         sort=_chosen(query, "sort", tuple(ORDERS), "stored"),
         text=query.get("text", "")[:_MAX_TEXT],
         kind=_chosen(query, "kind", ("", *KINDS), ""),
-        had=_chosen(query, "had", tuple(HAD), "all"),
-        page=whole_number(query, "page", 1, least=1, most=_MOST_PAGES),
+        stored=_chosen(query, "stored", tuple(STORED), "all"),
+        page=int_parameter(query, "page", 1, least=1, most=_MOST_PAGES),
     )
-    choice, n_rows, rows = await table.choose(asked)
+    choice, n_rows, rows = await table.choose(wanted)
     return DatasetsView(
         rows=rows,
         n_rows=n_rows,
@@ -159,7 +159,7 @@ async def read_datasets(table: DatasetTable, query: Mapping[str, str]) -> Datase
         sort=choice.sort,
         text=choice.text,
         kind=choice.kind,
-        had=choice.had,
+        stored=choice.stored,
     )
 
 
@@ -175,7 +175,7 @@ def _chosen(
 async def _read_dataset(context: PageContext, name: str) -> DatasetView:
     indexed = context.access.indexed
     rows = await indexed(f"SELECT {COLUMNS} FROM dataset WHERE name = ?", [name])  # noqa: S608
-    said = await indexed(
+    statements = await indexed(
         "SELECT * FROM dataset_said WHERE subject = ?1 OR subject IN (SELECT value"
         " FROM dataset_said WHERE subject = ?1 AND about = 'distribution') LIMIT ?2",
         [name, _MAX_SHOWN],
@@ -191,8 +191,8 @@ async def _read_dataset(context: PageContext, name: str) -> DatasetView:
         dataset=DatasetRow(*rows[0]) if rows and rows[0][0] is not None else None,
         name=name,
         files=[DatasetFile(*row) for row in files],
-        said=[DatasetSaid(*row) for row in said if row[1] != "fault"],
-        faults=[row[2] for row in said if row[1] == "fault"],
+        statements=[DatasetStatement(*row) for row in statements if row[1] != "fault"],
+        faults=[row[2] for row in statements if row[1] == "fault"],
         ways=ways,
         samples=samples,
         why_away=context.access.why_away,

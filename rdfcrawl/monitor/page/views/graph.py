@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from rdfcrawl.monitor.page.host_pictures import PictureScope, PictureService
-from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.monitor.page.rendering import int_parameter
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext
@@ -47,7 +47,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
 
     async def show(request: web.Request) -> web.Response:
         query = request.query
-        most = whole_number(
+        most = int_parameter(
             query, "nodes", _NODES, least=_LEAST_NODES, most=_MOST_NODES
         )
         about = next((each for each in _ABOUT if query.get(each)), "")

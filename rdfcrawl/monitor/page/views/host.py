@@ -14,7 +14,7 @@ from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
 from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
 from rdfcrawl.monitor.page.host_datasets import read_host_datasets
-from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
 from rdfcrawl.uri.origin import origin_of
 
@@ -60,7 +60,7 @@ class HostFetch:
 
     Attributes:
         uri: in the spelling of the frontier.
-        is_whole: the URI was not cut.
+        is_complete: the URI was not cut.
         started_ms: Unix time.
         took_ms: to the end of its last response.
         http_status: of the last response; 0: none.
@@ -71,7 +71,7 @@ class HostFetch:
     """
 
     uri: str
-    is_whole: bool
+    is_complete: bool
     started_ms: int
     took_ms: int
     http_status: int
@@ -191,12 +191,12 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
     key = query.get("key", "")
     if not key or len(key) > _MAX_KEY:
         raise web.HTTPBadRequest(reason="key: name a host, as on /hosts")
-    n_shown = whole_number(query, "most", _SHOWN, least=1, most=MAX_FETCHES)
+    n_shown = int_parameter(query, "most", _SHOWN, least=1, most=MAX_FETCHES)
     access = context.access
     names = await asyncio.to_thread(context.sweep.table.names_of, key, _MAX_NAMES)
     names = names or [key]
-    asked = await access.read(lambda crawl: _read_detail(crawl, key))
-    detail, is_worked = asked or (None, False)
+    found = await access.read(lambda crawl: _read_detail(crawl, key))
+    detail, is_worked = found or (None, False)
     is_known = detail is not None and (
         is_worked or detail.summary.delay_from != "setting"
     )
@@ -266,7 +266,7 @@ def _fetch(row: Sequence[Any]) -> HostFetch:
     uri, started, took, http_status, status, n_statements, n_bytes, reason = row
     return HostFetch(
         uri=uri,
-        is_whole=len(uri) < MAX_CHARS,
+        is_complete=len(uri) < MAX_CHARS,
         started_ms=started,
         took_ms=took,
         http_status=http_status,
@@ -279,6 +279,6 @@ def _fetch(row: Sequence[Any]) -> HostFetch:
 
 def _origins_of(names: Sequence[str], urls: Sequence[str]) -> list[str]:
     """Return the origins of a host: those of its requests, and its default ones."""
-    asked = [origin_of(url) for url in urls if url.startswith(("http://", "https://"))]
+    found = [origin_of(url) for url in urls if url.startswith(("http://", "https://"))]
     usual = [f"{scheme}://{name}" for name in names for scheme in ("https", "http")]
-    return list(dict.fromkeys([*asked, *usual]))[:_MAX_ORIGINS]
+    return list(dict.fromkeys([*found, *usual]))[:_MAX_ORIGINS]

@@ -11,7 +11,7 @@ from aiohttp import web
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.monitor.operating.hosts import HostPhase, read_summaries
 from rdfcrawl.monitor.page.host_table import COLUMNS, HostChoice, HostRow
-from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.monitor.page.rendering import int_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,8 +129,8 @@ def choice_of(query: Mapping[str, str]) -> HostChoice:
         raise web.HTTPBadRequest(
             reason=f"phase: must be one of {', '.join(HostPhase)}, or empty"
         )
-    most = whole_number(query, "most", PAGE, least=1, most=_MOST)
-    page = whole_number(query, "page", 1, least=1, most=_MAX_PAGES)
+    most = int_parameter(query, "most", PAGE, least=1, most=_MOST)
+    page = int_parameter(query, "page", 1, least=1, most=_MAX_PAGES)
     return HostChoice(
         sort=sort,
         is_down=direction == "desc",

@@ -13,7 +13,7 @@ from rdfcrawl.monitor.page.kept_answers import AnswerKey
 from rdfcrawl.monitor.page.query_examples import QueryExample, make_examples
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS
 from rdfcrawl.monitor.page.query_service import QueryOptions, QueryRefused, QueryService
-from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.stores.options import StoreOptions
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         given = request.query
         query = given.get("q", "").replace("\r\n", "\n")
         max_rows = service.options.max_rows
-        rows = whole_number(given, "rows", max_rows, least=1, most=max_rows)
-        most = whole_number(given, "most", _ON_PAGE, least=1, most=_MOST_ON_PAGE)
-        page = whole_number(given, "page", 0, least=1, most=_MOST_PAGES)
+        rows = int_parameter(given, "rows", max_rows, least=1, most=max_rows)
+        most = int_parameter(given, "most", _ON_PAGE, least=1, most=_MOST_ON_PAGE)
+        page = int_parameter(given, "page", 0, least=1, most=_MOST_PAGES)
         form = given.get("as", "")
         answer, refusal, status = None, "", 200
         try:

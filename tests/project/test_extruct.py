@@ -1,0 +1,209 @@
+"""extruct and PyLD in their roles: damaged pages, the uniform shape, nested items."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import extruct
+import pyoxigraph as ox
+import pytest
+from scrapy.http import HtmlResponse
+
+from rdfcrawl import ConfigError, Reason, SourceFault, extract
+from tests.support.pages import blocks, read_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rdfcrawl import ExtractedRdf
+    from tests.support.crawl_webs import Loopback
+    from tests.support.project_fixtures import StartProject
+
+URL = "http://example.org/shop"
+ITEMS = """<div itemscope itemtype="http://schema.org/Product">
+<span itemprop="name">Drill</span><img itemprop="image" src="/drill.png">
+<div itemprop="offers" itemscope itemtype="http://schema.org/Offer">
+<meta itemprop="price" content="19.50"><link itemprop="url" href="/buy"></div>
+<p itemprop="review" itemscope itemtype="http://schema.org/Review">
+<b itemprop="author">A</b></p><p itemprop="review" itemscope
+itemtype="http://schema.org/Review"><b itemprop="author">B</b></p></div>"""
+SCRIPT = """<script type="application/ld+json">{"@context": "http://schema.org",
+"@type": "Product", "name": "Saw", "image": ["http://e.org/1", "http://e.org/2"],
+"offers": {"@type": "Offer", "price": 19.5, "url": "http://e.org/buy"}}</script>"""
+RDFA = """<div vocab="http://schema.org/" typeof="Product"><b property="name">Nail</b>
+<div property="offers" typeof="Offer"><b property="price">1</b></div></div>"""
+HEAD = """<html prefix="og: http://ogp.me/ns#"><head><title>Shop</title>
+<meta property="og:type" content="product"><meta property="og:title" content="Drill">
+<link rel="schema.DC" href="http://purl.org/dc/elements/1.1/">
+<meta name="DC.title" content="Shop"><meta name="DC.type" content="Text"></head>"""
+CARD = """<div class="h-card"><a class="p-name u-url" href="/ann">Ann</a></div>"""
+_samples = re.compile(r'>>> html = """(.*?)"""', re.DOTALL).findall
+_nan = SCRIPT.replace("19.5", "NaN")
+
+
+def read(page: str, **options: Any) -> ExtractedRdf:
+    """Return a page as extracted."""
+    response = HtmlResponse(URL, body=page.encode(), encoding="utf-8")
+    return asyncio.run(extract(response, **options))
+
+
+def samples() -> list[str]:
+    """Return the pages in the README of extruct."""
+    readme = metadata.distribution("extruct").read_text("METADATA")
+    found = _samples(str(readme))
+    return [re.sub(r"(?m)^ *\.\.\. ?", "", each) for each in found]
+
+
+def uniform(page: str) -> dict[str, Any]:
+    """Return what extruct itself makes of a page."""
+    found = extruct.extract(page, base_url=URL, uniform=True, errors="ignore")
+    plain: dict[str, Any] = json.loads(json.dumps(found))
+    return plain
+
+
+@pytest.mark.parametrize("page", [*samples(), HEAD + ITEMS + CARD + SCRIPT])
+def test_uniform_shape_is_that_of_extruct(page: str) -> None:
+    """If a page has items of any syntax, then its uniform shape is that of extruct."""
+    with read(page, uniform=True) as rdf:
+        found, expected = rdf.uniform, uniform(page)
+    del found["rdfa"], expected["rdfa"]  # blank nodes have new names each time
+    assert found == expected
+    assert any(found.values())
+
+
+@pytest.mark.parametrize(
+    ("page", "syntax"),
+    [
+        (ITEMS, "microdata"),
+        (SCRIPT, "json-ld"),
+        (samples()[0], "microdata"),
+        (samples()[1], "json-ld"),
+    ],
+)
+def test_items_are_those_of_extruct(page: str, syntax: str) -> None:
+    """If a page has Microdata or JSON-LD, then its items are those of extruct."""
+    with read(page) as rdf:
+        assert list(rdf.items()) == uniform(page)[syntax]
+
+
+def test_items_of_all_syntaxes_are_alike() -> None:
+    """If a product is stated in three syntaxes, then its items have one shape."""
+    with read(f"<html><head>{SCRIPT}</head><body>{ITEMS}{RDFA}</body></html>") as rdf:
+        found = list(rdf.items(type="schema:Product"))
+        offers = list(rdf.items(type="https://schema.org/Offer"))
+        with pytest.raises(ConfigError, match="must be an IRI, or begin with"):
+            list(rdf.items(type="Product"))
+    assert [each["name"] for each in found] == ["Saw", "Drill", "Nail"]
+    assert [each["offers"]["@type"] for each in found] == ["Offer"] * 3
+    assert [each["price"] for each in offers] == [19.5, "19.50", "1"]
+
+
+def test_equal_documents_have_equal_canonical_statements() -> None:
+    """If documents differ in order and labels alone, then not in canonical N-Quads."""
+    nut = RDFA.replace("Nail", "Nut")
+    with read(nut + RDFA) as one, read(RDFA + nut) as same, read(nut + nut) as other:
+        assert one.nquads().read() != same.nquads().read()
+        assert one.canonical() == same.canonical() != other.canonical()
+    nodes = range(9)
+    alike = "".join(f"_:n{i} <urn:p> _:n{j} . " for i in nodes for j in nodes if i != j)
+    response = HtmlResponse(
+        URL, body=alike.encode(), headers={"Content-Type": "text/turtle"}
+    )
+    with (
+        asyncio.run(extract(response)) as rdf,
+        pytest.raises(SourceFault, match="neighbours that are alike"),
+    ):
+        rdf.canonical()
+
+
+@pytest.mark.parametrize(
+    ("page", "names", "syntaxes"),
+    [
+        (f"{ITEMS}{RDFA}{'<b>' * 30_000}", {"Drill", "Nail"}, {"microdata", "rdfa"}),
+        (f"{_nan}{SCRIPT.replace('Saw', 'Axe')}", {"Saw", "Axe"}, {"JSON-LD"}),
+        (_nan.replace('"name":', '"name"'), set(), set()),
+    ],
+    ids=["deep", "nan", "hopeless"],
+)
+def test_extruct_reads_what_our_extractors_refuse(
+    page: str, names: set[str], syntaxes: set[str]
+) -> None:
+    """If an extractor fails on a small page, then extruct reads it."""
+    with read(page) as rdf:
+        assert {each["name"] for each in rdf.items(type="schema:Product")} == names
+        repaired = [x.detail for x in rdf.faults if x.reason is Reason.REPAIRED]
+    assert {
+        each.partition(": read by extruct after: ")[0] for each in repaired
+    } == syntaxes
+    assert bool(names) != any(x.reason is Reason.SYNTAX for x in rdf.faults)
+
+
+def test_page_of_many_bytes_has_no_second_reader() -> None:
+    """If a page that fails is longer than 256 KiB, then extruct does not read it."""
+    with read(ITEMS + "<b>" * 90_000, uniform=True) as rdf:
+        assert (rdf.n_quads, rdf.uniform) == (0, {})
+        assert {x.reason for x in rdf.faults} == {Reason.TOO_DEEP, Reason.TOO_LARGE}
+
+
+SPIDER = """
+    from rdfcrawl import LinkedDataSpider
+
+
+    class Shop(LinkedDataSpider):
+        name = "shop"
+
+        def parse_document(self, document):
+            yield from document.items(type="schema:Product")
+"""
+
+
+def test_crawl_gives_items_to_callbacks_and_to_exports(
+    start_project: StartProject, loopback: Loopback
+) -> None:
+    """If a crawl has products, then its spider and an export have them as dicts."""
+    site = loopback(
+        {"/shop": loopback.response((ITEMS + SCRIPT).encode(), "text/html")}
+    )
+    project = start_project("shops")
+    project.write("spiders/shop.py", SPIDER)
+    seeds = f"-aseeds={site.url('/shop')}"
+    done = project.run("crawl", "shop", seeds, "-adepth=0", "-O", "shop.jl")
+    assert done.code == 0, done.stderr
+    items = [each for each in project.feed("shop.jl") if "@type" in each]
+    assert [each["name"] for each in items] == ["Saw", "Drill"]
+    words = ("export", "--to", "products.jsonl", "--class", "schema:Product")
+    done = project.run(*words, "-sCRAWL_ID=shop")
+    assert done.code == 0, done.stderr
+    exported = project.feed("products.jsonl")
+    assert {each.pop("@source") for each in exported} == {site.url("/shop")}
+    assert exported == items
+    done = project.run(
+        "export", "--to", "x.nq", "--class", "schema:Product", "-sCRAWL_ID=shop"
+    )
+    assert (done.code, "needs a file in .jsonl" in done.stderr) == (2, True)
+
+
+def test_examples_of_the_page_run(tmp_path: Path) -> None:
+    """If the examples of the page on items run, then they find what the page says."""
+    folder = tmp_path / "crawl" / "linkeddata"
+    folder.mkdir(parents=True)
+    store = ox.Store(str(folder / "oxigraph"))
+    store.load(b'<urn:a> <http://xmlns.com/foaf/0.1/name> "Ann" .', ox.RdfFormat.TURTLE)
+    store.flush()
+    del store
+    for example in blocks(read_page("items.md"), "python"):
+        done = subprocess.run(
+            [sys.executable, "-c", example],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "Ann\n"
