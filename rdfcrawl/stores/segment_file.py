@@ -9,7 +9,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.disk import sync
+from rdfcrawl.stores.drafts import sync
 from rdfcrawl.stores.members import LENGTH_AT, SEAL, encode_length
 
 if TYPE_CHECKING:

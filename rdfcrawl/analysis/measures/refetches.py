@@ -132,11 +132,15 @@ class CopyFreshness:
         n_refetches: refetches with known content before and after.
         n_fresh: of these, with a copy that was still equal.
         age_ms: sum of the ages of copies, just before the refetch.
+        fresh_ms: sum of the times for which copies were fresh.
+        total_ms: sum of the times between fetches.
     """
 
     n_refetches: int = 0
     n_fresh: int = 0
     age_ms: float = 0.0
+    fresh_ms: float = 0.0
+    total_ms: int = 0
 
     def add(self, interval: FetchInterval) -> None:
         """Count one interval."""
@@ -145,6 +149,8 @@ class CopyFreshness:
         self.n_refetches += 1
         self.n_fresh += not interval.is_changed
         self.age_ms += interval.end_ms - stale_from
+        self.fresh_ms += stale_from - interval.begin_ms
+        self.total_ms += interval.end_ms - interval.begin_ms
 
     @property
     def freshness(self) -> MeasuredRatio:

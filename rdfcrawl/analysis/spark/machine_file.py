@@ -23,8 +23,8 @@ from rdfcrawl.analysis.report.activities import iter_activities
 from rdfcrawl.analysis.report.quota_tables import EPOCHS, iter_quota_entries
 from rdfcrawl.analysis.report.same_content import stored_once
 from rdfcrawl.analysis.urldb.link_graph import followed_targets
-from rdfcrawl.core.disk import synced_file
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.drafts import synced_file
 from rdfcrawl.stores.log.links import LinkLog
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 

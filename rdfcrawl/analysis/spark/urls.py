@@ -18,7 +18,7 @@ from rdfcrawl.analysis.urldb.manifest import (
     UrlDatabaseManifest,
     write_manifest,
 )
-from rdfcrawl.core.disk import sync
+from rdfcrawl.stores.drafts import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -22,8 +22,8 @@ from rdfcrawl.analysis.urldb.manifest import (
 )
 from rdfcrawl.analysis.urldb.scan import LogScan
 from rdfcrawl.analysis.urldb.segment import SegmentReader, SegmentWriter
-from rdfcrawl.core.disk import sync, synced_file
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
+from rdfcrawl.stores.drafts import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.segment_lock import reading
 

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.disk import sync, synced_file
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,10 +23,10 @@ from rdfcrawl.analysis.urldb.domain_ranks import DomainRanking, iter_levels
 from rdfcrawl.analysis.urldb.link_graph import LinkGraph
 from rdfcrawl.analysis.urldb.lock import writing_alone
 from rdfcrawl.analysis.urldb.rank_nodes import RankNodes
-from rdfcrawl.core.disk import sync, synced_file
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.sorting import SpillFolder
+from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

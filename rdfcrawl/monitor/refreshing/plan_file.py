@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.urldb.lock import writing_alone
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.disk import sync, synced_file
 from rdfcrawl.core.errors import ConfigError, SourceFault
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch
+from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:
     from pathlib import Path

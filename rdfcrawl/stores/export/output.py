@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-from rdfcrawl.core.disk import sync
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.terminal import escaped
+from rdfcrawl.stores.drafts import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.disk import sync
 from rdfcrawl.core.errors import ConfigError, StoreFault
+from rdfcrawl.stores.drafts import sync
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
-from rdfcrawl.core.disk import synced_file
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, FixityVerifier
+from rdfcrawl.stores.drafts import synced_file
 
 if TYPE_CHECKING:
     from rdfcrawl.core.bytesource import ByteSource
