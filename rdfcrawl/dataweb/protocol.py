@@ -202,7 +202,7 @@ class NodeProtocol(asyncio.Protocol):
         now = time.monotonic()  # the loop's own clock counts milliseconds
         agent = head.fields.get("user-agent", "")
         is_first = self._log.request_started(request, agent, now)
-        response = self._node.answer(request)
+        response = self._node.respond(request)
         self._held = (response, is_first)
         if not self._latency_secs:
             self._send(request, head)

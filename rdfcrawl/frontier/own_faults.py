@@ -78,7 +78,7 @@ class OwnFaults:
     def hint(self) -> str:
         """Advice to the operator."""
         found = {*_EXTRA.findall(" ".join(self.examples.values()))}
-        retry = "-a retry=failed asks for the documents again"
+        retry = "-a retry=failed requests the documents again"
         if found:
             extras = ",".join(sorted(found))
             return f"pip install 'rdfcrawl[{extras}]'; then {retry}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
     from rdfcrawl.frontier.queue.first_contents import FetchedContent
 
-    AskFirst = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
+    FirstUrls = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
 
 logger = logging.getLogger(__name__)
 
@@ -33,12 +33,12 @@ class SameContents:
     """The documents of one worker that wait for comparison.
 
     Args:
-        ask: returns the first URL of each content; see `FirstContents.look_up`.
+        first_urls: returns the first URL of each content; see `FirstContents.look_up`.
         most: contents that the crawl remembers; 0: no comparison.
     """
 
-    def __init__(self, ask: AskFirst, most: int) -> None:
-        self._ask = ask
+    def __init__(self, first_urls: FirstUrls, most: int) -> None:
+        self._first_urls = first_urls
         self._most = most
         # content, requested URL, start, and activity
         self._waiting: list[tuple[FetchedContent, str, int, bytes]] = []
@@ -66,7 +66,7 @@ class SameContents:
             return SameStatements(b"", 0)
         contents = [fetched for fetched, *_ in waiting]
         try:
-            urls = await self._ask(contents, self._most)
+            urls = await self._first_urls(contents, self._most)
         except RedisError as error:
             skipped = counted(len(contents), "content")
             logger.debug("not compared: %s: %s", skipped, error)

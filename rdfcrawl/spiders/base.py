@@ -52,7 +52,7 @@ class RdfSpider(Spider):
 
     Attributes:
         harvesters: for responses of sources, with its own arguments.
-        member: the spider as it joins the crawl.
+        member: the spider as a member of the crawl.
         session: the worker's connection to its crawl, once the scheduler is open.
         takes: our arguments that the class adds to those of its bases.
         arguments_class: class of the parsed arguments, a subclass of `CrawlArguments`.

@@ -44,7 +44,7 @@ def paged(**options: Any) -> PagedNode:
 
 def ask(node: WebNode, url: str, accept: str = "") -> NodeResponse:
     """The answer at a URL."""
-    return node.answer(
+    return node.respond(
         NodeRequest("GET", url.removeprefix(node.plan.origin) or "/", accept)
     )
 

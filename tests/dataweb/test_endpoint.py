@@ -35,7 +35,7 @@ def endpoint(**options: Any) -> EndpointNode:
 def ask(node: EndpointNode, query: str, accept: str = JSON) -> NodeResponse:
     """The answer to a query."""
     target = "/sparql?" + urlencode({"query": query})
-    return node.answer(NodeRequest("GET", target, accept))
+    return node.respond(NodeRequest("GET", target, accept))
 
 
 def rows(node: EndpointNode, query: str) -> list[dict[str, dict[str, str]]]:
@@ -165,7 +165,7 @@ def test_blank_nodes_have_other_labels_in_each_answer() -> None:
 def test_the_description_names_graphs_and_their_sizes() -> None:
     """If an endpoint describes itself, its graphs and counts are those of the store."""
     node = endpoint()
-    response = node.answer(NodeRequest("GET", "/sparql", "text/turtle"))
+    response = node.respond(NodeRequest("GET", "/sparql", "text/turtle"))
     store = ox.Store()
     store.bulk_load(response.body, format=ox.RdfFormat.TURTLE)
     found: Any = store.query(
@@ -177,13 +177,13 @@ def test_the_description_names_graphs_and_their_sizes() -> None:
     for name, size in sizes.items():
         query = f"SELECT (COUNT(*) AS ?n) WHERE {{ GRAPH <{name}> {{ ?s ?p ?o }} }}"
         assert count(node, query) == size
-    void = node.answer(NodeRequest("GET", "/.well-known/void"))
+    void = node.respond(NodeRequest("GET", "/.well-known/void"))
     assert f'"{node.n_quads()}"' in void.body.decode() or (
         f" {node.n_quads()} " in void.body.decode()
     )
     mute = endpoint(describes=False)
-    assert mute.answer(NodeRequest("GET", "/.well-known/void")).status == 404
-    assert b"html" in mute.answer(NodeRequest("GET", "/sparql", "text/turtle")).head
+    assert mute.respond(NodeRequest("GET", "/.well-known/void")).status == 404
+    assert b"html" in mute.respond(NodeRequest("GET", "/sparql", "text/turtle")).head
 
 
 def test_the_graph_of_the_system_is_not_in_the_truth() -> None:
@@ -225,5 +225,5 @@ def test_text_that_is_no_query_is_refused() -> None:
     assert ask(node, ALL_DEFAULT, "image/png").status == 406
     assert ask(node, "CONSTRUCT WHERE { ?s ?p ?o }", "image/png").status == 406
     assert ask(node, "ASK {}", "text/csv").status == 200
-    assert node.answer(NodeRequest("GET", "/r/1")).status == 404
-    assert node.answer(NodeRequest("GET", "/")).status == 200
+    assert node.respond(NodeRequest("GET", "/r/1")).status == 404
+    assert node.respond(NodeRequest("GET", "/")).status == 200

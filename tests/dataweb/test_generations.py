@@ -27,7 +27,7 @@ def documents(web: DataWeb) -> dict[str, tuple[int, bytes]]:
         for k in range(300 if node.plan.kind == "deref" else 0):
             path = resource_path(k)
             asked = NodeRequest("GET", path, accept="application/n-triples")
-            response = node.answer(asked)
+            response = node.respond(asked)
             if response.status != 404:
                 found[node.plan.origin + path] = response.status, response.body
     return found

@@ -168,7 +168,7 @@ def test_a_crawl_of_the_dereferencing_nodes_reaches_every_resource() -> None:
         request = NodeRequest("GET", "/dataset" + path, "application/n-triples")
         if request.target in node.disallowed:
             continue
-        body = node.answer(request).body.decode()
+        body = node.respond(request).body.decode()
         lines |= set(body.splitlines())
         for url in re.findall(r"<(http://\S*/resource-\d+)> \.", body):
             if url not in seen:

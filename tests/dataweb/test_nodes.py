@@ -218,7 +218,7 @@ def test_ckan_lists_shows_and_pages() -> None:
     shown = json.loads(get(node, f"/api/3/action/package_show?id={found[0]}").body)
     assert shown["result"]["title"].startswith("Dataset http://127.42.0.")
     assert shown["result"]["resources"][0]["url"] in LINKS
-    by_id = node.answer(
+    by_id = node.respond(
         NodeRequest(
             "POST",
             "/api/3/action/package_show",

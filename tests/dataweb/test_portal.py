@@ -39,7 +39,7 @@ def portal(*links: str, **options: Any) -> PortalNode:
 def call(node: PortalNode, action: str, **parameters: object) -> tuple[int, Any]:
     """Status and JSON of an action."""
     target = f"/api/3/action/{action}?{urlencode(parameters)}"
-    response = node.answer(NodeRequest("GET", target))
+    response = node.respond(NodeRequest("GET", target))
     return response.status, json.loads(response.body)
 
 
@@ -125,16 +125,16 @@ def test_refusals_are_those_of_ckan() -> None:
     assert call(node, "package_show", id="dataset-9999999")[0] == 404
     assert call(node, "package_show", id="nothing")[0] == 404
     assert call(node, "organization_show", id="x")[0] == 404
-    assert node.answer(NodeRequest("GET", "/api/3/action/nothing")).status == 400
+    assert node.respond(NodeRequest("GET", "/api/3/action/nothing")).status == 400
     posted = NodeRequest("POST", "/api/3/action/package_show", body=b"[")
-    assert node.answer(posted).status == 400
+    assert node.respond(posted).status == 400
 
 
 def test_a_busy_portal_says_when_to_come_again() -> None:
     """If every third call is refused, it is a 503 with Retry-After."""
     node = portal(unavailable_every=3)
     request = NodeRequest("GET", "/api/3/action/status_show")
-    answers = [node.answer(request) for _ in range(6)]
+    answers = [node.respond(request) for _ in range(6)]
     assert [one.status for one in answers] == [200, 200, 503] * 2
     assert b"Retry-After: 1" in answers[2].head
 
@@ -160,7 +160,7 @@ def test_the_truth_equals_the_datasets() -> None:
     own = [one for one in resources if one["url"].startswith(node.origin)]
     for one in own:
         path = one["url"].removeprefix(node.origin)
-        assert node.answer(NodeRequest("GET", path)).status == 200
+        assert node.respond(NodeRequest("GET", path)).status == 200
     assert sum(one["format"] == "TTL" for one in own) == 3
     assert sum('"Thing' in obj for obj in objects) == 3
 
@@ -181,7 +181,7 @@ def test_native_dcat_has_all_datasets_in_pages(dcat: Any, extension: str) -> Non
     url, seen, store = f"/catalog.{extension}?page=1", [], ox.Store()
     while url and url not in seen:
         seen.append(url)
-        response = node.answer(NodeRequest("GET", url))
+        response = node.respond(NodeRequest("GET", url))
         rdf_format = ox.RdfFormat.from_extension(extension)
         store.bulk_load(response.body, format=rdf_format)
         found: Any = store.query(
@@ -201,8 +201,8 @@ def test_native_dcat_has_all_datasets_in_pages(dcat: Any, extension: str) -> Non
     )
     assert {row["i"].value for row in found} == set(node.ids())
     alone = f"/dataset/{node.id_of(3)}.{extension}"
-    assert node.answer(NodeRequest("GET", alone)).status == 200
-    assert portal().answer(NodeRequest("GET", alone)).status == 404
+    assert node.respond(NodeRequest("GET", alone)).status == 200
+    assert portal().respond(NodeRequest("GET", alone)).status == 404
 
 
 def test_sections_count_their_datasets() -> None:
@@ -225,7 +225,7 @@ def test_requests_of_our_own_client_are_understood() -> None:
     ids = node.ids()[:3]
     asked = PortalAddress(url=node.origin).search_ids(ids, rows=10)
     target = asked.url.removeprefix(node.origin)
-    found = json.loads(node.answer(NodeRequest("GET", target)).body)["result"]
+    found = json.loads(node.respond(NodeRequest("GET", target)).body)["result"]
     assert sorted(one["id"] for one in found["results"]) == sorted(ids)
 
 
@@ -281,11 +281,12 @@ def test_any_query_is_parsed_or_refused(text: str) -> None:
 def test_pages_lists_and_paths_that_are_not_there() -> None:
     """If pages are requested, they are CKAN's; all others are 404."""
     node = portal(n_datasets=30, dcat="hydra")
-    assert b"ckan 2.10" in node.answer(NodeRequest("GET", "/")).body
+    assert b"ckan 2.10" in node.respond(NodeRequest("GET", "/")).body
     assert (
-        b"A dataset" in node.answer(NodeRequest("GET", "/dataset/dataset-0000003")).body
+        b"A dataset"
+        in node.respond(NodeRequest("GET", "/dataset/dataset-0000003")).body
     )
-    assert json.loads(node.answer(NodeRequest("GET", "/api/3")).body) == {"version": 3}
+    assert json.loads(node.respond(NodeRequest("GET", "/api/3")).body) == {"version": 3}
     rows = call(node, "current_package_list_with_resources", limit=20, offset=15)[1]
     assert [one["id"] for one in rows["result"]] == node.ids()[15:]
     names = call(node, "package_list", limit=4, offset=2)[1]["result"]
@@ -300,7 +301,7 @@ def test_pages_lists_and_paths_that_are_not_there() -> None:
         "/files/1/0.ttl",
         "/files/1/9.csv",
     ):
-        assert node.answer(NodeRequest("GET", path)).status == 404, path
-    assert portal().answer(NodeRequest("GET", "/catalog.ttl")).status == 404
+        assert node.respond(NodeRequest("GET", path)).status == 404, path
+    assert portal().respond(NodeRequest("GET", "/catalog.ttl")).status == 404
     assert node.delay_secs == 0
     assert node.dataset(3)["name"] == "dataset-0000003"

@@ -35,7 +35,7 @@ def source(**options: Any) -> ResourceSyncNode:
 
 def get(node: ResourceSyncNode, url: str) -> bytes:
     """The body at a URL; it has to be there."""
-    response = node.answer(NodeRequest("GET", url.removeprefix(node.origin)))
+    response = node.respond(NodeRequest("GET", url.removeprefix(node.origin)))
     assert response.status == 200, url
     return response.body
 
@@ -106,7 +106,7 @@ def test_everything_is_found_from_the_description() -> None:
     assert "Sitemap: " + items[0][0] in node.robots
     assert b'<link rel="resourcesync"' in get(node, node.origin + "/")
     path = entries(node, "resourcelist")[0][0].removeprefix(node.origin)
-    assert b'rel="resourcesync"' in node.answer(NodeRequest("GET", path)).head
+    assert b'rel="resourcesync"' in node.respond(NodeRequest("GET", path)).head
 
 
 @pytest.mark.parametrize("size", [1000, 7])
@@ -212,11 +212,11 @@ def test_omitted_parts_are_not_there() -> None:
         "/patch/1",
         "/resync/none",
     ):
-        assert node.answer(NodeRequest("GET", path)).status == 404
+        assert node.respond(NodeRequest("GET", path)).status == 404
     assert "Sitemap" not in node.robots
     only_dumps = source(has_lists=False)
     assert len(read(get(only_dumps, only_dumps.capability_list_url))[1]) == 2
     assert (
-        only_dumps.answer(NodeRequest("GET", "/resync/resourcedump-9.zip")).status
+        only_dumps.respond(NodeRequest("GET", "/resync/resourcedump-9.zip")).status
         == 404
     )

@@ -40,7 +40,7 @@ def site(index: int = 0, **options: Any) -> SemanticNode:
 
 def ask(node: SemanticNode, url: str, accept: str = "") -> NodeResponse:
     """The answer at a URL."""
-    return node.answer(NodeRequest("GET", url.removeprefix(node.origin), accept))
+    return node.respond(NodeRequest("GET", url.removeprefix(node.origin), accept))
 
 
 def elements(node: SemanticNode) -> list[dict[str, list[str]]]:

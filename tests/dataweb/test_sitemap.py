@@ -37,7 +37,7 @@ def site(options: SitemapOptions, *links: str) -> SitemapNode:
 
 def get(node: WebNode, url: str) -> bytes:
     """The body at a URL, unpacked; it has to be there."""
-    response = node.answer(NodeRequest("GET", url.removeprefix(node.plan.origin)))
+    response = node.respond(NodeRequest("GET", url.removeprefix(node.plan.origin)))
     assert response.status == 200, url
     body = response.body
     return gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
@@ -100,7 +100,7 @@ def test_a_damaged_sitemap_still_lists_its_pages(damage: UrlsetDamage) -> None:
             ET.fromstring(text)
     if damage is UrlsetDamage.TRUNCATED:
         assert text.endswith("/page/")
-        assert node.answer(NodeRequest("GET", "/page/")).status == 404
+        assert node.respond(NodeRequest("GET", "/page/")).status == 404
     if damage is UrlsetDamage.RAW_AMPERSAND:
         assert "&v=1" in text
 
@@ -122,7 +122,7 @@ def test_without_a_line_the_sitemap_is_at_its_usual_place() -> None:
     assert "itemap:" not in node.robots
     assert sorted(locations(node, node.sitemap_urls[0])) == sorted(node.urls())
     named = site(SitemapOptions())
-    assert named.answer(NodeRequest("GET", "/sitemap.xml")).status == 404
+    assert named.respond(NodeRequest("GET", "/sitemap.xml")).status == 404
 
 
 def test_foreign_pages_are_in_a_sitemap_of_their_own() -> None:

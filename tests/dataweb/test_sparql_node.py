@@ -71,8 +71,8 @@ def test_sparql_takes_the_three_ways_to_ask() -> None:
     )
     bodies = {
         ask(node, query, "text/csv").body,
-        node.answer(form).body,
-        node.answer(direct).body,
+        node.respond(form).body,
+        node.respond(direct).body,
     }
     assert len(bodies) == 1
     assert bodies.pop().count(b"\r\n") == 5
@@ -151,7 +151,7 @@ def test_sparql_cuts_results_silently() -> None:
 )
 def test_sparql_refuses(request_: NodeRequest, status: int) -> None:
     """If a request is no valid query, it is refused with the right status."""
-    assert sparql_node().answer(request_).status == status
+    assert sparql_node().respond(request_).status == status
 
 
 def test_sparql_answers_ask_and_describes_itself() -> None:

@@ -190,7 +190,7 @@ def test_crawl_gives_items_to_callbacks_and_to_exports(
 
 
 def test_examples_of_the_page_run(tmp_path: Path) -> None:
-    """If the examples of the page on items run, then they find what the page says."""
+    """If the examples of the page on items run, then they find the shown data."""
     folder = tmp_path / "crawl" / "linkeddata"
     folder.mkdir(parents=True)
     store = ox.Store(str(folder / "oxigraph"))

@@ -1,4 +1,4 @@
-"""Spiders of scrapy-redis beside ours, in a project with a Redis that both use."""
+"""Spiders of scrapy-redis next to ours, in a project with a Redis that both use."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_redis_spider_runs_under_our_scheduler(
     done = project.run("crawl", "ordinary")
     assert done.code == 0, done.stderr
     pages = Counter(item["url"] for item in items(client, "ordinary:items"))
-    # scrapy-redis does not filter what is pushed: "/" comes once more as a link.
+    # scrapy-redis does not filter pushed URLs: "/" comes once more as a link.
     expected = {site.url(path): 1 for path in ("/a", "/b", "/c")}
     assert pages == expected | {site.url("/"): 2}
     assert "'scheduler/dequeued/redis': 5" in done.stderr
@@ -229,7 +229,7 @@ def test_ordinary_requests_go_on_in_the_next_process(
 def test_pushed_urls_reach_spiders_of_ours(
     project: Project, client: redis.Redis, site: RawServer
 ) -> None:
-    """If a spider of ours has redis_key and max_idle_time, then it takes what comes."""
+    """If a spider of ours has redis_key and max_idle_time, it takes pushed URLs."""
     client.sadd("to-ours", site.url("/c"), json.dumps({"url": site.url("/b")}))
     done = project.run("crawl", "ours", "-O", "ours.jl")
     assert done.code == 0, done.stderr

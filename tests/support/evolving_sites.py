@@ -31,7 +31,7 @@ def site(address: str = "127.0.0.9", **options: Any) -> EvolvingNode:
 def ask(node: EvolvingNode, path: str, day: float, **fields: str) -> NodeResponse:
     """Return a site's answer on a day, with header fields of the request."""
     sent = {name.lower().replace("_", "-"): value for name, value in fields.items()}
-    return node.answer_at(NodeRequest("GET", path, fields=sent), day * DAY_SECS)
+    return node.respond_at(NodeRequest("GET", path, fields=sent), day * DAY_SECS)
 
 
 def truth_of(*nodes: EvolvingNode, days: float = 30) -> WebTruth:

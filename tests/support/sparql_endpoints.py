@@ -130,7 +130,7 @@ def data_web_endpoint() -> tuple[Ask, str, set[bytes]]:
     node = SparqlNode(plan, [list(range(n, n + 120)) for n in range(30)])
 
     def ask(request: SparqlRequest) -> SparqlResponse:
-        response = node.answer(
+        response = node.respond(
             WebRequest(
                 method="POST" if request.body else "GET",
                 target=request.url.removeprefix(origin),

@@ -119,7 +119,7 @@ def document(nodes: Iterable[EvolvingNode], url: str, at: float) -> bytes:
     """Return the body at a URL at a time."""
     node = next(one for one in nodes if url.startswith(f"{one.origin}/"))
     request = NodeRequest("GET", url.removeprefix(node.origin))
-    return node.answer_at(request, at).body
+    return node.respond_at(request, at).body
 
 
 def _read_sitemaps(

@@ -32,7 +32,7 @@ def plan(kind: NodeKind) -> NodePlan:
 
 def get(node: WebNode, target: str, accept: str = "") -> NodeResponse:
     """GET a target."""
-    return node.answer(NodeRequest("GET", target, accept))
+    return node.respond(NodeRequest("GET", target, accept))
 
 
 def fields(response: NodeResponse) -> dict[str, str]:

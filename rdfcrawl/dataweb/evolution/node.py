@@ -125,28 +125,28 @@ class EvolvingNode(ChangingSite):
                 revision = page.revision(now)
                 yield from self.documents.statements(page, revision, related)
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Serve pages, lists of links and sitemaps in their present state."""
-        return self.answer_at(request, self.now)
+        return self.respond_at(request, self.now)
 
-    def answer_at(self, request: NodeRequest, at: float) -> NodeResponse:
+    def respond_at(self, request: NodeRequest, at: float) -> NodeResponse:
         """Respond to a request at a time of the web."""
         target = request.target
         if target == FRONT_PATH:
-            return self._answer_front(request, at)
+            return self._respond_front(request, at)
         if target == INDEX_PATH and self.options.has_index:
-            return self._answer_index(request, at)
+            return self._respond_index(request, at)
         if match := _SITEMAP.match(target):
             number = int(match[1])
             files = [one for one in self.listings.files(at) if one.number == number]
-            return self._answer_sitemap(request, files[0], at) if files else NOT_FOUND
+            return self._respond_sitemap(request, files[0], at) if files else NOT_FOUND
         if match := _NUMBER.match(target):
             if target == hub_path(int(match[2])):
-                return self._answer_hub(request, int(match[2]), at)
-            return self._answer_page(request, int(match[2]), at)
+                return self._respond_hub(request, int(match[2]), at)
+            return self._respond_page(request, int(match[2]), at)
         return self._no_page()
 
-    def _answer_front(self, request: NodeRequest, at: float) -> NodeResponse:
+    def _respond_front(self, request: NodeRequest, at: float) -> NodeResponse:
         urls = [hub_path(hub) for hub in self.history.hubs(at)]
         body = write_links(
             "A site",
@@ -157,7 +157,7 @@ class EvolvingNode(ChangingSite):
         changed = self.history.front_changes(at)[-1]
         return self._respond(request, body, HTML, changed, at)
 
-    def _answer_hub(self, request: NodeRequest, hub: int, at: float) -> NodeResponse:
+    def _respond_hub(self, request: NodeRequest, hub: int, at: float) -> NodeResponse:
         paths = self.history.hub_paths(hub, at)
         if not paths:
             return self._no_page()
@@ -166,7 +166,7 @@ class EvolvingNode(ChangingSite):
         changed = self.history.hub_changes(hub, at)[-1]
         return self._respond(request, body, HTML, changed, at)
 
-    def _answer_page(
+    def _respond_page(
         self, request: NodeRequest, number: int, at: float
     ) -> NodeResponse:
         page = self.history.page(number, at)
@@ -192,7 +192,7 @@ class EvolvingNode(ChangingSite):
         related = self.history.related(path.page)
         return self.documents.write(path, revision, related)
 
-    def _answer_index(self, request: NodeRequest, at: float) -> NodeResponse:
+    def _respond_index(self, request: NodeRequest, at: float) -> NodeResponse:
         files = self.listings.files(at)
         items = [
             (self.origin + one.path, self._date_text(self.listings.index_lastmod(one)))
@@ -201,7 +201,7 @@ class EvolvingNode(ChangingSite):
         changed = max(one.modified for one in files)
         return self._respond(request, write_index(items), XML, changed, at)
 
-    def _answer_sitemap(
+    def _respond_sitemap(
         self, request: NodeRequest, sitemap: SitemapFile, at: float
     ) -> NodeResponse:
         entries = (

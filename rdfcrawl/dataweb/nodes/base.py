@@ -67,7 +67,7 @@ class WebNode(ABC):
         return 0.0
 
     @abstractmethod
-    def answer(self, request: NodeRequest) -> NodeResponse:
+    def respond(self, request: NodeRequest) -> NodeResponse:
         """Return the response; 4xx if the request is wrong."""
 
     @abstractmethod

@@ -123,7 +123,7 @@ class CatalogNode(ChangingSite):
 
     # -- for clients ---------------------------------------------------------------
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Respond to requests for descriptions, dumps, resources and endpoints."""
         path = request.path
         if path == self.void_url.removeprefix(self.origin):
@@ -138,10 +138,10 @@ class CatalogNode(ChangingSite):
             return self._query(request, DatasetOffer(match[1]))
         match = _DATA.match(request.target)
         if match and match[1] in self.options.offers:
-            return self._answer_data(request, DatasetOffer(match[1]), match)
+            return self._respond_data(request, DatasetOffer(match[1]), match)
         return NOT_FOUND
 
-    def _answer_data(
+    def _respond_data(
         self, request: NodeRequest, offer: DatasetOffer, match: re.Match[str]
     ) -> NodeResponse:
         if match[2]:
@@ -171,7 +171,7 @@ class CatalogNode(ChangingSite):
             request.body,
             request.fields,
         )
-        return self._endpoints[offer].answer(same)
+        return self._endpoints[offer].respond(same)
 
     def _respond_rdf(
         self, request: NodeRequest, statements: Iterator[Statement]

@@ -61,7 +61,7 @@ class CkanNode(WebNode):
             "status_show": self._status_show,
         }
 
-    def answer(self, request: NodeRequest) -> NodeResponse:
+    def respond(self, request: NodeRequest) -> NodeResponse:
         """Respond to the front page and the actions of the API, else 404."""
         if request.path == "/":
             return self._front

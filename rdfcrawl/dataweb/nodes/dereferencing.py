@@ -74,7 +74,7 @@ class DereferencingNode(WebNode):
         """`Crawl-delay` of robots.txt; 0 if there is none."""
         return self._delay_secs
 
-    def answer(self, request: NodeRequest) -> NodeResponse:
+    def respond(self, request: NodeRequest) -> NodeResponse:
         """Respond 200 for a resource, 410 if it is gone, 406 if no format suits."""
         target = request.target
         if target == ROBOTS_PATH:

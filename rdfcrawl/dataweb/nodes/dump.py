@@ -79,7 +79,7 @@ class DumpNode(WebNode):
         self._objects = objects
         self._format = dump_format
 
-    def answer(self, request: NodeRequest) -> NodeResponse:
+    def respond(self, request: NodeRequest) -> NodeResponse:
         """Respond 200 for the file, else 404."""
         return self._file if request.target == self._format.path else NOT_FOUND
 

@@ -186,7 +186,7 @@ class EndpointNode(ChangingSite):
 
     # -- for clients ---------------------------------------------------------------
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Respond to queries, and serve the service description and VoID."""
         if request.path == "/":
             return respond(request, FRONT_PAGE, content_type=HTML)
@@ -199,12 +199,12 @@ class EndpointNode(ChangingSite):
             query = parse_request(request)
             if query is None:
                 return self._describe(request)
-            return self._answer_query(query, request.accept)
+            return self._respond_query(query, request.accept)
         # A function that the store lacks raises RuntimeError.
         except (SyntaxError, ValueError, RuntimeError) as error:
             return text_response(400, f"{type(error).__name__}: {error}")
 
-    def _answer_query(self, query: SparqlQuery, accept: str) -> NodeResponse:
+    def _respond_query(self, query: SparqlQuery, accept: str) -> NodeResponse:
         self._n_queries += 1
         every = self.options.unavailable_every
         if every and self._n_queries % every == 0:

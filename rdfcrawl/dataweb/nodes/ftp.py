@@ -122,7 +122,7 @@ class FtpNode(ChangingSite):
 
     # -- the server ------------------------------------------------------------------
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Do not respond: this node does not speak HTTP."""
         del request
         return NOT_FOUND

@@ -108,7 +108,7 @@ class PagedNode(ChangingSite):
 
     # -- for clients ---------------------------------------------------------------
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Serve the front page and the pages of collections."""
         if request.target == "/":
             return self._respond(request, list(self._front()), {})

@@ -190,23 +190,23 @@ class PortalNode(ChangingSite):
         """`Crawl-Delay` of robots.txt."""
         return self.options.delay_secs
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Serve the API, pages, files and catalogues."""
         path = request.path
         if path == "/":
             page = _page("Welcome - CKAN", f"{self.n_datasets} datasets.")
             return NodeResponse(200, page, content_type=HTML)
         if path.startswith("/api"):
-            return self._answer_api(request)
+            return self._respond_api(request)
         if match := _CATALOG.match(path):
-            return self._answer_catalog(request, match[1])
+            return self._respond_catalog(request, match[1])
         if match := _DATASET.match(path):
-            return self._answer_dataset(request, match)
+            return self._respond_dataset(request, match)
         if match := _FILE.match(path):
-            return self._answer_file(request, match)
+            return self._respond_file(request, match)
         return NOT_FOUND
 
-    def _answer_api(self, request: NodeRequest) -> NodeResponse:
+    def _respond_api(self, request: NodeRequest) -> NodeResponse:
         if request.path in ("/api", "/api/3", "/api/3/"):
             return json_response(200, {"version": 3})
         match = _ACTION.match(request.path)
@@ -299,7 +299,7 @@ class PortalNode(ChangingSite):
 
     # -- pages, files, native DCAT ---------------------------------------------------
 
-    def _answer_dataset(
+    def _respond_dataset(
         self, request: NodeRequest, match: re.Match[str]
     ) -> NodeResponse:
         number = self._datasets.number_of(match[1])
@@ -315,7 +315,7 @@ class PortalNode(ChangingSite):
         when = self._datasets.modified(number)
         return respond(request, body, content_type=rdf_format.media_type, modified=when)
 
-    def _answer_catalog(self, request: NodeRequest, extension: str) -> NodeResponse:
+    def _respond_catalog(self, request: NodeRequest, extension: str) -> NodeResponse:
         pages = request.query_fields().get("page", ["1"])[-1]
         if self.options.dcat == "no" or not re.fullmatch("[0-9]{1,7}", pages):
             return NOT_FOUND
@@ -350,7 +350,7 @@ class PortalNode(ChangingSite):
             yield catalog, f"<{DCAT}dataset>", self._datasets.iri(number)
             yield from self._datasets.describe(number)
 
-    def _answer_file(self, request: NodeRequest, match: re.Match[str]) -> NodeResponse:
+    def _respond_file(self, request: NodeRequest, match: re.Match[str]) -> NodeResponse:
         number, nth = int(match[1]), int(match[2])
         if not self._datasets.is_there(number):
             return NOT_FOUND

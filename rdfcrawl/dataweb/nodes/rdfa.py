@@ -51,7 +51,7 @@ class RdfaNode(WebNode):
             200, self._entrance().encode(), content_type="text/html; charset=utf-8"
         )
 
-    def answer(self, request: NodeRequest) -> NodeResponse:
+    def respond(self, request: NodeRequest) -> NodeResponse:
         """Respond 200 for the entrance and the pages, else 404."""
         return self._responses.get(request.target, NOT_FOUND)
 

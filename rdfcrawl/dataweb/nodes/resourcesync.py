@@ -178,7 +178,7 @@ class ResourceSyncNode(ChangingSite):
             text += f"Sitemap: {self.origin}/resync/resourcelist.xml\n"
         return text
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Serve resources and documents."""
         path = request.target
         known = self._all.versions.get(path)
@@ -196,8 +196,8 @@ class ResourceSyncNode(ChangingSite):
         if path == "/":
             return respond(request, self._front_page(), content_type=HTML)
         if path.startswith("/patch/"):
-            return self._answer_patch(request)
-        return self._answer_document(request)
+            return self._respond_patch(request)
+        return self._respond_document(request)
 
     def _front_page(self) -> bytes:
         if "html" not in self.options.found_by:
@@ -205,7 +205,7 @@ class ResourceSyncNode(ChangingSite):
         link = f'<link rel="resourcesync" href="{self.capability_list_url}">'
         return FRONT_PAGE.replace(b"<title>", link.encode() + b"<title>")
 
-    def _answer_document(self, request: NodeRequest) -> NodeResponse:
+    def _respond_document(self, request: NodeRequest) -> NodeResponse:
         path = request.target
         if not self._documents:
             self._documents = dict(self._iter_documents())
@@ -217,7 +217,7 @@ class ResourceSyncNode(ChangingSite):
         content_type = "application/zip" if path.endswith(".zip") else XML
         return respond(request, body, content_type=content_type, modified=self._all.now)
 
-    def _answer_patch(self, request: NodeRequest) -> NodeResponse:
+    def _respond_patch(self, request: NodeRequest) -> NodeResponse:
         number, _, revision = request.target[7:].partition("-")
         if not (number.isdecimal() and revision.isdecimal()):
             return NOT_FOUND

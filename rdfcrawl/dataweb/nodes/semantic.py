@@ -227,7 +227,7 @@ class SemanticNode(ChangingSite):
             text += f"Sitemap: {self.sitemap_url}\n"
         return text
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Serve the sitemap, dumps, endpoint and resources."""
         path = request.target
         if path == "/":
@@ -236,32 +236,32 @@ class SemanticNode(ChangingSite):
             body = self._sitemap()
             return respond(request, body, content_type=XML, modified=self.now)
         if request.path == ENDPOINT_PATH:
-            return self._answer_endpoint(request)
+            return self._respond_endpoint(request)
         main = self.options.mirrors_of
         if main is not None:
-            return self._answer_mirror(request, main)
-        return self._answer_file(request)
+            return self._respond_mirror(request, main)
+        return self._respond_file(request)
 
-    def _answer_file(self, request: NodeRequest) -> NodeResponse:
+    def _respond_file(self, request: NodeRequest) -> NodeResponse:
         path = request.target
         if path == self.dump_path and self._has(DatasetWay.DUMP):
-            return self.answer_dump(request, is_broken=DatasetWay.DUMP in self.broken)
+            return self.respond_dump(request, is_broken=DatasetWay.DUMP in self.broken)
         if (match := _FRAGMENT.match(path)) and self._has(DatasetWay.FRAGMENTS):
             if DatasetWay.FRAGMENTS in self.broken:
                 return text_response(500)
-            return self._answer_fragment(request, int(match[1]))
+            return self._respond_fragment(request, int(match[1]))
         if (match := _URI.match(path)) and self._has(DatasetWay.PREFIX):
             if DatasetWay.PREFIX in self.broken:
                 return text_response(500)
-            return self._answer_uri(request, int(match[1]))
+            return self._respond_uri(request, int(match[1]))
         return NOT_FOUND
 
-    def _answer_mirror(self, request: NodeRequest, main: SemanticNode) -> NodeResponse:
+    def _respond_mirror(self, request: NodeRequest, main: SemanticNode) -> NodeResponse:
         if request.target == main.dump_path and self._has(DatasetWay.DUMP):
-            return main.answer_dump(request, is_broken=DatasetWay.DUMP in self.broken)
+            return main.respond_dump(request, is_broken=DatasetWay.DUMP in self.broken)
         return NOT_FOUND
 
-    def answer_dump(
+    def respond_dump(
         self, request: NodeRequest, *, is_broken: bool = False
     ) -> NodeResponse:
         """Serve the complete dump."""
@@ -277,7 +277,7 @@ class SemanticNode(ChangingSite):
         }.get(self.options.dump, "application/gzip")
         return respond(request, body, content_type=content_type, modified=self.now)
 
-    def _answer_fragment(self, request: NodeRequest, number: int) -> NodeResponse:
+    def _respond_fragment(self, request: NodeRequest, number: int) -> NodeResponse:
         if number >= N_FRAGMENTS:
             return NOT_FOUND
         size = -(-self.options.n_uris // N_FRAGMENTS)
@@ -287,7 +287,7 @@ class SemanticNode(ChangingSite):
         media_type = "application/n-triples"
         return respond(request, body, content_type=media_type, modified=self.now)
 
-    def _answer_uri(self, request: NodeRequest, number: int) -> NodeResponse:
+    def _respond_uri(self, request: NodeRequest, number: int) -> NodeResponse:
         if number >= self.options.n_uris:
             return NOT_FOUND
         rdf_format = RDF_NEGOTIATOR.choose(request.accept)
@@ -297,7 +297,7 @@ class SemanticNode(ChangingSite):
         media_type = rdf_format.media_type
         return respond(request, body, content_type=media_type, modified=self.now)
 
-    def _answer_endpoint(self, request: NodeRequest) -> NodeResponse:
+    def _respond_endpoint(self, request: NodeRequest) -> NodeResponse:
         if not self._has(DatasetWay.SPARQL):
             return NOT_FOUND
         if DatasetWay.SPARQL in self.broken:
@@ -310,7 +310,7 @@ class SemanticNode(ChangingSite):
         with self._lock:
             if self._endpoint is None:
                 self._endpoint = _Endpoint(self)
-            return self._endpoint.answer(request)
+            return self._endpoint.respond(request)
 
     # -- the sitemap -----------------------------------------------------------------
 

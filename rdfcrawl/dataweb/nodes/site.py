@@ -53,15 +53,15 @@ class ChangingSite(WebNode):
         """Text of robots.txt; empty if there is none."""
         return ""
 
-    def answer(self, request: NodeRequest) -> NodeResponse:
+    def respond(self, request: NodeRequest) -> NodeResponse:
         """Serve robots.txt and the front page; subclasses serve the rest."""
         with self._lock:
             if request.target == ROBOTS_PATH and self.robots:
                 return NodeResponse(200, self.robots.encode(), content_type=TEXT)
-            return self.answer_other(request)
+            return self.respond_other(request)
 
     @abstractmethod
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Return the response unless for robots.txt; the lock is held."""
 
     def change(self, **arguments: Any) -> object:

@@ -208,7 +208,7 @@ class SitemapNode(ChangingSite):
         """`Crawl-delay` of robots.txt."""
         return self.options.delay_secs
 
-    def answer_other(self, request: NodeRequest) -> NodeResponse:
+    def respond_other(self, request: NodeRequest) -> NodeResponse:
         """Serve pages and sitemaps."""
         match = _PAGE.match(request.target)
         if match and int(match[1]) < self.options.n_pages:
@@ -221,9 +221,9 @@ class SitemapNode(ChangingSite):
             return respond(request, body, content_type=TURTLE, modified=when, etag=tag)
         if request.target == "/":
             return respond(request, FRONT_PAGE, content_type=HTML)
-        return self._answer_sitemap(request)
+        return self._respond_list(request)
 
-    def _answer_sitemap(self, request: NodeRequest) -> NodeResponse:
+    def _respond_list(self, request: NodeRequest) -> NodeResponse:
         path = request.target
         if path == "/sitemap.xml" and self.options.found_by == "default":
             whole = range(self.options.n_pages)

@@ -81,7 +81,7 @@ class SparqlNode(WebNode):
         self._objects = objects
         self.graph = f"{plan.origin}/graph"
 
-    def answer(self, request: NodeRequest) -> NodeResponse:
+    def respond(self, request: NodeRequest) -> NodeResponse:
         """Respond to queries by GET, form and direct POST; elsewhere 404."""
         if request.path != ENDPOINT_PATH:
             return NOT_FOUND

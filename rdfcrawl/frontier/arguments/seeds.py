@@ -71,7 +71,7 @@ def iter_start_urls(
 def iter_seeds(
     seeds: tuple[str, ...] | Path, schemes: frozenset[str] | None = None
 ) -> Iterator[str | BadSeed]:
-    """Yield the URLs of seeds as they are requested, in order, duplicates included.
+    """Yield the requestable URLs of seeds, in order, duplicates included.
 
     A file has one URL per line, UTF-8; blank lines and lines that begin with `#` are
     skipped; `.gz` is decompressed. The file is streamed.

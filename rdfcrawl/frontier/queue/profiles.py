@@ -167,7 +167,7 @@ class SpiderProfiles:
             if name not in member.given and name not in NAMED
         ]
         if kept:
-            logger.info("continuing with %s, as it was begun", " ".join(kept))
+            logger.info("continuing with the stored %s", " ".join(kept))
 
     async def learn(self, records: Iterable[Record]) -> bool:
         """Load the unknown arguments of records; return whether there were any."""

@@ -48,7 +48,7 @@ _WANTED: Final = (
     "REDIS_URL or REDIS_PARAMS has to name a password, as in redis://:password@host"
 )
 _SENTINELS_WANT: Final = (
-    "the Sentinels ask for it: REDIS_URL has to name their password, as in"
+    "the Sentinels require it: REDIS_URL has to name their password, as in"
     " ?sentinel_password=password"
 )
 _SENTINELS_REFUSE: Final = (

@@ -87,7 +87,7 @@ class PartitionKeys:
 
     Attributes:
         hosts: keys that have state.
-        others: keys that have a queue and no state, as far as it was seen.
+        others: keys that have a queue and no known state.
         crowds: that have members.
         flights: (key, epoch) of each batch.
         domains: with URIs that wait for an epoch, or names of these.

@@ -52,7 +52,7 @@ class UriStatus:
     """One URI.
 
     Attributes:
-        url: as it is requested.
+        url: its requestable form.
         key: politeness key.
         partition: of the key.
         place: its state.
@@ -233,7 +233,7 @@ class AddedUri:
     """Result of adding a URL.
 
     Attributes:
-        url: as it is requested.
+        url: its requestable form.
         fate: `queued`, `seen before` or `over budget`.
     """
 

@@ -192,7 +192,7 @@ class EligibleFacts:
     """Reads the facts of pages that may be fetched again.
 
     Attributes:
-        n_found: of the last host, as far as it was read.
+        n_found: of the last host, so far.
     """
 
     def __init__(

@@ -89,7 +89,7 @@ class BodyReader:
 
     def _get(self, url: str, at: int) -> bytes | None:
         path = url.removeprefix(self.node.origin)
-        answer = self.node.answer_at(NodeRequest("GET", path), at)
+        answer = self.node.respond_at(NodeRequest("GET", path), at)
         self.fetches.append(KnownFetch(url, at, answer.status))
         return answer.body if answer.status == 200 else None
 

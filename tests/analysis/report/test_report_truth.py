@@ -143,7 +143,7 @@ def prints_of(node: EvolvingNode, site: SiteSight) -> Iterator[tuple[str, Finger
     for url, (status, at) in site.last.items():
         if status == 200:
             request = NodeRequest("GET", url.removeprefix(node.origin))
-            response = node.answer_at(request, at)
+            response = node.respond_at(request, at)
             if b"text/html" in response.head:
                 yield url, fingerprint_text(visible_text(response.body.lower()))
             else:

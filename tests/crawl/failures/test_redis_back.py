@@ -70,7 +70,7 @@ def test_a_crawl_that_is_gone_from_redis_stops(
                 redis.flushall()
         result = crawl.wait()
     assert result.code == 1, result.stderr
-    assert result.stderr.count("is not in unix://") == 1, result.stderr
+    assert result.stderr.count("is no longer in unix://") == 1, result.stderr
     assert "Traceback" not in result.stderr
     assert result.stderr.count("it keeps no append-only file") == 1
     assert len(web.asked()) < len(web.documents)

@@ -170,7 +170,7 @@ def test_wrong_quotas_are_reported_in_one_line(commands: Commands) -> None:
         ({"quota": 10}, "argument quota=10: must be given with schedule=domain"),
         ({"schedule": "domain"}, "argument schedule=domain: must be given with quota"),
         ({"schedule": "host"}, "argument schedule=host: must be one of none, domain"),
-        ({"schedule": "domain", "quota": 1}, "argument quota=1: must be a whole num"),
+        ({"schedule": "domain", "quota": 1}, "argument quota=1: must be an integer"),
     ):
         given = [f"-a{name}={value}" for name, value in arguments.items()]
         result = commands.start("crawl", "linkeddata", *given).wait()

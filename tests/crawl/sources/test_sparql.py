@@ -144,7 +144,7 @@ def test_endpoint_that_dies_is_reported(commands: Commands, web: LocalWeb) -> No
         arguments={"endpoints": node.endpoint_url}, spider="sparql"
     )
     commands.wait_until(lambda: len(web.targets(node)) > 15)
-    setattr(node, "answer_other", lambda request: text_response(500))  # noqa: ARG005, B010
+    setattr(node, "respond_other", lambda request: text_response(500))  # noqa: ARG005, B010
     result = running.wait()
     assert result.code == 0, result.stderr
     assert 0 < len(result.quads) < 4000

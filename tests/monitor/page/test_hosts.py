@@ -205,7 +205,7 @@ def test_crawl_is_stopped_and_goes_on_later(
     """If a visitor stops the crawl, then all workers end, and nothing is lost."""
     with watched_page(chromium) as page:
         page.goto(f"{served.url}/hosts")
-        assert "2 workers were asked to end" in confirm(page, "Stop the crawl")
+        assert "2 workers will end" in confirm(page, "Stop the crawl")
         ended = served.crawl.wait()
         assert (ended.code, "restarting it" in ended.stderr) == (0, False), ended.stderr
         assert re.search("outcome +drained\n", ended.stderr)

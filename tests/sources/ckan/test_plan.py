@@ -389,7 +389,7 @@ def test_all_that_orca_expects_of_a_portal(n_links: int) -> None:
     while queue:
         request = request_of(task := queue.pop(), portal)
         target = request.url.removeprefix(portal.url)
-        response = node.answer(NodeRequest(method="GET", target=target))
+        response = node.respond(NodeRequest(method="GET", target=target))
         n_requests += 1
         outcome = advance(
             task, CkanResponse(status=response.status, body=response.body), portal, log

@@ -250,8 +250,8 @@ def _stopped(workers: list[str]) -> str:
     if not workers:
         return "no worker is running"
     names = ", ".join(workers[:10]) + (" ..." if len(workers) > 10 else "")
-    workers_were = counted(len(workers), "worker was", "workers were")
+    n_workers = counted(len(workers), "worker")
     return (
-        f"{workers_were} workers_were to end after storing the work under way: {names}."
+        f"{n_workers} will end after storing the work under way: {names}."
         f" Workers that are started later are not affected"
     )

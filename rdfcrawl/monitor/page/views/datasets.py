@@ -77,7 +77,7 @@ class DatasetFile:
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetStatement:
+class DatasetDetail:
     """A statement on a dataset, or on one of its distributions."""
 
     subject: str
@@ -113,7 +113,7 @@ class DatasetView:
     dataset: DatasetRow | None
     name: str
     files: list[DatasetFile]
-    statements: list[DatasetStatement]
+    statements: list[DatasetDetail]
     faults: list[str]
     ways: list[KnownWay]
     samples: tuple[str, ...]
@@ -191,7 +191,7 @@ async def _read_dataset(context: PageContext, name: str) -> DatasetView:
         dataset=DatasetRow(*rows[0]) if rows and rows[0][0] is not None else None,
         name=name,
         files=[DatasetFile(*row) for row in files],
-        statements=[DatasetStatement(*row) for row in statements if row[1] != "fault"],
+        statements=[DatasetDetail(*row) for row in statements if row[1] != "fault"],
         faults=[row[2] for row in statements if row[1] == "fault"],
         ways=ways,
         samples=samples,
