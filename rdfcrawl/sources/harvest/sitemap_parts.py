@@ -64,6 +64,7 @@ class GonePart(NamedTuple):
 
     key: str
     url: str
+    state: SitemapState
 
 
 class SitemapParts:
@@ -137,9 +138,10 @@ class SitemapParts:
                 await self._forget(key)
                 continue
             last = await self._store.get(key, _STATE, "last")
+            state = await self.before(key)
             is_read = (last or "").startswith(f"{self._run} ")  # another names it
-            if (await self.before(key)).read_ms and not is_read:
-                yield GonePart(key, url)
+            if state.read_ms and not is_read:
+                yield GonePart(key, url, state)
 
     async def _forget(self, key: str) -> None:
         """Drop the state of a sitemap, so that it is requested like a new one."""
