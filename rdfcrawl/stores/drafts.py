@@ -1,4 +1,4 @@
-"""Replace files atomically.
+"""Replace files atomically, and make files and folders durable.
 
 Several processes may write one file at the same time: each writes its own draft, and
 the last one counts. The next writer removes the drafts of killed processes.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import TextIO
+    from typing import BinaryIO, TextIO
 
 _DRAFT: Final = ".draft"
 
@@ -72,3 +72,33 @@ def _remove_left(path: Path) -> None:
                 draft.unlink()
             finally:
                 os.close(fd)
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the entries of a folder, durable on disk.
+
+    Raises:
+        OSError: the disk cannot be written.
+    """
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def synced_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that is on disk after the context, or removed if the context raises.
+
+    Raises:
+        OSError: the disk is full, or refuses the file.
+    """
+    try:
+        with path.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

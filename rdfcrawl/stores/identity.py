@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,13 +71,11 @@ def ensure_identity(segments: Path) -> LogIdentity:
     content = json.dumps(asdict(_next_identity(segments))).encode() + b"\n"
     draft = segments / f".{_NAME}-{secrets.token_hex(6)}"
     try:
-        with draft.open("wb") as file:
+        with synced_file(draft) as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
         # Unlike a rename, a link fails if another worker was first.
         os.link(draft, segments / _NAME)
-        _sync_folder(segments)  # losing the name would change the identity of the log
+        sync(segments)  # losing the name would change the identity of the log
     except FileExistsError:
         pass
     finally:
@@ -85,14 +84,6 @@ def ensure_identity(segments: Path) -> LogIdentity:
     if written is None:
         raise ConfigError(f"{segments / _NAME}: was removed while the crawl started")
     return written
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _next_identity(segments: Path) -> LogIdentity:

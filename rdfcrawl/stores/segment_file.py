@@ -9,6 +9,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from rdfcrawl.stores.drafts import sync
 from rdfcrawl.stores.members import LENGTH_AT, SEAL, encode_length
 
 if TYPE_CHECKING:
@@ -156,11 +157,7 @@ class SegmentFile:
             raise
         self.check_path()
         if not self._is_named:
-            directory = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            sync(self.path.parent)
             self._is_named = True
         return n_bytes
 

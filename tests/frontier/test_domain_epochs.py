@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.analysis.refresh.domain_schedule import (
-    DomainSchedule,
-    EpochPlan,
-    close_epoch,
-    new_schedule,
-    plan_epoch,
-)
+from rdfcrawl.analysis.refresh.domain_schedule import DomainSchedule, new_schedule
 from rdfcrawl.core.codec import decode
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import CrawlBudget
+from tests.support.epoch_plans import close_epoch, plan_epoch
 from tests.support.frontier_claims import claim, claim_one, restart, urls_of
 from tests.support.frontier_state import check_frontier, expire_leases
 from tests.support.scheduled_domains import (
@@ -94,13 +89,12 @@ async def test_epochs_equal_the_algorithm(make_frontier: MakeFrontier) -> None:
     await frontier.add(offered(frontier, queues[0], queues[1]))
     schedule = new_schedule(12)
     for _ in range(25):
-        schedule = plan_epoch(schedule, *queues)
-        plan = schedule.plan or EpochPlan()
+        schedule, plan = plan_epoch(schedule, *queues)
         fetched = await crawl_epoch(frontier, worth.__getitem__)
         assert sorted(fetched) == sorted([*plan.sitemaps, *plan.discovery])
         kept = await schedule_of(frontier)
-        assert kept == replace(schedule, plan=None)
-        schedule = close_epoch(schedule, worth)
+        assert kept == schedule
+        schedule = close_epoch(schedule, plan, worth)
         queues = [[url for url in queue if url not in fetched] for queue in queues]
     await check_frontier(frontier)
 

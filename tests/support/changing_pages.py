@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import dataclass, field
+from math import expm1
 from typing import TYPE_CHECKING, Literal
 
 from rdfcrawl.analysis.measures.uri_facts import (
@@ -13,7 +14,7 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.analysis.refresh.optimal import allocate, mean_freshness
+from rdfcrawl.analysis.refresh.optimal import allocate
 from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
 
 if TYPE_CHECKING:
@@ -191,3 +192,10 @@ def uneven_rates(n_pages: int, *, mean: float, seed: int = 1) -> list[float]:
     dice = random.Random(seed)
     drawn = [dice.gammavariate(0.5, mean / 0.5) for _ in range(n_pages)]
     return [float(f"{rate:.2g}") for rate in drawn]
+
+
+def mean_freshness(rate: float, frequency: float) -> float:
+    """Return F, the share of time for which a copy is fresh."""
+    if not rate:
+        return 1.0
+    return -expm1(-rate / frequency) * frequency / rate if frequency else 0.0

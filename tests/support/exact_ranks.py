@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
+
+from rdfcrawl.analysis.ranking.pagerank import OutLinks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,3 +41,12 @@ def exact_ranks(weights: Mapping[int, Mapping[int, Fraction]], n: int) -> list[f
                     for x, y in zip(rows[other], rows[column], strict=True)
                 ]
     return [float(row[n]) for row in rows]
+
+
+def out_links(edges: set[tuple[int, int]]) -> list[OutLinks]:
+    """Return the links of each node to others."""
+    others = sorted((source, target) for source, target in edges if source != target)
+    return [
+        OutLinks(source, [target for _, target in pairs])
+        for source, pairs in groupby(others, key=itemgetter(0))
+    ]

@@ -23,8 +23,6 @@ _STARTED: Final = f"{PROV}startedAtTime"
 _ENDED: Final = f"{PROV}endedAtTime"
 _HTTP_STATUS: Final = f"{HTTP}statusCodeValue"
 _N_BYTES: Final = f"{RC}bytes"
-_FORMAT: Final = f"{RC}format"
-_PARENT: Final = f"{RC}parent"
 _REASON: Final = f"{RC}reason"
 
 
@@ -40,8 +38,6 @@ class IndexedActivity:
         http_status: of the last response; 0 without one.
         n_statements: number of stored statements.
         n_bytes: of the decoded body; 0 if unknown.
-        format_name: format of the document; empty if it was not read.
-        parent: the document that led to it; empty for seeds.
         reason: of the first fault; empty if there is none.
         facts: all terms of the activity and its response, by predicate, as N-Quads.
     """
@@ -53,8 +49,6 @@ class IndexedActivity:
     http_status: int
     n_statements: int
     n_bytes: int
-    format_name: str
-    parent: str
     reason: str
     facts: Mapping[str, str]
 
@@ -78,8 +72,6 @@ def _indexed(facts: dict[str, str]) -> IndexedActivity:
         http_status=number_of(facts.get(_HTTP_STATUS), 0),
         n_statements=number_of(facts.get(_N_STATEMENTS), 0),
         n_bytes=number_of(facts.get(_N_BYTES), 0),
-        format_name=text(_FORMAT),
-        parent=text(_PARENT),
         reason=text(_REASON),
         facts=facts,
     )

@@ -161,8 +161,3 @@ class CopyFreshness:
     def mean_age_secs(self) -> MeasuredRatio:
         """The mean age of copies when they were refetched."""
         return MeasuredRatio(self.age_ms / 1000, self.n_refetches)
-
-    @property
-    def time_fresh(self) -> MeasuredRatio:
-        """The share of time for which copies were fresh."""
-        return MeasuredRatio(self.fresh_ms, self.total_ms)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from statistics import median
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 
@@ -95,28 +94,18 @@ def _top_level(domain: str) -> str:
     return AT_ADDRESSES if last.isdecimal() or domain.startswith("[") else last
 
 
-class ListSizes(NamedTuple):
-    """URLs per sitemap of a domain, from the last reading of each."""
-
-    least: int
-    median: float
-    greatest: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapHabits:
     """How one domain maintains its sitemaps (section 4).
 
     Attributes:
         n_sitemaps: without indexes.
-        sizes: None if no sitemap was read.
         n_reread: sitemaps that were read more than once.
         n_log_structured: of these, with a list that never changed, because new URLs
             are listed in new files (section 4.1).
     """
 
     n_sitemaps: int
-    sizes: ListSizes | None
     n_reread: int
     n_log_structured: int
 
@@ -129,21 +118,15 @@ class SitemapHabits:
 def describe_habits(sitemaps: Iterable[SitemapFacts]) -> SitemapHabits:
     """Return how one domain maintains its sitemaps."""
     n_sitemaps = n_reread = n_log = 0
-    numbers = []
     for sitemap in sitemaps:
         if sitemap.is_index:
             continue
         n_sitemaps += 1
-        if sitemap.readings:
-            numbers.append(sitemap.readings[-1].n_urls)
         if len(sitemap.readings) > 1:
             n_reread += 1
             n_log += len({each.list_hash for each in sitemap.readings}) == 1
     return SitemapHabits(
         n_sitemaps=n_sitemaps,
-        sizes=ListSizes(min(numbers), median(numbers), max(numbers))
-        if numbers
-        else None,
         n_reread=n_reread,
         n_log_structured=n_log,
     )

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from itertools import groupby
 from math import fsum
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-DAMPING: Final = 0.85  # Brin and Page's; the paper on sitemaps does not state one
+DAMPING: Final = 0.85  # d, Brin and Page's; the paper on sitemaps does not state one
 TOLERANCE: Final = 1e-6
 MAX_ROUNDS: Final = 100
 
@@ -56,7 +54,6 @@ def compute_pagerank(
     n_nodes: int,
     open_links: Callable[[], Iterable[OutLinks]],
     *,
-    damping: float = DAMPING,
     tolerance: float = TOLERANCE,
     max_rounds: int = MAX_ROUNDS,
 ) -> PageRanks:
@@ -69,7 +66,6 @@ def compute_pagerank(
         n_nodes: nodes are 0 to `n_nodes - 1`.
         open_links: returns an iterator over the links, called once per round. Nodes
             may come in any order, at most once; a missing node has no out-links.
-        damping: d, the share of a node's rank that its links pass on.
         tolerance: stop if the sum of the absolute differences of a round is less.
         max_rounds: stop after this number of rounds.
 
@@ -78,8 +74,7 @@ def compute_pagerank(
     """
     return iterate_ranks(
         n_nodes,
-        lambda ranks: _round(ranks, open_links(), damping),
-        damping=damping,
+        lambda ranks: _round(ranks, open_links()),
         tolerance=tolerance,
         max_rounds=max_rounds,
     )
@@ -89,7 +84,6 @@ def iterate_ranks(
     n_nodes: int,
     gain: Callable[[array[float]], tuple[Sequence[float], float]],
     *,
-    damping: float = DAMPING,
     tolerance: float = TOLERANCE,
     max_rounds: int = MAX_ROUNDS,
 ) -> PageRanks:
@@ -100,7 +94,6 @@ def iterate_ranks(
         gain: for the ranks of all nodes, returns the gain of each node by links (the
             sum of `share_of` its sources, in order), and the sum of the ranks of all
             nodes with links, in order.
-        damping: see `compute_pagerank`.
         tolerance: see `compute_pagerank`.
         max_rounds: see `compute_pagerank`.
     """
@@ -113,7 +106,7 @@ def iterate_ranks(
         total = fsum(ranks)
         n_rounds += 1
         # Rank that no link passes on belongs to dangling nodes.
-        base = (1 - damping) / n_nodes + damping * (total - n_linking) / n_nodes
+        base = (1 - DAMPING) / n_nodes + DAMPING * (total - n_linking) / n_nodes
         change = 0.0
         for node, gained in enumerate(incoming):
             rank = base + gained
@@ -125,7 +118,7 @@ def iterate_ranks(
 
 
 def _round(
-    ranks: Sequence[float], links: Iterable[OutLinks], damping: float
+    ranks: Sequence[float], links: Iterable[OutLinks]
 ) -> tuple[array[float], float]:
     """Return the gain of each node by links, and the rank of all nodes with links.
 
@@ -141,11 +134,11 @@ def _round(
             rank = ranks[source]
             linking += rank
             if weights is None:
-                share = share_of(rank, len(targets), damping)
+                share = share_of(rank, len(targets))
                 for target in targets:
                     incoming[target] += share
             else:
-                share = damping * rank
+                share = DAMPING * rank
                 for target, weight in zip(targets, weights, strict=True):
                     incoming[target] += share * weight
     except IndexError as error:
@@ -153,24 +146,6 @@ def _round(
     return incoming, linking
 
 
-def share_of(rank: float, n_targets: int, damping: float = DAMPING) -> float:
+def share_of(rank: float, n_targets: int) -> float:
     """Return the share of a node's rank that each target receives."""
-    return damping * rank / n_targets
-
-
-def group_links(edges: Iterable[tuple[int, int]]) -> Iterator[OutLinks]:
-    """Yield the out-links of each node from pairs sorted by source, then target.
-
-    Duplicate pairs count once; links of a node to itself are dropped.
-
-    >>> list(group_links([(0, 0), (0, 1), (0, 1), (2, 0)]))
-    [OutLinks(source=0, targets=array('q', [1]), weights=None), \
-OutLinks(source=2, targets=array('q', [0]), weights=None)]
-    """
-    for source, pairs in groupby(edges, key=itemgetter(0)):
-        targets = array("q")
-        for _, target in pairs:
-            if target != source and (not targets or targets[-1] != target):
-                targets.append(target)
-        if targets:
-            yield OutLinks(source, targets)
+    return DAMPING * rank / n_targets

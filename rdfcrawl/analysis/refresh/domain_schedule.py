@@ -9,42 +9,20 @@ one or two, so most epochs end in a tie, which figure 8 decides in favour of sit
 Here the shares of the last epochs break a tie first (a decision: the paper does not
 discuss ties, and with small quotas they would dominate).
 
-A schedule is a value. `plan_epoch` and `close_epoch` return the next one, and
-`codec.encode` serializes it. A plan is stored before its first fetch and continued
-after a restart, so no epoch exceeds its quota.
+A schedule is a value. `move_balance` and `judge_epoch` return the next one, and
+`codec.encode` serializes it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
 SLOW: Final = 0.1  # phi, "a slow converging default"
 _KEPT: Final = 0.8  # weight of earlier epochs; only breaks ties
-
-
-@dataclass(frozen=True, slots=True)
-class EpochPlan:
-    """The URLs of one epoch, best first; each is in one part.
-
-    Attributes:
-        sitemaps: topK_S: granted to sitemaps.
-        discovery: topK_D: granted to links.
-        further: taken from either if the other had too few; not judged.
-    """
-
-    sitemaps: tuple[str, ...] = ()
-    discovery: tuple[str, ...] = ()
-    further: tuple[str, ...] = ()
-
-    @property
-    def n_urls(self) -> int:
-        """Number of URLs to fetch; at most the quota."""
-        return len(self.sitemaps) + len(self.discovery) + len(self.further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +57,6 @@ class DomainSchedule:
         delta: next step of the balance, and number of URLs to judge.
         utility_sitemaps: share of the judged URLs that was added to the index.
         epoch: number of closed epochs.
-        plan: of the open epoch; None between epochs.
         past_sitemaps: results of the last epochs, to break ties.
     """
 
@@ -91,7 +68,6 @@ class DomainSchedule:
     utility_sitemaps: float = 0.0
     utility_discovery: float = 0.0
     epoch: int = 0
-    plan: EpochPlan | None = None
     past_sitemaps: PastUtility = NO_PAST
     past_discovery: PastUtility = NO_PAST
 
@@ -119,28 +95,6 @@ def new_schedule(quota: int, phi: float = SLOW) -> DomainSchedule:
     return DomainSchedule(quota, phi, half, half, phi * half)
 
 
-def plan_epoch(
-    schedule: DomainSchedule,
-    sitemap_queue: Iterable[str],
-    discovery_queue: Iterable[str],
-) -> DomainSchedule:
-    """Return the schedule with the plan of its next epoch: lines 10 to 18.
-
-    An open epoch keeps its plan.
-
-    Args:
-        schedule: of the domain.
-        sitemap_queue: Seen_S without Crawled_S, in descending order of SitemapScore,
-            without URLs that robots.txt disallows; it is read only as far as needed.
-        discovery_queue: the same for Seen_D, by DiscoveryScore.
-    """
-    if schedule.plan is not None:
-        return schedule
-    moved = move_balance(schedule)
-    counts = [moved.n_sitemaps, moved.quota - moved.n_sitemaps]
-    return replace(moved, plan=_grant([sitemap_queue, discovery_queue], counts))
-
-
 def move_balance(schedule: DomainSchedule) -> DomainSchedule:
     """Return the schedule at the start of its next epoch: lines 10 to 15.
 
@@ -160,7 +114,7 @@ def move_balance(schedule: DomainSchedule) -> DomainSchedule:
 
 
 def with_quota(schedule: DomainSchedule, quota: int) -> DomainSchedule:
-    """Return the schedule with another quota, the same shares, and no plan."""
+    """Return the schedule with another quota and the same shares."""
     if quota == schedule.quota:
         return schedule
     scale = quota / schedule.quota
@@ -171,55 +125,6 @@ def with_quota(schedule: DomainSchedule, quota: int) -> DomainSchedule:
         k_sitemaps=k_sitemaps,
         k_discovery=quota - k_sitemaps,
         delta=schedule.delta * scale,
-        plan=None,
-    )
-
-
-def _grant(queues: list[Iterable[str]], counts: list[int]) -> EpochPlan:
-    """Return a plan that takes the best URLs of each queue, up to its count.
-
-    A URL in both goes to the queue that ranks it higher, in a tie to sitemaps; the next
-    URL of the other queue replaces it. If a queue is too short, the other one fills up.
-    """
-    rest = [iter(queue) for queue in queues]
-    parts: list[list[str]] = [[], []]
-    taken: set[str] = set()
-    is_reading = True
-    while is_reading:  # once for each rank
-        is_reading = False
-        for part, urls, count in zip(parts, rest, counts, strict=True):
-            if len(part) < count and (url := next(urls, None)) is not None:
-                is_reading = True
-                if url not in taken:
-                    taken.add(url)
-                    part.append(url)
-    n_further = sum(counts) - len(taken)
-    others = dict.fromkeys(url for url in chain(*rest) if url not in taken)
-    further = islice(others, n_further)
-    return EpochPlan(tuple(parts[0]), tuple(parts[1]), tuple(further))
-
-
-def close_epoch(
-    schedule: DomainSchedule, is_indexed: Mapping[str, bool]
-) -> DomainSchedule:
-    """Return the schedule after its open epoch: lines 19 to 21.
-
-    Args:
-        schedule: with the plan of the epoch.
-        is_indexed: for each fetched URL, whether it was added to the index; False for
-            failures. Missing URLs were not requested, because robots.txt disallows
-            them by now, and are not judged.
-
-    Raises:
-        ValueError: no epoch is open.
-    """
-    if schedule.plan is None:
-        raise ValueError("no epoch is open")
-    plan = schedule.plan
-    return judge_epoch(
-        replace(schedule, plan=None),
-        [is_indexed[url] for url in plan.sitemaps if url in is_indexed],
-        [is_indexed[url] for url in plan.discovery if url in is_indexed],
     )
 
 

@@ -31,17 +31,6 @@ _ABOVE: Final = 1 + 1e-9  # above 1 despite rounding
 _DIGITS: Final = 3  # of the rates by which pages are grouped
 
 
-def mean_freshness(rate: float, frequency: float) -> float:
-    """Return F, the share of time for which a copy is fresh.
-
-    >>> round(mean_freshness(1.0, 1.0), 3), mean_freshness(0.0, 0.0)
-    (0.632, 1.0)
-    """
-    if not rate:
-        return 1.0
-    return -expm1(-rate / frequency) * frequency / rate if frequency else 0.0
-
-
 def best_frequency(rate: float, multiplier: float) -> float:
     """Return the frequency at which dF/df equals a multiplier.
 

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import json
-import os
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,6 +24,7 @@ from rdfcrawl.analysis.report.quota_tables import EPOCHS, iter_quota_entries
 from rdfcrawl.analysis.report.same_content import stored_once
 from rdfcrawl.analysis.urldb.link_graph import followed_targets
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.drafts import synced_file
 from rdfcrawl.stores.log.links import LinkLog
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 
@@ -85,19 +85,16 @@ def write_machine_file(
     head = {"format": FORMAT, "session": database.normal_form.session_parameters}
     schema = _COLUMNS.with_metadata({_MARK: json.dumps(head)})
     draft = path.with_name(f".{path.name}.draft")
-    try:
-        with draft.open("wb") as file:
-            with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-                n_urls = _write(writer, schema, _url_rows(database))
-                links = _link_rows(log, database.normal_form)
-                n_documents = _write(writer, schema, links)
-                n_activities = _write(writer, schema, _activity_rows(root))
-                _write(writer, schema, _rows_of_report(root))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with (
+        synced_file(draft) as file,
+        pq.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
+        n_urls = _write(writer, schema, _url_rows(database))
+        links = _link_rows(log, database.normal_form)
+        n_documents = _write(writer, schema, links)
+        n_activities = _write(writer, schema, _activity_rows(root))
+        _write(writer, schema, _rows_of_report(root))
+    draft.replace(path)
     damages = tuple(map(str, log.damages))
     return MachineFileReport(n_urls, n_documents, n_activities, damages)
 

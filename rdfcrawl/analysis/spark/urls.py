@@ -16,9 +16,9 @@ from rdfcrawl.analysis.urldb.building import join_sorted, new_segment, remove_ol
 from rdfcrawl.analysis.urldb.manifest import (
     FOLDER,
     UrlDatabaseManifest,
-    sync_folder,
     write_manifest,
 )
+from rdfcrawl.stores.drafts import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,7 +57,7 @@ def join_urls(machines: DataFrame, root: Path, normal_form: NormalForm) -> int:
         )
         .collect()
     )
-    sync_folder(folder)
+    sync(folder)
     manifest = UrlDatabaseManifest(
         log=_LOG,
         generation=0,

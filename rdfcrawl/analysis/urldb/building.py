@@ -7,7 +7,6 @@ on disk. So a crash at any point leaves the state before or after the build.
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -19,12 +18,12 @@ from rdfcrawl.analysis.urldb.manifest import (
     FOLDER,
     UrlDatabaseManifest,
     read_manifest,
-    sync_folder,
     write_manifest,
 )
 from rdfcrawl.analysis.urldb.scan import LogScan
 from rdfcrawl.analysis.urldb.segment import SegmentReader, SegmentWriter
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
+from rdfcrawl.stores.drafts import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.segment_lock import reading
 
@@ -166,7 +165,7 @@ class _Merge:
         for partition, some in groupby(observations, lambda each: each[0][:2]):
             self._write(partition.decode(), some)
         if self.n_segments:
-            sync_folder(self._folder)
+            sync(self._folder)
 
     def manifest(self, offsets: dict[str, int]) -> UrlDatabaseManifest:
         """Return the manifest of the merged database."""
@@ -221,12 +220,10 @@ def new_segment(
         OSError: the disk is full, or refuses the file.
     """
     draft = folder / f".{partition}{writer_name}{_DRAFT}"
-    with draft.open("wb") as file:
+    with synced_file(draft) as file:
         written = WrittenSegment(SegmentWriter(file))
         yield written
         digest = written.writer.end()
-        file.flush()
-        os.fsync(file.fileno())
     written.name = f"{partition}-{digest}{_SUFFIX}"
     draft.replace(folder / written.name)
 

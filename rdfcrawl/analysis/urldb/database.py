@@ -16,7 +16,6 @@ from rdfcrawl.uri import NormalForm
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from rdfcrawl.analysis.urldb.segment import SegmentBlock
@@ -69,12 +68,7 @@ class UrlDatabase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

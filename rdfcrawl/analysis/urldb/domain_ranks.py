@@ -1,5 +1,10 @@
 """Rank the URIs within each domain, and compute their levels within hosts.
 
+PriorityRank is the PageRank of a domain with its sitemaps as nodes. The front page has
+virtual links to the sitemaps, and these have links to the URLs they list, weighted by
+the stated priorities. So pages without links are ranked as the site wishes, and well
+linked pages rank higher.
+
 Source: U. Schonfeld and N. Shivakumar, "Sitemaps: Above and Beyond the Crawl of Duty"
 (WWW 2009), 6.3.1.
 """
@@ -8,11 +13,10 @@ from __future__ import annotations
 
 from array import array
 from itertools import compress, groupby
-from math import isnan
-from typing import TYPE_CHECKING
+from math import fsum, isnan
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.ranking.pagerank import OutLinks, compute_pagerank
-from rdfcrawl.analysis.ranking.priority_rank import weights_of
 from rdfcrawl.analysis.ranking.table import levels_of
 from rdfcrawl.analysis.urldb.link_graph import LinkScratch
 from rdfcrawl.analysis.urldb.rank_nodes import ranges
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.urldb.rank_nodes import NodeRange, RankNodes
     from rdfcrawl.core.sorting import SpillFolder
+
+UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"
 
 
 class DomainRanking:
@@ -169,3 +175,17 @@ def _sitemap_links(sorter: StringSorter) -> Iterator[OutLinks]:
             stated[int(line[8:16], 16)] = float(line[16:]) if line[16:] else None
         targets = array("I", stated)
         yield OutLinks(int(source, 16), targets, weights_of(stated.values()))
+
+
+def weights_of(priorities: Iterable[float | None]) -> list[float] | None:
+    """Return the weights of a sitemap's links; None means equal weights.
+
+    Weights are proportional to the priorities, with 0.5 for unstated ones. They are
+    equal if no priority is stated, or if all are 0.
+    """
+    stated = list(priorities)
+    if all(priority is None for priority in stated):
+        return None
+    values = [UNSTATED_PRIORITY if x is None else x for x in stated]
+    total = fsum(values)
+    return [value / total for value in values] if total else None

@@ -25,7 +25,6 @@ MAX_READINGS: Final = 50
 SPELLING: Final = "spelling"
 """Name of the latest value that holds the URL as written."""
 
-N_COLUMNS: Final = 7
 Columns: TypeAlias = list[str]
 """Listed, linked, fetches, claims, latest values, listings, readings; empty if unknown.
 """
@@ -41,7 +40,6 @@ _encode: Final = json.JSONEncoder(
 def observe(
     *,
     listed: str = "",
-    linked: str = "",
     fetch: str = "",
     claim: str = "",
     latest: str = "",
@@ -52,7 +50,6 @@ def observe(
 
     Args:
         listed: by a sitemap: first time, document, last time.
-        linked: by a document: first time, document, last time.
         fetch: the fields of a `UrlFetch`.
         claim: the fields of a `SitemapClaim`.
         latest: lists of name, time in ms and value; sorted by name.
@@ -61,7 +58,7 @@ def observe(
     """
     return [
         listed and f"[{listed}]",
-        linked and f"[{linked}]",
+        "",  # linked
         fetch and f"[[{fetch}]]",
         claim and f"[[{claim}]]",
         latest and f"[{latest}]",

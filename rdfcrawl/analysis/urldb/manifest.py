@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,18 +104,7 @@ def write_manifest(folder: Path, manifest: UrlDatabaseManifest) -> None:
         OSError: the disk refuses the file.
     """
     draft = folder / _DRAFT
-    with draft.open("wb") as file:
+    with synced_file(draft) as file:
         file.write(manifest.content)
-        file.flush()
-        os.fsync(file.fileno())
     draft.replace(folder / _NAME)
-    sync_folder(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush the directory entries of a folder to disk."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    sync(folder)

@@ -205,15 +205,13 @@ def _choose(members: Sequence[dict[str, Any]]) -> str:
 
 
 def mirror_urls(
-    clusters: Iterable[MirrorCluster],
-    spills: SpillFolder,
-    memory_bytes: int = MEMORY_BYTES,
+    clusters: Iterable[MirrorCluster], spills: SpillFolder
 ) -> Iterator[tuple[int, str]]:
     """Yield positions of records in a database, with the representative of each.
 
     Records without a cluster are omitted; the others are sorted.
     """
-    sorter = StringSorter(spills.new(), memory_bytes)
+    sorter = StringSorter(spills.new(), MEMORY_BYTES)
     for cluster in clusters:
         url = cluster.url.encode()
         for number in cluster.numbers:

@@ -6,7 +6,6 @@ Source: U. Schonfeld and N. Shivakumar, "Sitemaps: Above and Beyond the Crawl of
 
 from __future__ import annotations
 
-import os
 from array import array
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,11 +22,11 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.domain_ranks import DomainRanking, iter_levels
 from rdfcrawl.analysis.urldb.link_graph import LinkGraph
 from rdfcrawl.analysis.urldb.lock import writing_alone
-from rdfcrawl.analysis.urldb.manifest import sync_folder
 from rdfcrawl.analysis.urldb.rank_nodes import RankNodes
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.sorting import SpillFolder
+from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -178,12 +177,10 @@ def replacing_table(folder: Path) -> Iterator[BinaryIO]:
         OSError: the disk is full, or refuses the file; the table is unchanged.
     """
     draft = folder / _DRAFT
-    with draft.open("wb") as file:
+    with synced_file(draft) as file:
         yield file
-        file.flush()
-        os.fsync(file.fileno())
     draft.replace(folder / TABLE_NAME)
-    sync_folder(folder)
+    sync(folder)
 
 
 def _spill(spill: SpillFile, numbers: array[int] | array[float]) -> None:

@@ -162,19 +162,6 @@ class UrlRecord:
         is_named = "isSitemap" in self.latest or "sitemapFormat" in self.latest
         return is_named or bool(self.readings) or self.latest.get("task") == "sitemap"
 
-    def changes(self) -> list[UrlFetch]:
-        """Return the fetches whose content differs from that of the previous fetch.
-
-        Fetches without a hash, such as a 304, count as equal.
-        """
-        found, before = [], ""
-        for fetch in self.fetches:
-            known = fetch.text_hash or fetch.content_hash
-            if known and before and known != before:
-                found.append(fetch)
-            before = known or before
-        return found
-
 
 def parse_record(line: bytes) -> UrlRecord:
     """Return the record in a line of a segment."""

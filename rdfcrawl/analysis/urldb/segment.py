@@ -31,7 +31,6 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
     from typing import BinaryIO, Self
 
 _ENDS_BLOCK: Final = 0xFF  # of the checksum of a key: one in 256
@@ -69,7 +68,6 @@ class SegmentWriter:
 
     Attributes:
         n_records: number of written records.
-        n_copied: number of copied blocks.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -78,7 +76,7 @@ class SegmentWriter:
         self._lines: list[bytes] = []
         self._first = b""
         self._index: list[bytes] = []
-        self.n_records = self.n_copied = 0
+        self.n_records = 0
 
     @property
     def is_between_blocks(self) -> bool:
@@ -97,7 +95,6 @@ class SegmentWriter:
     def copy(self, block: SegmentBlock, content: bytes) -> None:
         """Copy a block of another segment."""
         self._write_block(block.first, block.n_records, content)
-        self.n_copied += 1
 
     def end(self) -> str:
         """Write the index; return the digest of the file."""
@@ -149,12 +146,7 @@ class SegmentReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

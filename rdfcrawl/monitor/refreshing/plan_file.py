@@ -7,17 +7,16 @@ pages again, and the frontier drops those that it has.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.urldb.lock import writing_alone
-from rdfcrawl.analysis.urldb.manifest import sync_folder
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError, SourceFault
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch
+from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,18 +110,11 @@ class RefreshPlanFile:
         """Replace the plan once the new one is on disk; return the number of pages."""
         draft = self._folder / _DRAFT
         n_fetches = 0
-        try:
-            with draft.open("w", encoding="ascii") as file:
-                file.write(json.dumps(asdict(head)) + "\n")
-                for each in fetches:
-                    file.write(encode(each) + "\n")
-                    n_fetches += 1
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            with suppress(FileNotFoundError):
-                draft.unlink()
-            raise
+        with synced_file(draft) as file:
+            file.write(json.dumps(asdict(head)).encode("ascii") + b"\n")
+            for each in fetches:
+                file.write(encode(each).encode("ascii") + b"\n")
+                n_fetches += 1
         draft.replace(self._path)
-        sync_folder(self._folder)
+        sync(self._folder)
         return n_fetches

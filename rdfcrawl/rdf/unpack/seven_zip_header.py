@@ -274,7 +274,7 @@ class HeaderReader:
                 is_known = part._optional_bits(files.n)
                 part._refuse_external()
                 files.attributes = array(
-                    "I", (part._int(4) if known else 0 for known in is_known)
+                    "I", (part._uint32() if known else 0 for known in is_known)
                 )
         return files
 
@@ -282,7 +282,7 @@ class HeaderReader:
 
     def _digests(self, n: int) -> array[int]:
         is_known = self._optional_bits(n)
-        return array("q", (self._int(4) if known else -1 for known in is_known))
+        return array("q", (self._uint32() if known else -1 for known in is_known))
 
     def _optional_bits(self, n: int) -> bytes:
         return b"\1" * n if self._bytes(1)[0] else self._bits(n)
@@ -320,8 +320,8 @@ class HeaderReader:
             raise _bad("a number")
         return value
 
-    def _int(self, n_bytes: int) -> int:
-        return int.from_bytes(self._bytes(n_bytes), "little")
+    def _uint32(self) -> int:
+        return int.from_bytes(self._bytes(4), "little")
 
     def _bytes(self, n: int) -> bytes:
         data = self._data[self._at : self._at + n]

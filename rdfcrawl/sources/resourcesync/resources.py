@@ -281,7 +281,7 @@ class ResourceSteps:
             return
         if self._content is None:
             for link in links_of(entry):
-                yield RelatedLink(version.uri, link)
+                yield RelatedLink(link)
         if policy.only_rdf and not may_be_rdf(version.media_type):
             yield UnfetchedResource(version, entry)
             return

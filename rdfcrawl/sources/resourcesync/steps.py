@@ -135,7 +135,6 @@ class ListedResources:
 class RelatedLink:
     """Follow a link of a resource: description, other format or canonical URI."""
 
-    uri: str
     link: Link
 
 

@@ -18,14 +18,10 @@ MAX_TRIPLES: Final = 100_000  # of each side
 
 @dataclass(frozen=True, slots=True)
 class SampleDifference:
-    """Triples of only one side, as sorted lines of N-Triples.
-
-    `is_complete` if all triples of both sides were compared.
-    """
+    """Triples of only one side, as sorted lines of N-Triples."""
 
     not_in_dump: tuple[str, ...]
     not_in_sample: tuple[str, ...]
-    is_complete: bool = True
 
     def __bool__(self) -> bool:
         return bool(self.not_in_dump or self.not_in_sample)
@@ -41,25 +37,20 @@ def compare_sample(
     fast for all graphs, and correct except for contrived ones. At most `max_triples` of
     each side are compared.
     """
-    left, is_left_complete = _triples(sample, max_triples)
-    right, is_right_complete = _triples(dump, max_triples)
-    ours, theirs = _groups(left), _groups(right)
-    return SampleDifference(
-        _beyond(ours, theirs),
-        _beyond(theirs, ours),
-        is_left_complete and is_right_complete,
-    )
+    ours = _groups(_triples(sample, max_triples))
+    theirs = _groups(_triples(dump, max_triples))
+    return SampleDifference(_beyond(ours, theirs), _beyond(theirs, ours))
 
 
-def _triples(lines: bytes, max_triples: int) -> tuple[list[Triple], bool]:
+def _triples(lines: bytes, max_triples: int) -> list[Triple]:
     found: dict[Triple, None] = {}
     for match in TRIPLE.finditer(lines):
         if len(found) >= max_triples:
-            return list(found), False
+            break
         subject, predicate, node, literal = match.group(1, 2, 3, 4)
         term = node or literal
         found[subject.decode(), predicate.decode(), term.decode()] = None
-    return list(found), True
+    return list(found)
 
 
 def _groups(triples: Iterable[Triple]) -> dict[str, list[Triple]]:

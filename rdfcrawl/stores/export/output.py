@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.terminal import escaped
+from rdfcrawl.stores.drafts import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +141,7 @@ def draft_file(path: Path) -> Iterator[ExportFile]:
             draft.replace(path)
         finally:
             file.close()
-    _sync_folder(path.parent)
+    sync(path.parent)
 
 
 @contextmanager
@@ -158,14 +159,14 @@ def draft_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir()
             yield draft
-            _sync_folder(draft)
+            sync(draft)
             draft.replace(path)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
         finally:
             lock_path.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync(path.parent)
 
 
 @contextmanager
@@ -203,14 +204,6 @@ def _check_lock(fd: int, path: Path) -> None:
         raise ConfigError(f"{path}: another export is writing it") from None
     if not path.exists() or not os.path.samestat(os.fstat(fd), path.stat()):
         raise ConfigError(f"{path}: another export has just written it")
-
-
-def _sync_folder(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def standard_output() -> ExportFile:

@@ -13,7 +13,7 @@ import shutil
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
-from rdfcrawl.stores.followers.local_disk import sync
+from rdfcrawl.stores.drafts import sync
 
 if TYPE_CHECKING:
     from pathlib import Path

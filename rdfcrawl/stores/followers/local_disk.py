@@ -68,16 +68,3 @@ def opening_fault(path: Path, error: Exception) -> StoreFault:
     return passing_fault(error) or StoreFault(
         f"{what}; delete it to fill the store again"
     )
-
-
-def sync(path: Path) -> None:
-    """Make a file or folder durable on disk.
-
-    Raises:
-        OSError: the disk cannot be written.
-    """
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -16,8 +16,9 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.rdf.packing import open_packed, packer
 from rdfcrawl.rdf.serializing import StatementSerializer, read_statements
+from rdfcrawl.stores.drafts import sync
 from rdfcrawl.stores.followers.file_names import NO_HOST, document_name, host_name
-from rdfcrawl.stores.followers.local_disk import LOCK_SECS, sync
+from rdfcrawl.stores.followers.local_disk import LOCK_SECS
 from rdfcrawl.stores.followers.renewals import RENEW_SECS, checked_options, path_of
 from rdfcrawl.stores.followers.renewed import TableFollower
 

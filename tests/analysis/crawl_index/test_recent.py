@@ -38,8 +38,6 @@ def activity(number: int) -> IndexedActivity:
         http_status=0,
         n_statements=0,
         n_bytes=0,
-        format_name="",
-        parent="",
         reason="" if number % 2 else f"fault_{number % 4 // 2 ^ 1}",
         facts={},
     )

@@ -131,7 +131,7 @@ def test_freshness_and_age_by_hand() -> None:
     found = measure_copies([uri([(0, "A"), (1, "A"), (3, "B")])])
     assert found.freshness.value == 0.5
     assert found.mean_age_secs.value == 43_200
-    assert found.time_fresh.value == 2 / 3
+    assert (found.fresh_ms, found.total_ms) == (2 * DAY_MS, 3 * DAY_MS)
     assert measure_copies([uri([(0, "A")])]).freshness.value is None
 
 

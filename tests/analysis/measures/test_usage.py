@@ -62,22 +62,6 @@ def test_tlds_of_most_sites_come_first() -> None:
     assert count.top_tlds(2) == ([("org", 2), ("com", 1)], 2)
 
 
-def test_sizes_are_of_the_last_reading() -> None:
-    """If sitemaps were read, then their sizes are the last ones, without indexes."""
-    found = describe_habits(
-        [
-            sitemap((9, "x"), (1, "y")),
-            sitemap((4, "z")),
-            sitemap((2, "i")),
-            sitemap((100, "n"), is_index=True),
-            sitemap(),
-        ]
-    )
-    assert found.n_sitemaps == 4
-    assert found.sizes == (1, 2, 4)
-    assert describe_habits([]).sizes is None
-
-
 def test_log_structured_sitemaps_never_change() -> None:
     """If a sitemap read again has the same list, then it is log structured."""
     found = describe_habits(
@@ -85,8 +69,11 @@ def test_log_structured_sitemaps_never_change() -> None:
             sitemap((2, "x"), (2, "x")),
             sitemap((2, "y"), (3, "z")),
             sitemap((5, "once")),
+            sitemap((100, "n"), is_index=True),
+            sitemap(),
         ]
     )
+    assert found.n_sitemaps == 4
     assert (found.n_reread, found.n_log_structured) == (2, 1)
     assert found.log_structured_share.value == 0.5
     assert describe_habits([sitemap((1, "a"))]).log_structured_share.value is None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.analysis.ranking.pagerank import OutLinks, compute_pagerank, group_links
-from tests.support.exact_ranks import exact_ranks
+from rdfcrawl.analysis.ranking.pagerank import OutLinks, compute_pagerank
+from tests.support.exact_ranks import exact_ranks, out_links
 
 EDGES = st.integers(1, 9).flatmap(
     lambda n: st.tuples(
@@ -24,7 +23,7 @@ EDGES = st.integers(1, 9).flatmap(
 def test_ranks_solve_the_equations(graph: tuple[int, set[tuple[int, int]]]) -> None:
     """If ranks are iterated, then they solve the equations and sum to 1."""
     n_nodes, edges = graph
-    links = list(group_links(sorted(edges)))
+    links = out_links(edges)
     found = compute_pagerank(n_nodes, lambda: links, tolerance=1e-12, max_rounds=300)
     weights = {
         source: {target: Fraction(1, len(targets)) for target in targets}
@@ -90,12 +89,3 @@ def test_link_of_no_node_is_refused(links: OutLinks) -> None:
     """If a link names a node that there is not, then nothing is ranked."""
     with pytest.raises(ValueError, match="a node above 1"):
         compute_pagerank(2, lambda: [links])
-
-
-def test_grouping_leaves_out_repeats_and_own_links() -> None:
-    """If pairs repeat or a page links to itself, then its links are each once."""
-    pairs = [(0, 1), (0, 1), (0, 2), (1, 1), (2, 0), (2, 2)]
-    assert list(group_links(pairs)) == [
-        OutLinks(0, array("q", [1, 2])),
-        OutLinks(2, array("q", [0])),
-    ]

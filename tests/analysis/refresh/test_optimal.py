@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import exp
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -13,11 +11,11 @@ from rdfcrawl.analysis.refresh.optimal import (
     OptimalFreshness,
     allocate,
     best_frequency,
-    mean_freshness,
 )
 from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch, RefreshPolicy
 from tests.support.changing_pages import (
     ChangingSite,
+    mean_freshness,
     optimal_freshness,
     uneven_rates,
 )
@@ -87,13 +85,6 @@ def test_no_page_is_fetched_more_than_it_may() -> None:
     assert allocate({1.0: 2, 0.0: 9}, 50.0, most=1.0) == {1.0: 1.0, 0.0: 0.0}
     assert allocate({}, 5.0) == {}
     assert allocate({2.0: 1}, 0.0) == {2.0: 0.0}
-
-
-def test_freshness_by_hand() -> None:
-    """If a page is fetched as often as it changes, then it is fresh for 1 - 1/e."""
-    assert mean_freshness(3.0, 3.0) == pytest.approx(1 - exp(-1))
-    assert mean_freshness(3.0, 0.0) == 0
-    assert mean_freshness(0.0, 0.0) == 1
 
 
 def test_freshness_comes_near_the_optimum() -> None:

@@ -249,7 +249,6 @@ def test_latest_values_changes_and_spelling(tmp_path: Path) -> None:
         assert database.find("http://other.example/") is None
         assert database.find("nothing") is None
     assert record.requested_url == odd
-    assert [each.started_ms - T0 for each in record.changes()] == [3, 4]
     assert record.latest["etag"] == '"4"'
     assert found["http://a.example/y"].latest == {"redirect": "http://a.example/z"}
     assert found["http://a.example/s"].is_sitemap

@@ -6,6 +6,7 @@ import fcntl
 import random
 import shutil
 import tempfile
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,17 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.analysis.ranking.priority_rank import DomainGraph
 from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, RankTable
 from rdfcrawl.analysis.urldb import link_graph
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.domain_ranks import weights_of
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.scores import RankScore
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.analysis.urldb.test_building import made_events, run_until
+from tests.support.domain_graph import DomainGraph
+from tests.support.exact_ranks import exact_ranks
 from tests.support.examples import examples
 from tests.support.url_events import (
     LinksFound,
@@ -178,6 +181,29 @@ def test_links_to_redirects(tmp_path: Path) -> None:
     assert inlinks(table, f"{SITES[0]}/away", other) == [1, 1]
 
 
+def test_priority_rank_by_the_equations(tmp_path: Path) -> None:
+    """If priorities are stated, then four nodes have the ranks of the equations.
+
+    Nodes: 0 front page, 1 page, 2 sitemap, 3 listed page without in-links.
+    """
+    root, sitemap = f"{SITES[0]}/", f"{SITES[0]}/map.xml"
+    entries = ListedUrl(A, priority=0.2), ListedUrl(B, priority=0.6)
+    events: list[UrlEvent] = [
+        LinksFound(root, T0, (A, root)),
+        LinksFound(A, T0, (root,)),
+        SitemapRead(sitemap, T0, entries),
+    ]
+    weights = {
+        0: {1: Fraction(1, 2), 2: Fraction(1, 2)},
+        1: {0: Fraction(1)},
+        2: {1: Fraction(1, 4), 3: Fraction(3, 4)},
+    }
+    found = scores(
+        ranked(tmp_path, events), [root, A, sitemap, B], RankScore.PRIORITYRANK
+    )
+    assert found == pytest.approx(exact_ranks(weights, 4), abs=1e-6)
+
+
 def test_indexes_and_dropped_entries(tmp_path: Path) -> None:
     """If an index lists sitemaps, then only it is linked from the front page.
 
@@ -293,3 +319,26 @@ def test_rank_is_refused_if_another_runs_or_the_table_is_damaged(
         with pytest.raises(ConfigError, match="is damaged"):
             rank(tmp_path)
     assert inlinks(table, B) == [1]  # what was mapped stays
+
+
+@pytest.mark.parametrize(
+    ("stated", "weights"),
+    [
+        ([None, None], None),
+        ([0.0, 0.0], None),
+        ([0.5, None], [0.5, 0.5]),
+        ([0.9, 0.1, 0.0], [0.9, 0.1, 0.0]),
+        ([], None),
+    ],
+    ids=["unstated", "zero", "one unstated", "stated", "empty"],
+)
+def test_weights(stated: list[float | None], weights: list[float] | None) -> None:
+    """If any priority is stated and they are not all 0, then they are the weights."""
+    assert weights_of(stated) == (None if weights is None else pytest.approx(weights))
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=20))
+def test_weights_sum_to_one(stated: list[float | None]) -> None:
+    """If links have weights, then the sitemap passes on its full rank."""
+    weights = weights_of(stated)
+    assert weights is None or sum(weights) == pytest.approx(1)

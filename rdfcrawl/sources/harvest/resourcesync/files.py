@@ -6,7 +6,6 @@ slashes and is not just dots, so a URI cannot escape the folder.
 
 from __future__ import annotations
 
-import os
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, FixityVerifier
+from rdfcrawl.stores.drafts import synced_file
 
 if TYPE_CHECKING:
     from rdfcrawl.core.bytesource import ByteSource
@@ -56,13 +56,11 @@ class ResourceFiles:
         partial, path = self._partial.new_path(), path_of(self._folder, uri)
         verifier = FixityVerifier(fixity)
         try:
-            with partial.open("xb") as file, source.open() as stream:
+            with synced_file(partial) as file, source.open() as stream:
                 while piece := stream.read(_PIECE_BYTES):
                     verifier.update(piece)
                     file.write(piece)
                 verifier.finish()
-                file.flush()
-                os.fsync(file.fileno())
             path.parent.mkdir(parents=True, exist_ok=True)
             partial.replace(path)
         except BaseException:

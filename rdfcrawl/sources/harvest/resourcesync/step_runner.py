@@ -110,7 +110,7 @@ class StepRunner:
                 await self._memory.remember(self._done)
                 self._done.clear()
                 await self._memory.mark(run, uris)
-            case RelatedLink(_, link):
+            case RelatedLink(link):
                 self._page.document.listed_links.add(link)
             case OpenedSet(_, url):
                 await self._memory.open(url)

@@ -1,22 +1,15 @@
-"""PriorityRank: PageRank of a domain with its sitemaps as nodes.
-
-The front page has virtual links to the sitemaps, and these have links to the URLs they
-list, weighted by the stated priorities. So pages without links are ranked as the site
-wishes, and well linked pages rank higher (section 6.3.1).
-"""
+"""PriorityRank of a domain in memory, to compare that of databases with."""
 
 from __future__ import annotations
 
 from array import array
-from math import fsum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.analysis.ranking.pagerank import OutLinks, compute_pagerank
+from rdfcrawl.analysis.urldb.domain_ranks import weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"
 
 
 class DomainGraph:
@@ -66,30 +59,6 @@ class DomainGraph:
         found = compute_pagerank(len(self._nodes), lambda: links).ranks
         return {url: found[node] for url, node in self._nodes.items()}
 
-    def pagerank(self) -> dict[str, float]:
-        """Return the PageRank of each URL, without sitemaps and virtual links.
-
-        URLs without links to them are omitted: their rank counts as 0 (section 6.3.1).
-        """
-        links = [
-            OutLinks(node, array("q", sorted(targets)))
-            for node, targets in sorted(self._links.items())
-            if targets
-        ]
-        linked = {target for each in links for target in each.targets}
-        pages = sorted(self._links.keys() | linked | {self._root})
-        place = {node: position for position, node in enumerate(pages)}
-        within = [
-            OutLinks(place[source], array("q", [place[x] for x in targets]))
-            for source, targets, _ in links
-        ]
-        found = compute_pagerank(len(pages), lambda: within).ranks
-        return {
-            url: found[place[node]]
-            for url, node in self._nodes.items()
-            if node in linked
-        }
-
     def _augmented_links(self) -> Iterator[OutLinks]:
         """Yield the links of pages, and the virtual ones of sitemaps and front page."""
         for node in range(len(self._nodes)):
@@ -101,17 +70,3 @@ class DomainGraph:
                 targets |= self._top
             if targets := targets - {node}:
                 yield OutLinks(node, array("q", sorted(targets)))
-
-
-def weights_of(priorities: Iterable[float | None]) -> list[float] | None:
-    """Return the weights of a sitemap's links; None means equal weights.
-
-    Weights are proportional to the priorities, with 0.5 for unstated ones. They are
-    equal if no priority is stated, or if all are 0.
-    """
-    stated = list(priorities)
-    if all(priority is None for priority in stated):
-        return None
-    values = [UNSTATED_PRIORITY if x is None else x for x in stated]
-    total = fsum(values)
-    return [value / total for value in values] if total else None
