@@ -33,11 +33,13 @@ def test_crawl_that_cannot_begin_is_not_judged(tmp_path: Path) -> None:
     assert "recall" not in done.stdout
 
 
-def test_demo_without_a_project_writes_nothing(tmp_path: Path) -> None:
-    """If there is no project here, then one line says so, and no folder is written."""
+def test_demo_without_our_spiders_writes_nothing(tmp_path: Path) -> None:
+    """If a project has our commands alone, then one line says so, without a folder."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = theirs\n")
+    (tmp_path / "theirs.py").write_text('COMMANDS_MODULE = "rdfcrawl.commands"\n')
     done = scrapy("demo", folder=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    assert "there is no project here" in line
-    assert list(tmp_path.iterdir()) == []
+    assert "linkeddata" in line
+    assert not (tmp_path / "demo").exists()

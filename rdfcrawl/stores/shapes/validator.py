@@ -109,7 +109,7 @@ class ShapesValidator:
         reply = _read_reply(child, self._secs * _SILENCE_FACTOR)
         if reply is None:
             code = self.close()
-            if code in {-signal.SIGXCPU, -signal.SIGKILL}:
+            if code in {-signal.SIGXCPU, -signal.SIGTERM, -signal.SIGKILL}:
                 return ShapeFindings(skipped="secs", detail="took too long")
             return ShapeFindings(skipped="crash", detail=f"exit status {code}")
         if "fault" in reply:

@@ -189,7 +189,7 @@ def test_half_of_a_document_is_half_as_similar() -> None:
 )
 def test_what_is_no_sketch_is_refused(text: str) -> None:
     """If a text is not 64 parts and what sparse ones need, then it is refused."""
-    with pytest.raises(ValueError, match="want 64 parts"):
+    with pytest.raises(ValueError, match="not 64 parts"):
         read_sketch(text)
 
 
