@@ -59,7 +59,8 @@ class RobotsMiddleware:
 
     Raises:
         NotConfigured: `ROBOTSTXT_OBEY` is off.
-        ConfigError: the reactor is not that of asyncio.
+        ConfigError: the reactor is not that of asyncio, or `ROBOTSTXT_CRAWL_DELAY` is
+            wrong.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -68,6 +69,7 @@ class RobotsMiddleware:
         if not is_asyncio_available():
             raise ConfigError("TWISTED_REACTOR: RobotsMiddleware needs that of asyncio")
         self._crawler = crawler
+        self._obeys_delay = _obeys_delay(crawler)
         self._shared: SharedRules | None = None
         self._opening: asyncio.Task[RobotsCache] | None = None
         crawler.signals.connect(self.close, signals.spider_closed)
@@ -151,10 +153,12 @@ class RobotsMiddleware:
     async def _open(self) -> RobotsCache:
         settings = self._crawler.settings
         agent = settings.get("ROBOTSTXT_USER_AGENT") or settings.get("USER_AGENT")
-        options = RobotsOptions(
-            agent=str(agent), obeys_delay=RobotsSettings.one(settings, "obeys_delay")
-        )
-        keeper = await self._keeper()
+        options = RobotsOptions(agent=str(agent), obeys_delay=self._obeys_delay)
+        try:
+            keeper = await self._keeper()
+        except ConfigError as error:  # as if Redis were unreachable
+            logger.error("robots.txt is not shared: %s", error)  # noqa: TRY400 (one line)
+            keeper = None
         return RobotsCache(self._fetch, options, keeper=keeper, count=self._count)
 
     async def _keeper(self) -> RulesKeeper | None:
@@ -210,3 +214,11 @@ class RobotsMiddleware:
     def _count(self, name: str) -> None:
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value(name)
+
+
+def _obeys_delay(crawler: Crawler) -> bool:
+    """Return `ROBOTSTXT_CRAWL_DELAY`, which our spiders have read already."""
+    known = getattr(getattr(crawler.spider, "options", None), "robots", None)
+    if isinstance(known, RobotsSettings):
+        return known.obeys_delay
+    return bool(RobotsSettings.one(crawler.settings, "obeys_delay"))

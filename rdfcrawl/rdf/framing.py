@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.core.namespaces import PREFIXES, RDF_TYPE, SCHEMA, SCHEMA_HTTPS
-from rdfcrawl.rdf.pyld_datasets import pyld_statement
+from rdfcrawl.rdf.pyld_datasets import pyld_statement, warn_of_triple_terms
 
 if TYPE_CHECKING:
     import pyoxigraph as ox
 
 MAX_STATEMENTS: Final = 100_000
-# Values in all items of a document beside twice those of the document: each item
-# has a copy of the nodes that it refers to.
+# Values in all items of a document, in addition to twice those of the document: each
+# item has a copy of the nodes that it refers to.
 _MAX_COPIED: Final = 5_000
 _FORMAT: Final = "application/n-quads"
 _BLANK: Final = "urn:rdfcrawl:blank:"  # no document has such a name
@@ -34,14 +34,16 @@ def class_iri(name: str) -> str:
 
     >>> class_iri("schema:Product")
     'http://schema.org/Product'
+    >>> class_iri("http://schema.org/Product")
+    'http://schema.org/Product'
     """
-    prefix, colon, local = name.partition(":")
+    prefix, _, local = name.partition(":")
+    if local.startswith("//") or prefix == "urn":  # before the prefix `http:`
+        return name
     if prefix in PREFIXES:
         return PREFIXES[prefix] + local
-    if not colon or not (local.startswith("/") or prefix == "urn"):
-        known = ", ".join(f"{each}:" for each in PREFIXES)
-        raise ConfigError(f"class {name!r}: must be an IRI, or begin with {known}")
-    return name
+    known = ", ".join(f"{each}:" for each in PREFIXES)
+    raise ConfigError(f"class {name!r}: must be an IRI, or begin with {known}")
 
 
 def iter_items(
@@ -49,7 +51,8 @@ def iter_items(
 ) -> Iterator[dict[str, Any]]:
     """Yield the items of a class, or those with any class that no other refers to.
 
-    Graphs are merged. `http:` and `https:` of schema.org are one.
+    Graphs are merged. `http:` and `https:` of schema.org are one. Triple terms are left
+    out, with a warning.
 
     Raises:
         SourceFault: `TOO_LARGE`: more than `MAX_STATEMENTS`.
@@ -82,7 +85,7 @@ class _Nodes:
     def __init__(self, quads: Iterable[ox.Quad]) -> None:
         from pyld import jsonld  # noqa: PLC0415 (slow to import)
 
-        statements: list[Any] = []
+        n_left_out, statements = 0, list[Any]()
         self.types: dict[str, list[str]] = {}
         self.referred: set[str] = set()
         self._values: dict[str, list[str]] = defaultdict(list)
@@ -91,12 +94,15 @@ class _Nodes:
                 detail = f"items of more than {MAX_STATEMENTS} statements"
                 raise SourceFault(Reason.TOO_LARGE, detail)
             statement = pyld_statement(quad)
-            if statement is not None:
-                statements.append(statement)
-                self._note(_named(statement["subject"]), _named(statement["object"]))
-                if quad.predicate.value == RDF_TYPE:
-                    name = statement["subject"]["value"]
-                    self.types.setdefault(name, []).append(statement["object"]["value"])
+            if statement is None:
+                n_left_out += 1
+                continue
+            statements.append(statement)
+            self._note(_named(statement["subject"]), _named(statement["object"]))
+            if quad.predicate.value == RDF_TYPE:
+                name = statement["subject"]["value"]
+                self.types.setdefault(name, []).append(statement["object"]["value"])
+        warn_of_triple_terms(n_left_out, "JSON-LD")
         processor = jsonld.JsonLdProcessor()
         processor.register_rdf_parser(_FORMAT, lambda _: {"@default": statements})
         found = processor.from_rdf("", {"format": _FORMAT, "useNativeTypes": True})

@@ -1,10 +1,15 @@
-"""Terms of pyoxigraph as PyLD has them in datasets."""
+"""Terms of pyoxigraph as PyLD has them in datasets; a warning of those it has not."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pyoxigraph as ox
+
+from rdfcrawl.core.counting import counted
+
+logger = logging.getLogger(__name__)
 
 
 def pyld_term(term: Any) -> dict[str, str] | None:
@@ -26,3 +31,14 @@ def pyld_statement(quad: ox.Quad) -> dict[str, dict[str, str]] | None:
     if obj is None or subject is None or predicate is None:
         return None
     return {"subject": subject, "predicate": predicate, "object": obj}
+
+
+def warn_of_triple_terms(n_left_out: int, target: str) -> None:
+    """Log the number of statements with triple terms, which a library does not have."""
+    if n_left_out:
+        count = counted(
+            n_left_out,
+            "statement with a triple term is",
+            "statements with triple terms are",
+        )
+        logger.warning("%s left out: %s cannot express them", count, target)

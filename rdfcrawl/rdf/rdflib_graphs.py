@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.namespaces import XSD
+from rdfcrawl.rdf.pyld_datasets import warn_of_triple_terms
 
 if TYPE_CHECKING:
     import pyoxigraph as ox
     from rdflib import Dataset, Graph
+
+_STRING: Final = f"{XSD}string"
 
 
 def dataset_of(quads: Iterable[ox.Quad]) -> Dataset:
@@ -28,7 +31,7 @@ def dataset_of(quads: Iterable[ox.Quad]) -> Dataset:
 
 
 def graph_of(quads: Iterable[ox.Quad]) -> Graph:
-    """Return a graph in memory with statements of whatever graph."""
+    """Return a graph in memory with the statements of all graphs."""
     from rdflib import Graph  # noqa: PLC0415
 
     graph = Graph()
@@ -38,7 +41,7 @@ def graph_of(quads: Iterable[ox.Quad]) -> Graph:
 
 
 def _converted(quads: Iterable[ox.Quad]) -> Iterator[tuple[ox.Quad, Any]]:
-    """Yield statements with their terms in rdflib, without those of RDF 1.2 alone."""
+    """Yield statements with their terms in rdflib; warn of those with triple terms."""
     import pyoxigraph as ox  # noqa: PLC0415
     from rdflib import BNode, Literal, URIRef  # noqa: PLC0415
 
@@ -54,12 +57,13 @@ def _converted(quads: Iterable[ox.Quad]) -> Iterator[tuple[ox.Quad, Any]]:
             value.value, datatype=None if datatype == _STRING else URIRef(datatype)
         )
 
+    n_left_out = 0
     for quad in quads:
-        if not isinstance(quad.object, ox.Triple):
+        if isinstance(quad.object, ox.Triple):
+            n_left_out += 1
+        else:
             yield quad, tuple(map(term, (quad.subject, quad.predicate, quad.object)))
-
-
-_STRING = f"{XSD}string"
+    warn_of_triple_terms(n_left_out, "rdflib")
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Dataset:

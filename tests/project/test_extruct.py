@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import extruct
 import pyoxigraph as ox
 import pytest
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, TextResponse
 
 from rdfcrawl import ConfigError, Reason, SourceFault, extract
 from tests.support.pages import blocks, read_page
@@ -151,6 +151,37 @@ def test_page_of_many_bytes_has_no_second_reader() -> None:
         assert {x.reason for x in rdf.faults} == {Reason.TOO_DEEP, Reason.TOO_LARGE}
 
 
+def test_syntax_that_extruct_fails_on_is_a_fault() -> None:
+    """If extruct fails on one syntax, then the uniform shape has the others."""
+    broken = SCRIPT.replace('"name":', '"name"')
+    with read(f"{HEAD}{ITEMS}{broken}", uniform=True) as rdf:
+        assert "json-ld" not in rdf.uniform
+        assert rdf.uniform["microdata"]
+        assert rdf.uniform["opengraph"]
+        assert any("extruct, json-ld" in each.detail for each in rdf.faults)
+
+
+def test_statements_that_libraries_cannot_express_are_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """If a document has triple terms, then a warning has their number."""
+    text = """VERSION "1.2"
+    PREFIX : <http://e.org/>
+    :a a :B ; :p <<( :s :p :o )>> , <<( :s :p :q )>> ."""
+    response = TextResponse(
+        URL, body=text.encode(), headers={"Content-Type": "text/turtle"}
+    )
+    with asyncio.run(extract(response)) as rdf:
+        assert len(rdf.graph()) == 1
+        assert len(list(rdf.items())) == 1
+        with pytest.raises(SourceFault, match="a statement about a statement"):
+            rdf.canonical()
+    assert [each.getMessage() for each in caplog.records] == [
+        f"2 statements with triple terms are left out: {name} cannot express them"
+        for name in ("rdflib", "JSON-LD")
+    ]
+
+
 SPIDER = """
     from rdfcrawl import LinkedDataSpider
 
@@ -183,6 +214,9 @@ def test_crawl_gives_items_to_callbacks_and_to_exports(
     exported = project.feed("products.jsonl")
     assert {each.pop("@source") for each in exported} == {site.url("/shop")}
     assert exported == items
+    iri = "http://schema.org/Product"
+    done = project.run(*words[:3], "--class", iri, "-sCRAWL_ID=shop")
+    assert len(project.feed("products.jsonl")) == len(items), done.stderr
     done = project.run(
         "export", "--to", "x.nq", "--class", "schema:Product", "-sCRAWL_ID=shop"
     )

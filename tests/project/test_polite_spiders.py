@@ -125,6 +125,11 @@ def test_processes_with_one_redis_share_robots_txt(
     _, items = crawl(project, "away", urls, "-sREDIS_URL=redis://127.0.0.1:1/0")
     assert "error" in items[site.url("/no")]
     assert site.targets.count("/robots.txt") == 3
+    done, items = crawl(project, "away", urls, "-sREDIS_URL=foo://x")
+    assert "error" in items[site.url("/no")]
+    assert site.targets.count("/robots.txt") == 4
+    assert done.stderr.count("robots.txt is not shared: REDIS_URL=foo://x: must") == 1
+    assert "Traceback" not in done.stderr
 
 
 def test_urls_that_differ_in_spelling_are_requested_once(

@@ -162,10 +162,11 @@ def test_page_has_every_setting_of_the_package() -> None:
         ("MAX_IDLE_TIME_BEFORE_CLOSE=soon", "max_idle_time='soon': must be"),
         ("REDIS_START_URLS_KEY=%(spider)s", "'%(spider)s': must be a key of Redis"),
         ("REDIS_ENCODING=none", "redis_encoding='none': no such encoding"),
+        ('REDIS_PARAMS={"redis_cls": "redis.None"}', "REDIS_PARAMS: 'redis_cls': "),
         ("SCHEDULER_FLUSH_ON_START=1", "SCHEDULER_FLUSH_ON_START"),
         ("DUPEFILTER_CLASS=scrapy_redis.dupefilter.RFPDupeFilter", "DUPEFILTER_CLASS"),
     ],
-    ids=["stats", "idle", "key", "encoding", "flush", "filter"],
+    ids=["stats", "idle", "key", "encoding", "class", "flush", "filter"],
 )
 def test_wrong_and_refused_settings_are_one_line(
     project: Project, setting: str, line: str
@@ -261,6 +262,16 @@ class _Code:
         return print, ("run",)
 
 
+# Cut, empty, of other types, and with values that no request can have.
+_DAMAGED = (
+    *(b"", b"\x80\x05garbage", b"\x80\x04K\x01.", b"{}"),
+    pickle.dumps({"url": 5}),
+    pickle.dumps({"url": "no url"}),
+    pickle.dumps({"url": "http://e/", "headers": [1]}),
+    pickle.dumps({"url": "http://e/", "encoding": "none", "body": "\xe9"}),
+)
+
+
 def test_queue_of_scrapy_redis_moves_to_the_frontier(
     project: Project, client: redis.Redis, site: RawServer
 ) -> None:
@@ -280,9 +291,12 @@ def test_queue_of_scrapy_redis_moves_to_the_frontier(
     assert after.code == 0, after.stderr
     found = {each["url"] for each in project.feed("moved.jl")}
     assert {site.url(path) for path in ("/a", "/b", "/c")} <= found
-    client.zadd(
-        "kept:requests", {pickle.dumps({"url": "http://e/", "meta": _Code()}): 1}
-    )
+    bad = [pickle.dumps({"url": "http://e/", "meta": _Code()}), *_DAMAGED]
+    client.zadd("kept:requests", {entry: n for n, entry in enumerate(bad, -len(bad))})
     refused = project.run(*words)
     assert (refused.code, "run" in refused.stderr.split()) == (1, False)
-    assert "1 refused: it names builtins.print" in refused.stderr
+    assert f"0 queued, {n_queued} seen before, {len(bad)} refused: " in refused.stderr
+    assert "it names builtins.print" in refused.stderr
+    wrong = project.run(*words, "-sSCHEDULER_SERIALIZER=none")
+    assert (wrong.code, "Traceback" in wrong.stderr) == (2, False)
+    assert "SCHEDULER_SERIALIZER=none: No module named 'none'" in wrong.stderr

@@ -53,7 +53,7 @@ class Setting:
 
         Components of users find the default in the settings, too.
         """
-        value = settings[self.name]  # None if nobody has set it
+        value = settings[self.name]  # None if it is not set
         if value is None and self.default is not None:
             value = self.default
             if not settings.frozen:

@@ -357,7 +357,8 @@ class CrawlOptions(OptionsTable):
         crawl_id = location.crawl_id or spider
         _check_crawl_id(crawl_id)
         read = cls.read(settings, worker=worker, **given)
-        redis_url = str(FrontierRedis.from_settings(settings)) or named_redis(settings)
+        named = named_redis(settings)  # checks `REDIS_PARAMS`, too
+        redis_url = str(FrontierRedis.from_settings(settings)) or named
         of_ip = read["keys"].grouping is HostGrouping.IP
         if read["address_delay_secs"] and of_ip:
             raise ConfigError(

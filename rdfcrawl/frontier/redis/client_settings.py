@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options.values import load_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,13 +92,15 @@ def named_redis(settings: Settings) -> str | None:
     """Return the URL of the Redis that the settings name; None if they name none.
 
     Raises:
-        ConfigError: `REDIS_PARAMS` is no dict, or `REDIS_PORT` no number.
+        ConfigError: `REDIS_PARAMS` is not a dict or names no class, or `REDIS_PORT` is
+            not a number.
     """
     try:
         params = redis_params(settings)
+        has_own_class = _has_own_class(params)
         if url := settings.get("REDIS_URL") or params.get("url"):
             return str(url)
-        if _has_own_class(params):
+        if has_own_class:
             client = read_client_settings(settings, None, {}).params
             params = params | client
     except (TypeError, ValueError, ImportError, AttributeError) as error:
@@ -118,9 +121,8 @@ def _has_own_class(params: Mapping[str, Any]) -> bool:
     if given is None:
         return False
     import redis  # noqa: PLC0415 (slow to import)
-    from scrapy.utils.misc import load_object  # noqa: PLC0415
 
-    return load_object(given) is not redis.Redis
+    return load_setting(PARAMS_SETTING, "redis_cls", given) is not redis.Redis
 
 
 def _params_of(client: Any) -> Iterator[tuple[str, Any]]:

@@ -60,7 +60,7 @@ class ExitCodes(OptionsTable):
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions(OptionsTable):
-    """Options of the process that runs a crawl, or of that which starts its workers."""
+    """Options of the process that runs a crawl or starts its workers."""
 
     progress: ProgressOptions = part(ProgressOptions)
     codes: ExitCodes = part(ExitCodes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
@@ -70,8 +71,10 @@ def read_with_extruct(
     )
 
 
-def uniform_json(page: ParsedPage, environment: ReaderContext) -> str:
+def uniform_json(page: ParsedPage, environment: ReaderContext, log: FaultLog) -> str:
     """Return the items of a page by syntax in extruct's uniform shape, as JSON.
+
+    A syntax that extruct fails on is missing, with a fault.
 
     Raises:
         NeedsSandbox: the process is not bounded.
@@ -80,9 +83,15 @@ def uniform_json(page: ParsedPage, environment: ReaderContext) -> str:
     environment.demand_bounds("extruct")
     if len(page.data) > MAX_EXTRUCT_BYTES:
         raise SourceFault(Reason.TOO_LARGE, f"more than {MAX_EXTRUCT_BYTES} bytes")
-    from extruct import extract  # noqa: PLC0415
+    from extruct import SYNTAXES, extract  # noqa: PLC0415
 
-    found = extract(page.text, base_url=page.url, uniform=True, errors="ignore")
+    read = partial(extract, page.text, base_url=page.url, uniform=True, errors="strict")
+    found: dict[str, Any] = {}
+    for syntax in SYNTAXES:
+        try:
+            found |= _checked(partial(read, syntaxes=[syntax]))
+        except ValueError as error:
+            log.note(Reason.SYNTAX, f"extruct, {syntax}: {error}", apart=True)
     return json.dumps(found)
 
 

@@ -116,7 +116,7 @@ class PageReading:
         if self._wants_uniform and not page.is_json:
             from rdfcrawl.rdf.html.extruct_reading import uniform_json
 
-            uniform = partial(uniform_json, page, self._environment)
+            uniform = partial(uniform_json, page, self._environment, self._log)
             self.uniform = self._run("extruct", uniform) or ""
 
     def _of_tree(self, needed: frozenset[str]) -> frozenset[str]:

@@ -121,7 +121,7 @@ class _Source:
                 item["@source"] = document.graph
                 yield f"{json.dumps(item, ensure_ascii=False)}\n".encode()
         except SourceFault:
-            self.n_left_out += MAX_STATEMENTS
+            self.n_left_out += MAX_STATEMENTS + 1 + sum(1 for _ in quads)
 
     def pieces(self) -> Iterator[DocumentPiece]:
         """Yield all statements."""

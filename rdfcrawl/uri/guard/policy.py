@@ -227,9 +227,8 @@ class Guard(OptionsTable):
     addresses of this machine that its kernel does not know, as behind NAT, and other
     machines of yours"""
     max_ports: int = integer("GUARD_MAX_PORTS", 16, 1, 65535)
-    """of one address, a worker connects to so many different ports: nobody can make it
-    scan a host. Each worker counts for itself, from its start on, and remembers
-    10,000 addresses"""
+    """most ports of one address that a worker connects to, against port scans. Each
+    worker counts alone, from its start, and remembers 10,000 addresses"""
     is_confined: bool = False  # only `allow_nets` are allowed
 
     def refusal(
