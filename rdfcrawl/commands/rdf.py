@@ -94,9 +94,9 @@ class Command(QuietCommand):
 
     def _request(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
         from rdfcrawl.core.options.merging import apply_defaults
-        from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.downloader.options import FetchOptions, ftp_logins
-        from rdfcrawl.downloader.robots.options import RobotsSettings
+        from rdfcrawl.downloader.robots.policy import RobotsSettings
+        from rdfcrawl.downloader.scheme_fetcher import build_fetchers
         from rdfcrawl.frontier.queue.options import CrawlOptions
         from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
         from rdfcrawl.rdf.extraction.options import ExtractOptions

@@ -11,9 +11,8 @@ from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, SourceFault
 from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.http.recording import listening
-from rdfcrawl.downloader.network_faults import note_fault
+from rdfcrawl.downloader.network_faults import errno_of, note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
-from rdfcrawl.downloader.system_errors import errno_of
 from rdfcrawl.downloader.warc.archive import (
     HEAD_BYTES,
     ArchivedExchange,

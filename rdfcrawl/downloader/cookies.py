@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from rdfcrawl.uri.guard.policy import literal_address
-from rdfcrawl.uri.politeness import registered_domain
+from rdfcrawl.uri.hosts import registered_domain
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import RequestOptions

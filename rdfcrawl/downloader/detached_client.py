@@ -14,8 +14,8 @@ from rdfcrawl.downloader.contexts.download import ContextDownloader
 from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
 from rdfcrawl.downloader.contexts.store import ContextStore
 from rdfcrawl.downloader.ftp.exchange import FtpExchange
-from rdfcrawl.downloader.hops import RedirectJudge
 from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.redirects import RedirectJudge
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots_txt import RobotsFetch
 from rdfcrawl.downloader.schemes.exchange import FetcherExchange, SchemeExchange
@@ -23,7 +23,7 @@ from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.frontier.queue.url_kind import kind_of
 from rdfcrawl.uri.guard.gate import ConnectionGate
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpClient

@@ -12,26 +12,28 @@ from weakref import WeakKeyDictionary
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.reservations import Obedience
-from rdfcrawl.downloader.blocked_host_filter import BlockedHostFilter
-from rdfcrawl.downloader.clock import ClockCheck
 from rdfcrawl.downloader.crawl_archive import archive_of
-from rdfcrawl.downloader.crawler_clients import CrawlerClients, RareExchange
-from rdfcrawl.downloader.disk import WorkerDisk
-from rdfcrawl.downloader.hops import RedirectJudge
+from rdfcrawl.downloader.crawler_clients import (
+    BlockedHostFilter,
+    CrawlerClients,
+    RareExchange,
+)
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.http.connector import OtherAddresses
 from rdfcrawl.downloader.http.exchange import HttpExchange
 from rdfcrawl.downloader.local_failures import (
+    ClockCheck,
     KnownNames,
     LocalFailureGuard,
     LocalFailures,
 )
+from rdfcrawl.downloader.redirects import RedirectJudge
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
-from rdfcrawl.downloader.robots.tdm_cache import TdmCache
+from rdfcrawl.downloader.robots.storage import RobotsDeathStore
+from rdfcrawl.downloader.robots.tdm import TdmCache
 from rdfcrawl.downloader.robots_txt import FetchedRobots, RobotsFetch
 from rdfcrawl.downloader.schemes.exchange import FetcherExchange
-from rdfcrawl.downloader.spool import Spool, SpoolLimits
+from rdfcrawl.downloader.spool import Spool, SpoolLimits, WorkerDisk
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.uri.guard.gate import ConnectionGate
 
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.ftp_logins import FtpLogins
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.downloader.robots.options import RobotsSettings
+    from rdfcrawl.downloader.robots.policy import RobotsSettings
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.downloader.watch import WatchedExchange
     from rdfcrawl.frontier.queue.kept_robots import KeptRobots

@@ -25,7 +25,7 @@ from rdfcrawl.pipelines.provenance import (
 )
 from rdfcrawl.pipelines.same_contents import SameContents
 from rdfcrawl.stores.log.kept_time import KeptTime
-from rdfcrawl.uri.lookalike import has_lookalike
+from rdfcrawl.uri.hosts import has_lookalike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -34,7 +34,7 @@ from rdfcrawl.core.version import __version__
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.iris import iri_of_url
 from rdfcrawl.rdf.terms import literal
-from rdfcrawl.uri.lookalike import has_lookalike
+from rdfcrawl.uri.hosts import has_lookalike
 
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks.text import Task

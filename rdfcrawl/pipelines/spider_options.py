@@ -13,14 +13,13 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, switch
 from rdfcrawl.core.options.values import check_method, load_setting
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
-from rdfcrawl.downloader.archive_options import ArchiveSettings
-from rdfcrawl.downloader.open_files import limited_to_open_files
-from rdfcrawl.downloader.options import FetchOptions, ftp_logins
-from rdfcrawl.downloader.robots.options import RobotsSettings
+from rdfcrawl.downloader.options import ArchiveSettings, FetchOptions, ftp_logins
+from rdfcrawl.downloader.robots.policy import RobotsSettings
+from rdfcrawl.downloader.spool import limited_to_open_files
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.sources.harvest.options import HarvestOptions
-from rdfcrawl.uri.schemes import NO_SCHEMES
+from rdfcrawl.uri.parse import NO_SCHEMES
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

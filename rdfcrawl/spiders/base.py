@@ -103,7 +103,7 @@ class RdfSpider(Spider):
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         from rdfcrawl.core.options.conflicts import iter_warnings
-        from rdfcrawl.downloader.fetcher_classes import build_fetchers
+        from rdfcrawl.downloader.scheme_fetcher import build_fetchers
         from rdfcrawl.pipelines.items import adapt_documents
 
         adapt_documents()

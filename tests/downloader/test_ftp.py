@@ -14,7 +14,7 @@ from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.http.exchange import HttpExchange
 from rdfcrawl.downloader.schemes.exchange import SchemeExchange
 from rdfcrawl.uri import requestable
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 from tests.support.ftp_servers import OddFtp, RealFtp
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rdfcrawl.analysis.description.void import uri_space
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.core.namespaces import MEDIA_TYPES
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,7 +12,7 @@ from rdfcrawl.core.namespaces import PROV, RC
 from rdfcrawl.stores.members import TornMember
 from rdfcrawl.stores.reading import iter_blocks
 from rdfcrawl.stores.segment_file import list_segments
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from rdfcrawl.analysis.description.keys import FigureKind, key_prefix
 from rdfcrawl.analysis.description.statements import iter_statements
 from rdfcrawl.analysis.description.table import common_beginning
 from rdfcrawl.core.namespaces import RDF_TYPE
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.description.statements import Statement

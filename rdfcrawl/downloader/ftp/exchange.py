@@ -12,8 +12,7 @@ from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.downloader.ftp.request import FtpRequest
 from rdfcrawl.downloader.ftp_address import parse_address
 from rdfcrawl.downloader.ftp_logins import NO_LOGINS, FtpLogins
-from rdfcrawl.downloader.network_faults import note_fault
-from rdfcrawl.downloader.system_errors import errno_of, is_untimely
+from rdfcrawl.downloader.network_faults import errno_of, is_untimely, note_fault
 from rdfcrawl.downloader.watch import WatchedExchange
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.guard.gate import ConnectionGate

@@ -14,18 +14,16 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.http.exchange import MAX_VALUE_CHARS, parse_content_type
-from rdfcrawl.downloader.network_faults import note_fault
+from rdfcrawl.downloader.network_faults import errno_of, note_fault
 from rdfcrawl.downloader.scheme_fetcher import (
     SchemeFetcher,
     SchemeRequest,
     SchemeResponse,
 )
 from rdfcrawl.downloader.spool_sink import SpoolSink
-from rdfcrawl.downloader.system_errors import errno_of
 from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
-from rdfcrawl.uri.parse import MAX_INPUT_CHARS
-from rdfcrawl.uri.schemes import scheme_of
+from rdfcrawl.uri.parse import MAX_INPUT_CHARS, scheme_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.options import FetchOptions

@@ -30,7 +30,7 @@ from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.uris import UriLookup, UriPlace, UriStatus
 from rdfcrawl.stores.log.location import find_crawl
 from rdfcrawl.uri import BadUri, fingerprint
-from rdfcrawl.uri.schemes import check_scheme, seed_url
+from rdfcrawl.uri.parse import check_scheme, seed_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.stores.log.decisions import LoggedDecision
-    from rdfcrawl.uri.schemes import SchemePolicy
+    from rdfcrawl.uri.parse import SchemePolicy
 
 _WAITING: Final = (UriPlace.WAITING, UriPlace.QUEUED, UriPlace.IN_FLIGHT)
 _GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)

@@ -12,7 +12,7 @@ from rdfcrawl.frontier.queue.blocked_hosts import parse_hosts
 from rdfcrawl.frontier.queue.leave_list import shared_entries
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.monitor.explaining.values import RuleVerdict
-from rdfcrawl.uri.guard.operator import refusal_of
+from rdfcrawl.uri.guard.gate import refusal_of
 from rdfcrawl.uri.traps import is_endless
 
 if TYPE_CHECKING:

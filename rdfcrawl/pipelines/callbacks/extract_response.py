@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings, Settings
 from rdfcrawl.core.options.merging import apply_values
 from rdfcrawl.core.reservations import ReservationPolicy
 from rdfcrawl.downloader.options import FetchOptions
-from rdfcrawl.downloader.robots.options import RobotsSettings
+from rdfcrawl.downloader.robots.policy import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.pipelines.callbacks.inspect_response import document_of, new_copy
 from rdfcrawl.pipelines.callbacks.inspection import (

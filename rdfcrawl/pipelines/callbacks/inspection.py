@@ -22,7 +22,7 @@ from rdfcrawl.downloader.ftp_logins import NO_LOGINS, FtpLogins
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.links.policy import LinkPolicy, with_own
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
-from rdfcrawl.uri.schemes import scheme_of
+from rdfcrawl.uri.parse import scheme_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.detached_client import DetachedClient

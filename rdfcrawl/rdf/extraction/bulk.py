@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.quad_chunks import NO_LINKS, DeflatePiece, FoundLinks, QuadChunk
 from rdfcrawl.rdf.deflate import PiecePacker, check_statements
-from rdfcrawl.uri.origin import origin_of_link
+from rdfcrawl.uri.hosts import origin_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

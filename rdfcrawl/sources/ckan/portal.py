@@ -10,7 +10,7 @@ from typing import Final
 
 from rdfcrawl.sources.ckan.api import SCHEMES, is_api_url, portal_url
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.origin import is_same_origin
+from rdfcrawl.uri.hosts import is_same_origin
 
 LOOKED_AT_BYTES: Final = 512 * 1024
 _NAMED_WITHIN_BYTES: Final = 64 * 1024

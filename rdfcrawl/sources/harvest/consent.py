@@ -23,7 +23,7 @@ from rdfcrawl.core.tasks.sitemap import ConsentTask
 from rdfcrawl.core.tasks.source import SourceTask
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.uri import host_of
-from rdfcrawl.uri.origin import origin_of, site_of
+from rdfcrawl.uri.hosts import origin_of, site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.protocol import HarvestContext

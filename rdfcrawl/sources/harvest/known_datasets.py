@@ -15,7 +15,7 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.sources.sitemaps.access import DatasetAccess  # noqa: TC001 (decoded)
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.state_store import StateStore

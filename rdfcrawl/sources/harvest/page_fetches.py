@@ -19,7 +19,7 @@ from rdfcrawl.core.records import Kind
 from rdfcrawl.core.tasks.pages import DumpPart, ListedPage, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.sitemaps.revisits import PageFetch
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, Record

@@ -41,7 +41,7 @@ from rdfcrawl.rdf import sniffing
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.sources.harvest.tasks import has_moved, next_step, read_task
 from rdfcrawl.uri.link_filter import LinkFilter
-from rdfcrawl.uri.schemes import scheme_of
+from rdfcrawl.uri.parse import scheme_of
 
 _MAX_DOUBLINGS: Final = 6
 _MAX_RATIO: Final = 200.0  # of content codings, like for fetched bodies

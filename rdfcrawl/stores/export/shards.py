@@ -17,7 +17,7 @@ from rdfcrawl.stores.export.output import ExportFile
 from rdfcrawl.stores.export.writers import DocumentPiece, TextWriter, write_packed
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.reading import iter_lines, iter_marked
-from rdfcrawl.uri.origin import host_of
+from rdfcrawl.uri.hosts import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.uri.origin import host_of
+from rdfcrawl.uri.hosts import host_of
 
 _MAX_HOST: Final = 200  # characters; file systems have 255 for a name
 _MAX_TAIL: Final = 60

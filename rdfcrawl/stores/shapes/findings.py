@@ -13,7 +13,7 @@ from rdfcrawl.stores.followers.checkpoints import (
     write_checkpoint,
 )
 from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.uri.guard import operator
-from rdfcrawl.uri.guard.operator import looked_up_refusal, refusal_of
+from rdfcrawl.uri.guard.gate import looked_up_refusal, refusal_of
 from rdfcrawl.uri.guard.policy import (
     Guard,
 )

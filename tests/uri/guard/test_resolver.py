@@ -9,8 +9,7 @@ import threading
 import pytest
 
 from rdfcrawl.uri.guard import operator
-from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
-from rdfcrawl.uri.guard.operator import looked_up_refusal
+from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked, looked_up_refusal
 from rdfcrawl.uri.guard.policy import ConnectionUse, Guard
 from rdfcrawl.uri.guard.resolver import GuardedResolver, NameResolver
 from rdfcrawl.uri.guard.twisted_names import JudgedLookup
