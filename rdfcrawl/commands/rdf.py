@@ -94,7 +94,8 @@ class Command(QuietCommand):
 
     def _request(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
         from rdfcrawl.core.options.merging import apply_defaults
-        from rdfcrawl.downloader.options import FetchOptions, ftp_logins
+        from rdfcrawl.downloader.crawler_clients import ftp_logins
+        from rdfcrawl.downloader.options import FetchOptions
         from rdfcrawl.downloader.robots.policy import RobotsSettings
         from rdfcrawl.downloader.scheme_fetcher import build_fetchers
         from rdfcrawl.frontier.queue.options import CrawlOptions

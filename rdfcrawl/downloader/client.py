@@ -1,4 +1,8 @@
-"""One request and its response: the interface between visits and HTTP clients."""
+"""One request and its response: the interface between visits and HTTP clients.
+
+A request names the types of responses that no parser reads, by media type and first
+bytes; their bodies are not received.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
 
 
 MAX_ERROR_BODY_BYTES: Final = 2048
+MAX_COOKIES: Final = 50  # of one chain of redirects
+# 520 to 524 come from a content delivery network that cannot reach the server.
+FAILING: Final = frozenset({500, 502, 504, 520, 521, 522, 523, 524})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,8 @@
-"""The clock of one visit, and an interruptible sleep."""
+"""The delay between the requests of a visit, adapted to its host.
+
+It grows after slow or failed responses, and never falls below the delay of the settings
+and robots.txt. A host without a delay, such as one of the operator's, keeps none.
+"""
 
 from __future__ import annotations
 

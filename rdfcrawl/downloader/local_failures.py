@@ -2,7 +2,10 @@
 
 Every request fails without descriptors, name servers, a route or disk space; with a
 wrong clock, every certificate does. The worker logs one line, waits until the cause has
-passed, and repeats the request.
+passed, and repeats the request. The `Date` headers of hosts show whether the clock is
+wrong.
+
+Sources: RFC 9110 6.6.1 (Date); RFC 9111 5.1 (Age).
 """
 
 from __future__ import annotations

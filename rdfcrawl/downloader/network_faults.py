@@ -1,4 +1,4 @@
-"""Faults of documents for exceptions of aiohttp."""
+"""Faults of documents for errors of aiohttp and of the operating system."""
 
 from __future__ import annotations
 

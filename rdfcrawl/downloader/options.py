@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,11 +22,8 @@ from rdfcrawl.core.options.table import (
 )
 from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.records import Kind
-from rdfcrawl.downloader.client import RequestOptions, UnreadTypes, media_types
-from rdfcrawl.downloader.ftp_logins import FtpLogins
+from rdfcrawl.downloader.client import FAILING, RequestOptions, UnreadTypes, media_types
 from rdfcrawl.downloader.host_delay import PaceOptions
-from rdfcrawl.downloader.retry_policy import FAILING
-from rdfcrawl.downloader.scheme_fetcher import fetcher_classes
 from rdfcrawl.uri.guard.policy import Guard
 
 if TYPE_CHECKING:
@@ -204,12 +200,17 @@ class FetchOptions(OptionsTable):
             "retry_times": read["retry_times"] if retries else 0,
             "with_scrapy": crawl.work.with_scrapy,
             "guard": crawl.guard,
-            "fetchers": fetcher_classes(crawl.fetchers),
             "accept": accept_also(formats.media_types),
             "unread": UnreadTypes.of(
                 read["ignored_types"], formats, has_magic=has_magic
             ),
         }
+        if crawl.fetchers:
+            from rdfcrawl.downloader.scheme_fetcher import (  # noqa: PLC0415
+                fetcher_classes,
+            )
+
+            read["fetchers"] = fetcher_classes(crawl.fetchers)
         return cls(**read)
 
     def request_options(self, kind: Kind) -> RequestOptions:
@@ -240,16 +241,6 @@ class FetchOptions(OptionsTable):
             timeout_secs=self.timeout_secs,
             first_byte_secs=self.first_byte_secs,
         )
-
-
-def ftp_logins() -> FtpLogins:
-    """Return the logins of FTP servers from the environment.
-
-    Raises:
-        ConfigError: `FTP_CREDENTIALS` is wrong.
-    """
-    name = "FTP_CREDENTIALS"
-    return FtpLogins.parse(name, os.environ.get(name, ""))
 
 
 _is_header = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch  # RFC 9110 5.6.2

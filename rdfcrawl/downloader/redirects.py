@@ -1,4 +1,13 @@
-"""Resolve redirects, and build the requests that follow them."""
+"""Redirects: resolve them, decide which to follow, and build the next requests.
+
+Redirects within a politeness key are followed within the visit. They bypass the
+frontier's filters and the robots.txt check before a visit, but may lead to another
+path, port, scheme or host that the operator or the site excludes. A page with a refresh
+without delay (`<meta http-equiv=refresh content="0; url=...">`) is a redirect, like in
+browsers and search engines.
+
+Source: the WHATWG HTML standard, clause 4.2.5.3, "shared declarative refresh steps".
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Decide whether a response is a document, a retry, or the end of the visit.
 
-Also parses `Retry-After`, and computes back-off times.
+The decision depends on the response, on the attempts to fetch the record, and on the
+responses of its host to other URLs. Also parses `Retry-After`, and computes back-off
+times.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Document, Kind, Record
-from rdfcrawl.downloader.cookies import ChainCookies
+from rdfcrawl.downloader.client import FAILING
 from rdfcrawl.downloader.redirects import is_redirect
 from rdfcrawl.uri.hosts import origin_of
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.tasks.pages import RequestTask
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.client import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.cookies import ChainCookies
     from rdfcrawl.downloader.options import FetchOptions
 
 
@@ -153,10 +156,6 @@ def backoff_secs(n_failures: int, *, base_secs: float, max_secs: float) -> float
     return float(min(max_secs, base_secs * 2.0 ** min(n_failures, 60)))
 
 
-# 520 to 524 come from a content delivery network that cannot reach the server.
-FAILING: Final = frozenset({500, 502, 504, 520, 521, 522, 523, 524})
-
-
 @dataclass(frozen=True, slots=True)
 class UrlRefusal:
     """A server's refusal of one URL.
@@ -202,7 +201,10 @@ class RecordAttempt:
     def note_cookies(self, url: str, response: HttpResponse) -> None:
         """Keep the cookies of a redirect for the requests after it."""
         if response.cookies and self.request is None:
-            self.cookies = self.cookies or ChainCookies()
+            if self.cookies is None:
+                from rdfcrawl.downloader.cookies import ChainCookies  # noqa: PLC0415
+
+                self.cookies = ChainCookies()
             self.cookies.note(url, response.cookies)
 
     def may_return_to(self, target: str) -> bool:

@@ -1,4 +1,4 @@
-"""The interface of custom fetchers: one request, one response."""
+"""The interface of custom fetchers, and the setting `FETCH_SCHEMES`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol
-
-from scrapy.utils.misc import build_from_crawler
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.values import check_method, iter_classes
@@ -104,6 +102,8 @@ def build_fetchers(
     Raises:
         ConfigError: a class rejects its settings.
     """
+    from scrapy.utils.misc import build_from_crawler  # noqa: PLC0415
+
     found: dict[str, Any] = {}
     for scheme, cls in classes.items():
         try:

@@ -1,4 +1,7 @@
-"""The bodies that one process holds: in memory, or in spool files of its folder."""
+"""The bodies that one process holds: in memory, or in spool files of its folder.
+
+Also watches free disk space, and limits parallel visits by the limit of open files.
+"""
 
 from __future__ import annotations
 

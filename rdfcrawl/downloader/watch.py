@@ -1,7 +1,9 @@
-"""Enforce deadlines and minimum rates of all open requests with one timer.
+"""Limit the time and the cost of all open requests: deadlines, rates, and events.
 
 A timer per request is expensive for small documents; one sweep per second over all open
-requests costs next to nothing.
+requests costs next to nothing. The unit of cost is an event: a chunk of a body is one,
+a call of the event loop with received bytes is several. A server that sends one byte
+per event costs as much time as one that sends a page per event.
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""Hosts of URLs: origins, politeness keys, sets of hosts, and imitated names."""
+"""Hosts of URLs: origins, politeness keys, sets of hosts, and imitated names.
+
+URLs with the same politeness key share a delay and a queue. A registered domain is a
+label below the longest public suffix, including private suffixes: sites under
+`github.io` or `blogspot.com` have different publishers, so they do not share a delay,
+and a crawl of one does not spread to the others. The suffix list is bundled with
+tldextract: identical on all workers, and never downloaded.
+
+Hosts are stored and requested as A-labels (`xn--…`), which are unambiguous; those that
+would be confusable in Unicode are marked (Unicode TS 39, section 5).
+"""
 
 from __future__ import annotations
 

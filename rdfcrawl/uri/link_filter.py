@@ -1,4 +1,4 @@
-"""Filter URLs by the scope of a crawl, by patterns, hosts and domains."""
+"""Filter URLs by the scope of a crawl, by patterns, hosts, domains and file names."""
 
 from __future__ import annotations
 

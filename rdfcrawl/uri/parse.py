@@ -1,6 +1,12 @@
-"""Parse links into the URLs to request.
+"""Parse links into the URLs to request, and into normal forms for comparison.
 
-Source: WHATWG URL Standard, sections 4.4 "URL parsing" and 4.5 "URL serializing".
+A normal form is equal for URLs of the same resource. It is hashed for the seen-set, and
+never requested: a server may respond differently to a sorted query or without its
+session. A page of the Web may not lead to `file://` or another scheme that the operator
+has added, because such files may be private.
+
+Sources: WHATWG URL Standard, sections 4.4 "URL parsing" and 4.5 "URL serializing"; RFC
+3986 sections 6.2.2 and 6.2.3 (normal form).
 """
 
 from __future__ import annotations

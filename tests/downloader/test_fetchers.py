@@ -12,8 +12,9 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.options.own_formats import OwnFormats
 from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.client import IGNORED_MEDIA_TYPES, UnreadTypes
+from rdfcrawl.downloader.crawler_clients import SchemeExchange
+from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
 from rdfcrawl.downloader.scheme_fetcher import SchemeRequest, SchemeResponse
-from rdfcrawl.downloader.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.frontier.request_turns import SoloTurn
 

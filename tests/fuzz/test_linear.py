@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.downloader.ftp.address import parse_address
 from rdfcrawl.downloader.ftp.replies import status_of
-from rdfcrawl.downloader.ftp_address import parse_address
 from rdfcrawl.rdf.html.charset import page_to_utf8
 from rdfcrawl.rdf.html.error_pages import is_error_page
 from rdfcrawl.rdf.html.host import sniff_host

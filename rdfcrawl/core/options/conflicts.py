@@ -103,7 +103,7 @@ _NEEDED_PIPELINES: Final = (
 _STORE: Final = f"{_PIPELINES}store.StorePipeline"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.downloader.handler.VisitHandler"
-_HTTP_HANDLER: Final = "rdfcrawl.downloader.http.scrapy_handler.ScrapyHttpHandler"
+_HTTP_HANDLER: Final = "rdfcrawl.downloader.handler.HttpHandler"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 

@@ -40,7 +40,7 @@ _SWITCHED: Final = {
 # Their keys are names; those of other dictionaries are components.
 _BY_NAME: Final = frozenset({"DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "FEED_EXPORTERS"})
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
-_OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.http.scrapy_handler.TunnelError"
+_OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 
 

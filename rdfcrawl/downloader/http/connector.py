@@ -1,7 +1,11 @@
-"""Connections that send requests in their turns.
+"""Connections that send requests in their turns, and requests prepared once per host.
 
 If hosts share a delay by address, the turn's address is used, even if name servers
 meanwhile return another.
+
+A client library merges headers, cookies, redirects, traces and timers for each request,
+and splits its URL, which costs as much as the network. Consecutive plain GETs differ
+only in their paths. The pool of connections is aiohttp's.
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.downloader.client import (
     DRAINED_BYTES,
+    MAX_COOKIES,
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
     RequestOptions,
     UnreadBody,
 )
-from rdfcrawl.downloader.cookies import MAX_COOKIES
 from rdfcrawl.downloader.http.connector import (
     ReceivedResponse,
     RequestSender,

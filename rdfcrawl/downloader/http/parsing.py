@@ -1,4 +1,12 @@
-"""Parse responses: heads, bodies in chunks, and bytes that arrive."""
+"""Parse responses: heads, bodies in chunks, and bytes that arrive.
+
+Servers send heads that the standard does not allow. Any head that browsers or curl
+accept is accepted here; but a connection is reused only after a head that every parser
+reads in the same way, so that no response can smuggle in another one.
+
+Sources: RFC 9112, clauses 2 to 7 and 9.3; the WHATWG Fetch standard and the Web
+Platform Tests (`fetch/h1-parsing`, `fetch/content-length`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Read a robots.txt for one crawler: groups, rules of paths, and signals (RFC 9309)."""
+"""Read a robots.txt for one crawler: groups, paths and signals (RFC 9309).
+
+Works on octets: lines end as in RFC 9309, not at further line separators of Unicode,
+and paths that are not UTF-8 are compared octet by octet. A rule's path and the path and
+query of a URL are normalized before (sections 2.2.2 and 2.2.3).
+
+`Content-Signal: search=yes, ai-train=no` is part of a group, like rules, and applies to
+all paths, or to those of a path at its beginning. `Content-Usage` has the same form,
+with `y` and `n`.
+
+Sources: RFC 9309; Content Signals (contentsignals.org); draft-ietf-aipref-attach and
+draft-ietf-aipref-vocab.
+"""
 
 from __future__ import annotations
 
@@ -216,7 +228,7 @@ _each_pair: Final = re.compile(rb"([A-Za-z-]{1,32})[ \t]*=[ \t]*([A-Za-z]+)").fi
 class SignalRule(NamedTuple):
     """One line: the pattern of paths, and the uses allowed or not."""
 
-    pattern: str  # see `paths.pattern_of`; empty for all
+    pattern: str  # see `pattern_of`; empty for all
     said: tuple[tuple[str, str], ...]  # uses, and `yes` or `no`
 
 
@@ -279,8 +291,8 @@ _WIDE: Final = (
 class RobotsRecords:
     """The records of a robots.txt for one crawler."""
 
-    # pattern (see `paths`) -> whether it allows; of two equivalent ones, 2.2.2 prefers
-    # the one that allows
+    # pattern (see `pattern_of`) -> whether it allows; of two equivalent ones, 2.2.2
+    # prefers the one that allows
     rules: dict[str, bool] = field(default_factory=dict)
     delay_secs: float = 0.0  # longest `Crawl-delay`, 0 if there is none
     # as written, at most `MAX_SITEMAPS`

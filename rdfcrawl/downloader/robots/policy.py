@@ -1,4 +1,4 @@
-"""Rules of robots.txt (RFC 9309)."""
+"""Rules of robots.txt (RFC 9309), responses without rules, and the settings."""
 
 from __future__ import annotations
 

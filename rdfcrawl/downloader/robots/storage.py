@@ -1,4 +1,12 @@
-"""Rules of origins: in memory, and as bytes for the cache shared by a crawl."""
+"""Rules of origins in memory and as bytes for all workers, and deaths by robots.txt.
+
+Only the records for this crawler are packed, not the text: most long files are long
+because of other crawlers.
+
+robots.txt is fetched before any URI of the origin, so no URI is blamed for it
+(`frontier/lua/reap.lua`). For URIs that have lost a life, each attempt is recorded, and
+costs the origin as much as a URI: a decompression bomb ends after a few deaths.
+"""
 
 from __future__ import annotations
 

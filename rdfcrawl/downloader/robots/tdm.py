@@ -1,5 +1,8 @@
 """Reservations on text and data mining for a site: `/.well-known/tdmrep.json`.
 
+The file is requested when a document needs it: one with statements or links, and
+without its own reservations. Until the file is known, nothing of them is used.
+
 Source: TDM Reservation Protocol, W3C Community Group Final Report of 10 May 2024, "TDM
 File on the Origin Server". Its patterns are those of robots.txt.
 """

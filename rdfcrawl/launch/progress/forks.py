@@ -40,8 +40,7 @@ LOADED = [
     *_in(
         "rdfcrawl",
         "core.options.conflicts core.options.merging downloader.handler "
-        "downloader.http.scrapy_handler downloader.open_files downloader.visit "
-        "frontier.arguments.seed_filter frontier.scheduler "
+        "downloader.visit frontier.arguments.seed_filter frontier.scheduler "
         "launch.progress.corestats launch.progress.describing "
         "launch.progress.extension launch.progress.logformatter "
         "launch.progress.stopping middlewares.robots pipelines.account "
@@ -51,7 +50,7 @@ LOADED = [
         "pipelines.slices pipelines.spider_options pipelines.store "
         "sources.harvest.datasets sources.harvest.follow_up_queue "
         "sources.harvest.protocol sources.harvest.registry spiders.base "
-        "stores.nquads stores.recovery uri.guard.operator",
+        "stores.nquads stores.recovery uri.guard.gate",
     ),
     *_in(
         "scrapy",

@@ -2,7 +2,8 @@
 
 Neither a redirect nor a name that changes its address meanwhile (DNS rebinding)
 bypasses it, since the judged address is dialled. A reused connection was judged when it
-was opened.
+was opened. URLs of the operator are also checked before the crawl begins, which shows a
+forgotten setting.
 """
 
 from __future__ import annotations

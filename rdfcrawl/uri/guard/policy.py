@@ -3,10 +3,11 @@
 A URL from the web must not lead the crawler to services that only the crawler can
 reach: on its own machine, in its network, or in its cloud. Addresses are judged as
 numbers, so no spelling bypasses the check. Apart from the addresses of this machine,
-which the kernel knows, no lookup is needed.
+no lookup is needed. The kernel is queried for those at each connection: a list of the
+interfaces would miss addresses that are added later.
 
 Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; RFC 6052
-(NAT64), RFC 5214 (ISATAP), RFC 2577 (ports of FTP).
+(NAT64), RFC 5214 (ISATAP), RFC 2577 (ports of FTP); rtnetlink(7).
 """
 
 from __future__ import annotations
