@@ -110,7 +110,8 @@ class DocumentDiscovery:
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return the discoveries in a completely read document, except its links."""
-        kind, response = document.record.kind, document.response
+        task, kind = document.record.task, document.record.kind
+        response = document.response
         if kind.is_source:
             return await self._of_source(document)
         discoveries = []
@@ -122,21 +123,32 @@ class DocumentDiscovery:
                 )
             if self._sites.wants_any or document.record.url.endswith(PATH):
                 discoveries.append(await self._noted(self._sites.find(document)))
-            if scan.has_any or isinstance(document.record.task, RevisitedPage):
+            if scan.has_any or isinstance(task, RevisitedPage):
                 discoveries.append(await self._described(document, scan))
-            if self.follow.wants_datasets and _may_be_paged(document, scan):
+            may_be_page = scan.has_pages or isinstance(task, CollectionPage)
+            if not may_be_page and document.reading.format is not HTML:
+                # On an HTML page, it is an ordinary link.
+                links = (*document.reading.links, *document.listed_links)
+                may_be_page = any(x.relation is Relation.NEXT for x in links)
+            if may_be_page and self.follow.wants_datasets:
                 discoveries.append(await self._collections.find(document, scan))
-        if kind is Kind.DUMP and (lack := shortfall_of(document)):
-            discoveries.append(
-                await self._context.datasets.instead_of_file(document, lack)
-            )
-        task = document.record.task
-        if isinstance(task, RefreshedPage):
-            discoveries.append(_left_behind(document, task))
-        elif task is not None and (left := await self._fetches.left_by(document)):
-            discoveries.append(self._revisit(left, document))
+        if task is not None or kind is Kind.DUMP:
+            discoveries.append(await self._of_task(document))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
+
+    async def _of_task(self, document: Document) -> Discovery:
+        """Return the records that replace a dump, or the former URL of a page."""
+        discovery, task = NOTHING_FOUND, document.record.task
+        if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
+            discovery = await self._context.datasets.instead_of_file(document, lack)
+        if isinstance(task, RefreshedPage):
+            return discovery + _left_behind(document, task)
+        if left := await self._fetches.left_by(document):
+            record = document.record
+            further = Record(left, record.kind, record.depth, record.url)
+            discovery += found(FollowUp(further, change=f"run {self._run}"))
+        return discovery
 
     async def _of_source(self, document: Document) -> Discovery:
         """Return the records for the site of a source, and for waiting pages."""
@@ -171,12 +183,6 @@ class DocumentDiscovery:
         for groups in repeated:
             async for group in groups:
                 yield list(self._without_named(found(*group)).follow_ups)
-
-    def _revisit(self, url: str, document: Document) -> Discovery:
-        """Return the record for another visit of a page."""
-        depth, parent = document.record.depth, document.record.url
-        record = Record(url, document.record.kind, depth, parent)
-        return found(FollowUp(record, change=f"run {self._run}"))
 
     async def _noted(self, discovery: Discovery) -> Discovery:
         """Return a discovery, after noting its sources for later runs."""
@@ -221,18 +227,6 @@ class DocumentDiscovery:
     def _named_endpoints(self) -> frozenset[str]:
         named = islice(iter_seeds(self._endpoints), _MAX_ENDPOINTS)
         return frozenset(x for x in named if isinstance(x, str))
-
-
-def _may_be_paged(document: Document, scan: DocumentScan) -> bool:
-    """Return whether a document may be a page of a collection; most are not.
-
-    The `rel="next"` of an HTML page is an ordinary link.
-    """
-    if scan.has_pages or isinstance(document.record.task, CollectionPage):
-        return True
-    return document.reading.format is not HTML and any(
-        x.relation is Relation.NEXT for x in document.links
-    )
 
 
 def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
