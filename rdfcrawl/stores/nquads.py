@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.rdf.deflate import check_statements
+from rdfcrawl.core.quad_chunks import check_statements
 from rdfcrawl.stores.identity import ensure_identity, note_worker
 from rdfcrawl.stores.recovery import RecoveryReport, recover
 from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
