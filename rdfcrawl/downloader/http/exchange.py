@@ -211,9 +211,7 @@ def _decoded_begin(octets: bytes, coding: str) -> bytes:
     if not coding:
         return octets
     # Imports all codecs: not before the first coded body.
-    from rdfcrawl.rdf.unpack.content_encoding import (  # noqa: PLC0415
-        BodyDecoder,
-    )
+    from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder  # noqa: PLC0415
 
     begin = b""
     try:

@@ -165,9 +165,7 @@ class ResponseReceiver:
 
     async def _begin_decoding(self, coding: str) -> None:
         # Imports all codecs: not before the first coded body.
-        from rdfcrawl.rdf.unpack.content_encoding import (  # noqa: PLC0415
-            BodyDecoder,
-        )
+        from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder  # noqa: PLC0415
 
         self._decoder = BodyDecoder(coding, max_ratio=self._max_ratio)
         wire = self._wire

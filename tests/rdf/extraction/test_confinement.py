@@ -20,12 +20,11 @@ from rdfcrawl.rdf.extraction.confinement import (
     LANDLOCK,
     NONE,
     SECCOMP,
-    Confinement,
     denied_calls,
     judged_calls,
     kernel_layers,
 )
-from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.messages import Confinement, ReadingJob
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.html.extractors import CustomExtractor
