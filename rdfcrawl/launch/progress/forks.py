@@ -51,7 +51,7 @@ LOADED = [
         "pipelines.slices pipelines.spider_options pipelines.store "
         "sources.harvest.datasets sources.harvest.follow_up_queue "
         "sources.harvest.protocol sources.harvest.registry spiders.base "
-        "stores.nquads stores.recovery uri.guard.operator",
+        "stores.nquads uri.guard.operator",
     ),
     *_in(
         "scrapy",
