@@ -24,7 +24,7 @@ from rdfcrawl.pipelines.provenance import (
     status_of,
 )
 from rdfcrawl.pipelines.same_contents import SameContents
-from rdfcrawl.stores.log.kept_time import KeptTime
+from rdfcrawl.stores.crawl_folder import KeptTime
 from rdfcrawl.uri.hosts import has_lookalike
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.stores.recovery import recover
+from rdfcrawl.stores.nquads import recover
 from rdfcrawl.stores.segments import QuadSegments
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ LOADED = [
         "pipelines.slices pipelines.spider_options pipelines.store "
         "sources.harvest.datasets sources.harvest.follow_up_queue "
         "sources.harvest.protocol sources.harvest.registry spiders.base "
-        "stores.nquads stores.recovery uri.guard.gate",
+        "stores.nquads uri.guard.gate",
     ),
     *_in(
         "scrapy",
