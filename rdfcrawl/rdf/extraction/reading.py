@@ -26,8 +26,7 @@ from rdfcrawl.rdf.extraction.custom_extractors import (
 from rdfcrawl.rdf.extraction.facts import FactsReading, set_facts_of_lines
 from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
-from rdfcrawl.rdf.html.extractors import SLOW
-from rdfcrawl.rdf.html.scan import scan
+from rdfcrawl.rdf.html.extractors import SLOW, scan
 from rdfcrawl.rdf.labels import BlankNodes
 from rdfcrawl.rdf.links.headers import context_link, links_of
 from rdfcrawl.rdf.output import QuadOutput
@@ -329,7 +328,7 @@ class DocumentReading:
     def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadLines]:
         # Slow to import, and not needed in many crawls.
         from rdfcrawl.rdf.html.page import ParsedPage  # noqa: PLC0415
-        from rdfcrawl.rdf.html.page_reservations import PageReservations  # noqa: PLC0415
+        from rdfcrawl.rdf.html.page_links import PageReservations  # noqa: PLC0415
         from rdfcrawl.rdf.html.reading import PageReading  # noqa: PLC0415
 
         job = self._job
