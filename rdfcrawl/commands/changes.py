@@ -50,8 +50,8 @@ class Command(QuietCommand):
             fail(f"changes: takes options only, not {args[0]}")
         if self.settings is None:
             return
-        from rdfcrawl.stores.log.location import find_crawl
-        from rdfcrawl.stores.members import TornMember
+        from rdfcrawl.stores.crawl_folder import find_crawl
+        from rdfcrawl.stores.segment_file import TornMember
 
         try:
             _write(find_crawl(self.settings), opts)

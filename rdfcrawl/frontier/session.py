@@ -37,7 +37,7 @@ from rdfcrawl.frontier.worker.seed_intake import SeedIntake
 from rdfcrawl.frontier.worker.whole_datasets import WholeDatasets
 from rdfcrawl.frontier.worker.worker import FrontierWorker
 from rdfcrawl.frontier.worker.worker_state import IntakeHooks
-from rdfcrawl.stores.identity import note_run
+from rdfcrawl.stores.crawl_folder import note_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -34,7 +34,7 @@ from rdfcrawl.pipelines.provenance import (
     status_of,
 )
 from rdfcrawl.rdf.fingerprints import content_hash
-from rdfcrawl.stores.log.kept_time import KeptTime
+from rdfcrawl.stores.crawl_folder import KeptTime
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
-from rdfcrawl.stores.nquads import document_mark
-from rdfcrawl.stores.recovery import recover
+from rdfcrawl.stores.nquads import document_mark, recover
 from rdfcrawl.stores.segments import QuadSegments
 
 if TYPE_CHECKING:

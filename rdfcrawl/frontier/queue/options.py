@@ -43,7 +43,7 @@ from rdfcrawl.frontier.queue.score_bands import ScoreChoice
 from rdfcrawl.frontier.queue.start_urls import PushedUrls
 from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
 from rdfcrawl.frontier.redis.client_settings import named_redis
-from rdfcrawl.stores.log.location import CrawlLocation
+from rdfcrawl.stores.crawl_folder import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,

@@ -28,7 +28,7 @@ from rdfcrawl.monitor.explaining.values import (
 )
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.uris import UriLookup, UriPlace, UriStatus
-from rdfcrawl.stores.log.location import find_crawl
+from rdfcrawl.stores.crawl_folder import find_crawl
 from rdfcrawl.uri import BadUri, fingerprint
 from rdfcrawl.uri.schemes import check_scheme, seed_url
 

@@ -25,7 +25,7 @@ from rdfcrawl.monitor.explaining.values import (
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
 from rdfcrawl.stores.log.documents import LogDocument, iter_documents
-from rdfcrawl.stores.members import TornMember
+from rdfcrawl.stores.segment_file import TornMember
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint, host_of
 from rdfcrawl.uri.schemes import seed_url
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.monitor.explaining.sources import FoundContent, SearchedLogs
     from rdfcrawl.stores.log.documents import DroppedVersion
-    from rdfcrawl.stores.log.segments import SegmentDamage
+    from rdfcrawl.stores.reading import SegmentDamage
 
 MAX_STEPS: Final = 255  # documents on the way to a seed
 MAX_TARGETS: Final = 100

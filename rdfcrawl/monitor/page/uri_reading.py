@@ -24,7 +24,7 @@ from rdfcrawl.monitor.explaining.values import UriExplanation
 from rdfcrawl.monitor.page.statements import first_lines, turtle_of
 from rdfcrawl.stores.changes.documents import StatementDifference, compare_versions
 from rdfcrawl.stores.log.documents import read_places
-from rdfcrawl.stores.members import TornMember
+from rdfcrawl.stores.segment_file import TornMember
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

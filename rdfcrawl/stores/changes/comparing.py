@@ -1,8 +1,8 @@
 """Compare an earlier state of a log with its current state.
 
-As in `stores.log.latest`, the logs are read twice, and the first pass writes a record
-for each version to one of 256 scratch files. Memory holds one byte for each version,
-and one file.
+As in `stores.log.crawl_log`, the logs are read twice, and the first pass writes a
+record for each version to one of 256 scratch files. Memory holds one byte for each
+version, and one file.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from hashlib import blake2b
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
 
+from rdfcrawl.stores.log.crawl_log import iter_parts
 from rdfcrawl.stores.log.documents import DroppedVersion
-from rdfcrawl.stores.log.latest import iter_parts
-from rdfcrawl.stores.segment_lock import reading
+from rdfcrawl.stores.reading import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from rdfcrawl.stores.changes.start import EarlierState
-    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.crawl_log import CrawlLog
     from rdfcrawl.stores.log.documents import LogDocument
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.crawl_folder import read_identity, read_runs
 from rdfcrawl.stores.export.selection import parse_since
-from rdfcrawl.stores.identity import read_identity, read_runs
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.segment_file import SEGMENT_NAME
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rdfcrawl.stores.identity import CrawlRuns
+    from rdfcrawl.stores.crawl_folder import CrawlRuns
 
 
 @dataclass(frozen=True, slots=True)

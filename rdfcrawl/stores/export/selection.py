@@ -12,7 +12,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.rdf.labels import BlankNodes
 from rdfcrawl.stores.export.once import iter_once
 from rdfcrawl.stores.followers.graphs import graph_of
-from rdfcrawl.stores.log.latest import iter_latest_documents
+from rdfcrawl.stores.log.crawl_log import iter_latest_documents
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.parse import BadUri
 

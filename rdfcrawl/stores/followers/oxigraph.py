@@ -28,8 +28,8 @@ from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.followers.ledger import WrittenGraphs
-    from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 _LEDGER: Final = "rdfcrawl.sqlite"

@@ -38,9 +38,9 @@ from rdfcrawl.stores.followers.sparql.writing import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.followers.sparql.store import SparqlStore
     from rdfcrawl.stores.followers.sparql.writing import GraphWriter
-    from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.documents import LogDocument
 
 _BATCH_LINES: Final = 1000
