@@ -11,9 +11,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.rdf.encoding import to_utf8
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.weight import TAG, check_weight, is_heavy
+from rdfcrawl.rdf.text import to_utf8
 
 if TYPE_CHECKING:
     from rdfcrawl.core.link_relations import Link

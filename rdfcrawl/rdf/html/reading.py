@@ -25,11 +25,10 @@ from rdfcrawl.rdf.html.page_links import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules import PageRule
-    from rdfcrawl.rdf.output import QuadOutput
+    from rdfcrawl.rdf.output import QuadLines, QuadOutput
 
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from pyoxigraph import NamedNode
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.context_sources import (
+from rdfcrawl.rdf.environment import (
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_DEPTH,
     ContextSource,

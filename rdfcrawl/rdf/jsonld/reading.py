@@ -13,7 +13,7 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.checking import FIRST_BATCH, iter_checked, next_batch, serialize
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.jsonld.contexts import (
     NOT_FAST,
@@ -26,7 +26,6 @@ from rdfcrawl.rdf.jsonld.contexts import (
     walk,
 )
 from rdfcrawl.rdf.nesting import check_json_depth, has_long_chain, refuse_constant
-from rdfcrawl.rdf.parser import FIRST_BATCH, next_batch, serialize
 
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.export.once import iter_once
 from rdfcrawl.stores.followers.graphs import graph_of
 from rdfcrawl.stores.log.crawl_log import iter_latest_documents

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.rdf.output import BlankNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
