@@ -33,9 +33,8 @@ from rdfcrawl.pipelines.items import (
 from rdfcrawl.rdf.fingerprints import Fingerprint
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.policy import with_own
-from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, DocumentScan
 from rdfcrawl.sources.harvest.page_fetches import PageFetches
-from rdfcrawl.sources.harvest.scan import DocumentScan
 from rdfcrawl.uri import CRAWLED_SCHEMES, host_of, registered_domain
 from rdfcrawl.uri.traps import form_of
 
