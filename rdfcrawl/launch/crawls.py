@@ -27,7 +27,7 @@ from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.core.json_logs import install_json_logs
 from rdfcrawl.core.options import defaults
-from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
+from rdfcrawl.rdf.environment import GC_THRESHOLDS
 
 if TYPE_CHECKING:
     import argparse
@@ -63,7 +63,7 @@ def prepare_process(settings: BaseSettings) -> None:
 
     On a terminal, Scrapy's lists of components and settings are hidden.
     """
-    raise_gc_thresholds()
+    gc.set_threshold(*GC_THRESHOLDS)
     # libuv's loop is faster.
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")

@@ -15,9 +15,8 @@ from rdfcrawl.pipelines.copied_pages import CopiedPages
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.reading_times import add_reading_times
 from rdfcrawl.rdf.links.policy import with_own
-from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, DocumentScan
 from rdfcrawl.sources.harvest.page_fetches import PageFetches
-from rdfcrawl.sources.harvest.scan import DocumentScan
 from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:

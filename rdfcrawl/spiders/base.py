@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.rdf.links.policy import EveryLink
-    from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
@@ -78,7 +77,6 @@ class RdfSpider(Spider):
         self.session: CrawlSession | None = None
         self.harvesters = HarvesterRegistry(self._context, options.harvest.harvesters)
         self._harvesters: dict[int, HarvesterRegistry] = {}
-        self._datasets: DatasetRegistry | None = None
         self.fetchers: Mapping[str, SchemeFetcher] = {}
 
     @classmethod
@@ -421,13 +419,9 @@ class RdfSpider(Spider):
         return harvesters
 
     def _context(self, profile: int | None = None) -> HarvestContext:
-        from rdfcrawl.sources.harvest.datasets import DatasetRegistry
         from rdfcrawl.sources.harvest.protocol import HarvestContext
 
         session = self.joined()
-        if self._datasets is None:
-            revisit_secs = self.options.harvest.revisit_secs
-            self._datasets = DatasetRegistry(session, revisit_secs)
         number = session.profiles.own if profile is None else profile
         arguments = session.profiles.arguments[number]
         options = self.options
@@ -436,7 +430,6 @@ class RdfSpider(Spider):
             options.crawl,
             options.harvest,
             session,
-            self._datasets,
             self.crawler.stats.inc_value,
         )
 

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.rdf.deflate import check_statements
+from rdfcrawl.core.quad_chunks import check_statements
 from rdfcrawl.stores.crawl_folder import ensure_identity, note_worker
 from rdfcrawl.stores.segment_file import (
     HEADER_BYTES,

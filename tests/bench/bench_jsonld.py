@@ -14,8 +14,7 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.rdf.context_sources import bundled_context
-from rdfcrawl.rdf.environment import INLINE
+from rdfcrawl.rdf.environment import INLINE, bundled_context
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.pyld_reading import iter_statements

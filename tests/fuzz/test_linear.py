@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Places, by their beginning, whose expressions see no fetched text, and why.
 EXEMPT: Final = {
-    "rdfcrawl.rdf.user_queries.": "a query of the operator",
+    "rdfcrawl.rdf.queries.": "a query of the operator",
     "rdfcrawl.commands.": "arguments, and text written by the command itself",
     "rdfcrawl.dataweb.": "the synthetic web, which only its own crawler asks",
     "rdfcrawl.stores.followers.query.": "a query of the operator",

@@ -120,7 +120,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/rdf/extraction",
-        "confinement system_calls",
+        "confinement",
         (
             "tests/rdf/extraction/test_denied.py",
             "tests/rdf/extraction/test_confinement.py",

@@ -274,7 +274,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         20,
-        "rdfcrawl/rdf/extraction/child_errors.py",
+        "rdfcrawl/rdf/extraction/sandbox.py",
         "(self._tail + data)[-_MOST_BYTES:]",
         "self._tail + data",
         "tests/crawl/failures/test_own_faults.py"

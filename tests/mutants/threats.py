@@ -93,7 +93,7 @@ MUTANTS = (
     ),
     Mutant(
         2,
-        "rdfcrawl/rdf/extraction/system_calls.py",
+        "rdfcrawl/rdf/extraction/confinement.py",
         "socketpair 53 199 ",
         "",
         "tests/rdf/extraction/test_confinement.py::test_no_library_reaches_out_of_a_child",

@@ -15,8 +15,7 @@ import pyoxigraph
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.core.namespaces import RDF
-from rdfcrawl.rdf.context_sources import ContextDocument
-from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ReaderContext
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.html import microdata as microdata_module

@@ -29,7 +29,6 @@ from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline
 from rdfcrawl.pipelines.callbacks.spider_output import has_spider_middlewares, scrape
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.sources.harvest.follow_up_queue import FollowUpQueue, HarvestedChunks
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -207,6 +206,8 @@ class VisitProcessor:
     async def _process_harvested(
         self, document: Document, visit: Visit, response: Response
     ) -> None:
+        from rdfcrawl.sources.harvest.follow_up_queue import FollowUpQueue
+
         index = visit.index(document)
         harvesters = self._spider.harvesters_of(document.record)
         queue = FollowUpQueue(self._session, self._at_once)
@@ -240,6 +241,11 @@ class VisitProcessor:
 
     def _unfold(self, document: Document) -> None:
         """Set the chunks of a document to the statements of its harvester."""
+        from rdfcrawl.sources.harvest.follow_up_queue import (
+            FollowUpQueue,
+            HarvestedChunks,
+        )
+
         parts, document.parts = document.parts, None
         if parts is not None:
             queue = FollowUpQueue(self._session, self._at_once)

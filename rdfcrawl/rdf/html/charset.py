@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf.encoding import to_utf8
+from rdfcrawl.rdf.text import to_utf8
 
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog

@@ -24,11 +24,10 @@ from rdfcrawl.rdf.html.scan import scan
 from rdfcrawl.rdf.html.timebox import OutOfTime, TimeShares
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules import PageRule
-    from rdfcrawl.rdf.output import QuadOutput
+    from rdfcrawl.rdf.output import QuadLines, QuadOutput
 
 T = TypeVar("T")
 

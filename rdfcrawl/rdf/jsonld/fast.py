@@ -12,11 +12,11 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.rdf.checking import FIRST_BATCH, next_batch, serialize
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.jsonld.facts import JsonContents, are_mapped, walk
 from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, ContextInlining, NotFastError
 from rdfcrawl.rdf.nesting import has_long_chain
-from rdfcrawl.rdf.parser import FIRST_BATCH, next_batch, serialize
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.loading import ContextLoader

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.context_sources import (
+from rdfcrawl.rdf.environment import (
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_DEPTH,
     ContextSource,

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.followers.statements import graph_of, hash_statements
 from rdfcrawl.stores.followers.stored_once import linked_document
 from rdfcrawl.stores.log.crawl_log import iter_latest_documents

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
-from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.followers.ledger import key_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.quad_chunks import NO_LINKS, DeflatePiece, FoundLinks, QuadChunk
-from rdfcrawl.rdf.extraction.bulk import BulkOutput, decode_chunk, encode_chunk
-from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.messages import (
+    BulkOutput,
+    ReadingJob,
+    decode_chunk,
+    encode_chunk,
+)
 from rdfcrawl.rdf.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
