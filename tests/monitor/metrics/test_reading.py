@@ -12,7 +12,7 @@ from scrapy.utils.test import get_crawler
 
 from rdfcrawl.frontier.queue.follower_lag import lag_of
 from rdfcrawl.frontier.worker.worker_state import figures_of
-from rdfcrawl.monitor.metrics.families import families_of
+from rdfcrawl.monitor.metrics.exporter import families_of
 from rdfcrawl.monitor.metrics.reading import (
     MAX_CRAWLS,
     CrawlSearch,
