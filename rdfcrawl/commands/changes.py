@@ -66,10 +66,9 @@ class Command(QuietCommand):
 
 
 def _write(root: Path, opts: argparse.Namespace) -> None:
-    from rdfcrawl.stores.changes.comparing import LogComparison
+    from rdfcrawl.stores.changes.comparing import LogComparison, find_start
     from rdfcrawl.stores.changes.patch import write_patch
     from rdfcrawl.stores.changes.report import write_json, write_table
-    from rdfcrawl.stores.changes.start import find_start
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     start = find_start(root, opts.since)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import MAY_PASS, Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.core.visits import UrlDeferral
-from rdfcrawl.downloader.client import HttpResponse
+from rdfcrawl.downloader.client import FAILING, HttpResponse
 from rdfcrawl.downloader.retry_policy import (
     ADAPTING,
-    FAILING,
     RecordAttempt,
     backoff_secs,
     form_of,

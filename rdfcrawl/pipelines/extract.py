@@ -23,7 +23,7 @@ from rdfcrawl.core.records import (
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.core.tasks.pages import DumpPart
 from rdfcrawl.downloader.services import FetchServices, services_of
-from rdfcrawl.pipelines.harvested_facts import ObservedChunks
+from rdfcrawl.pipelines.facts import ObservedChunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.messages import BulkOutput, ExtractOutcome, ReadingJob

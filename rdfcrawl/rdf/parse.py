@@ -237,7 +237,7 @@ class DocumentParser:
         self.is_partial = fallback.is_partial
 
     def _note_contexts(self) -> None:
-        from rdfcrawl.rdf.jsonld.loading import remote_contexts  # noqa: PLC0415
+        from rdfcrawl.rdf.jsonld.contexts import remote_contexts  # noqa: PLC0415
 
         urls: list[str] = []
         with (

@@ -451,7 +451,7 @@ class RdfSpider(Spider):
         return None
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
-        from rdfcrawl.pipelines.callbacks.inspect_response import look_at
+        from rdfcrawl.pipelines.callbacks.extract_response import look_at
 
         return look_at(
             response,
@@ -476,18 +476,19 @@ class RdfSpider(Spider):
 
     @cached_property
     def _processor(self) -> VisitProcessor:
-        from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
         from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
 
-        parsing = None
+        parse = None
         if self.parses_documents:
-            parsing = DocumentParsing(
+            from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
+
+            parse = DocumentParsing(
                 self.crawler,
                 self.joined(),
                 self.parse_document,
                 max_bytes=self.options.fetch.max_document_bytes,
-            )
-        return VisitProcessor(self.crawler, self, self.joined(), self.options, parsing)
+            ).parse
+        return VisitProcessor(self.crawler, self, self.joined(), self.options, parse)
 
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""

@@ -77,7 +77,7 @@ OF_DOCUMENTS = (
     # -- references of documents -------------------------------------------------------
     Mutant(
         8,
-        "rdfcrawl/rdf/jsonld/loading.py",
+        "rdfcrawl/rdf/jsonld/contexts.py",
         "        if depth > MAX_CONTEXT_DEPTH:\n",
         "        if False:\n",
         "tests/rdf/jsonld/test_contexts.py"

@@ -44,10 +44,10 @@ LOADED = [
         "launch.progress.corestats launch.progress.describing "
         "launch.progress.extension launch.progress.logformatter "
         "launch.progress.stopping middlewares.robots pipelines.account "
-        "pipelines.archive pipelines.callbacks.document_callbacks "
+        "pipelines.callbacks.document_callbacks pipelines.chunks "
         "pipelines.callbacks.visit_documents pipelines.discover pipelines.extract "
-        "pipelines.feeds pipelines.keep pipelines.manager pipelines.quad_feeds "
-        "pipelines.slices pipelines.spider_options pipelines.store "
+        "pipelines.feeds pipelines.items pipelines.logs pipelines.quad_feeds "
+        "pipelines.spider_options pipelines.store "
         "sources.harvest.datasets sources.harvest.follow_up_queue "
         "sources.harvest.protocol sources.harvest.registry spiders.base "
         "stores.nquads uri.guard.gate",

@@ -20,8 +20,7 @@ from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.extraction.facts import FactsReading, set_facts_of_lines
 from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
-from rdfcrawl.rdf.html.extractors import SLOW
-from rdfcrawl.rdf.html.scan import scan
+from rdfcrawl.rdf.html.extractors import SLOW, scan
 from rdfcrawl.rdf.output import BlankNodes, QuadLines, QuadOutput, quad_chunks
 from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
 
@@ -348,7 +347,7 @@ class DocumentReading:
 
     def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadLines]:
         from rdfcrawl.rdf.html.page import ParsedPage
-        from rdfcrawl.rdf.html.page_reservations import PageReservations
+        from rdfcrawl.rdf.html.page_links import PageReservations
         from rdfcrawl.rdf.html.reading import PageReading
 
         job = self._job

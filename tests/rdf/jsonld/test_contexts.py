@@ -16,7 +16,7 @@ from rdfcrawl.rdf.environment import (
     MAX_CONTEXT_DEPTH,
     bundled_context,
 )
-from rdfcrawl.rdf.jsonld.loading import MAX_CONTEXTS, iter_references
+from rdfcrawl.rdf.jsonld.contexts import MAX_CONTEXTS, iter_references
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from tests.support.jsonld_reading import Contexts, read
 
