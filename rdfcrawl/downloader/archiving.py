@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from rdfcrawl.core.bytesource import body_of, head_of
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core import __version__
+from rdfcrawl.core.content import body_of, head_of
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, SourceFault
-from rdfcrawl.core.version import __version__
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.http.recording import listening
 from rdfcrawl.downloader.network_faults import errno_of, note_fault
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.core.tasks.pages import RefreshedPage
+    from rdfcrawl.core.tasks import RefreshedPage
     from rdfcrawl.downloader.client import HttpClient, RequestOptions
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.warc.archive import Truncation

@@ -22,8 +22,8 @@ from rdfcrawl.rdf.sniffing import media_at
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rdfcrawl.core.options.own_formats import OwnFormats
-    from rdfcrawl.core.tasks.pages import RefreshedPage, RequestTask
+    from rdfcrawl.core.tasks import RefreshedPage, RequestTask
+    from rdfcrawl.rdf.extraction.options import OwnFormats
 
 
 MAX_ERROR_BODY_BYTES: Final = 2048

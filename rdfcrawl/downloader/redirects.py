@@ -19,9 +19,9 @@ from html import unescape
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urldefrag, urljoin
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import GUARDED, Fault, Reason, SourceFault
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.downloader.client import conditional_headers
 from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.queue.queued_requests import meta_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.core.records import Record
-    from rdfcrawl.core.tasks.pages import RequestTask
+    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies

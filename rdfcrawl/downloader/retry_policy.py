@@ -13,15 +13,15 @@ from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Document, Kind, Record
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.client import FAILING
 from rdfcrawl.downloader.redirects import is_redirect
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.pages import RequestTask
+    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.parts import PartFolder, read_facts, remove_facts
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from random import random
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.parts import UnfitPart
 from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 
