@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.sources.sitemaps.samples import compare_sample
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
-from rdfcrawl.sources.sitemaps.slicing import slice_dump
+from rdfcrawl.sources.sitemaps.slicing import compare_sample, slice_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
