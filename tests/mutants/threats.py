@@ -360,7 +360,7 @@ MUTANTS = (
     ),
     Mutant(
         39,
-        "rdfcrawl/monitor/page/foreign.py",
+        "rdfcrawl/monitor/page/guarding.py",
         'not in ("same-origin", "none")',
         "in ()",
         "tests/monitor/page/test_query.py::test_other_sites_run_no_query",

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rdfcrawl.core.tasks.sync import ResourceChange, SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.source_tasks import ResourceChange, SyncMode, SyncStep, SyncTask
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
-    from rdfcrawl.core.link_relations import Link
+    from rdfcrawl.core.content import ByteSource
+    from rdfcrawl.core.formats import Link
     from rdfcrawl.sources.resourcesync.documents import ResourceEntry
 
 

@@ -9,9 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import ConfigError, Fault, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sparql import SparqlStep, SparqlTask
+from rdfcrawl.core.errors import ConfigError, Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.source_tasks import SparqlStep, SparqlTask
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.output import QuadLines, quad_chunks, without_labels

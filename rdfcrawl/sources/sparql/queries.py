@@ -11,7 +11,7 @@ from rdfcrawl.core.namespaces import DCAT, DCTERMS
 from rdfcrawl.rdf.queries import iri, text
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.sparql import BlankNaming, RowOrder, SparqlPart, SparqlTask
+    from rdfcrawl.core.source_tasks import BlankNaming, RowOrder, SparqlPart, SparqlTask
 
 
 _ARQ_LABEL: Final = "<http://jena.apache.org/ARQ/function#bnode>"

@@ -23,7 +23,7 @@ from rdfcrawl.core.namespaces import RDF_TYPE, SD
 from rdfcrawl.sources.sparql.recognition import is_file, is_query
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 
 MAX_SERVICES: Final = 1_000  # of one document

@@ -10,12 +10,11 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.errors import FaultLog, SourceFault
+from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import RevisitedPage
-from rdfcrawl.core.tasks.sync import SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.sources.harvest.resourcesync.resources import check
 from rdfcrawl.sources.harvest.response import iter_unpacked
 from rdfcrawl.sources.resourcesync.describe import describe, describe_document
@@ -39,7 +38,7 @@ from rdfcrawl.sources.resourcesync.resources import links_of, source_id, task_of
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
+    from rdfcrawl.core.content import ByteSource
     from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.sources.harvest.resourcesync.resources import ResourceWriter
     from rdfcrawl.sources.harvest.resourcesync.response import SyncResponse

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.core.tasks.sync import (
+from rdfcrawl.core.source_tasks import (
+    SourceTask,
     SyncCapability,
     SyncMode,
     SyncSearch,

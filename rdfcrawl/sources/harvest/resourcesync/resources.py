@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.sources.harvest.resourcesync.response import SyncResponse, is_rdf
@@ -31,7 +31,7 @@ from rdfcrawl.stores.drafts import synced_file
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
-    from rdfcrawl.core.tasks.sync import SyncTask
+    from rdfcrawl.core.source_tasks import SyncTask
     from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.sources.resourcesync.mirror import DumpedResource, StatedResource
 
