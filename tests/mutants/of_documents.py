@@ -51,7 +51,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         6,
-        "rdfcrawl/sources/sitemaps/entities.py",
+        "rdfcrawl/sources/sitemaps/text.py",
         "        if self._left < 0:\n",
         "        if False:\n",
         "tests/sources/sitemaps/test_markup.py"
