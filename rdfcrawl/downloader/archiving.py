@@ -54,6 +54,8 @@ _TRUNCATIONS: Final[dict[Reason, Truncation]] = {
     Reason.TOO_LARGE: "length",
     Reason.TRUNCATED_BODY: "disconnect",
 }
+# A pipeline and the services of the fetch share it; see `services`.
+_archives: WeakKeyDictionary[Crawler, WebArchive] = WeakKeyDictionary()
 
 
 class WireCapture:
@@ -284,10 +286,6 @@ def _is_rest(response: HttpResponse, received: HttpResponse) -> bool:
         return False
     head = find_head(head_of(received, HEAD_BYTES))
     return head is not None and head.status == _PARTIAL
-
-
-# A pipeline and the services of the fetch share it; see `services`.
-_archives: WeakKeyDictionary[Crawler, WebArchive] = WeakKeyDictionary()
 
 
 def archive_of(crawler: Crawler) -> WebArchive:

@@ -55,6 +55,17 @@ _SECRETS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
 _NOT_SECRET: Final = frozenset(
     {"content-type", "if-modified-since", "if-none-match", "range"}
 )
+HEAD_BYTES: Final = 4096  # of a page, searched for the element
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+# Content that does not count, or not for clients that run scripts.
+_SKIPPED: Final = re.compile(rb"<(script|style|template|noscript|title|textarea)[\s>/]")
+_attributes: Final = re.compile(
+    rb"""([^\s"'<>/=]{1,32})\s{0,16}=\s{0,16}("[^"]*"|'[^']*'|[^\s"'>]+)"""
+).finditer
+_content: Final = re.compile(
+    r"\s*0+(?:\.[0-9.]*)?(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.*)",
+    re.IGNORECASE | re.DOTALL,
+).fullmatch
 
 
 def is_redirect(status: int, location: str) -> bool:
@@ -243,19 +254,6 @@ class RedirectJudge:
                 return None
         detail = f"{fault.detail} {target}".strip()
         return Fault(fault.reason, detail[: Fault.MAX_DETAIL])
-
-
-HEAD_BYTES: Final = 4096  # of a page, searched for the element
-_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-# Content that does not count, or not for clients that run scripts.
-_SKIPPED: Final = re.compile(rb"<(script|style|template|noscript|title|textarea)[\s>/]")
-_attributes: Final = re.compile(
-    rb"""([^\s"'<>/=]{1,32})\s{0,16}=\s{0,16}("[^"]*"|'[^']*'|[^\s"'>]+)"""
-).finditer
-_content: Final = re.compile(
-    r"\s*0+(?:\.[0-9.]*)?(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.*)",
-    re.IGNORECASE | re.DOTALL,
-).fullmatch
 
 
 def refresh_target(url: str, response: HttpResponse) -> str:

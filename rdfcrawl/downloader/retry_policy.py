@@ -27,6 +27,18 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.cookies import ChainCookies
     from rdfcrawl.downloader.options import FetchOptions
 
+_PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
+_STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
+_CLASS_REASONS: Final = {
+    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: never followed
+    4: Reason.CLIENT_ERROR,
+    5: Reason.SERVER_ERROR,
+}
+_MIN_FAILED: Final = 3  # different URIs of an origin
+# Endpoints and portals respond this way to queries that are too large; smaller ones
+# follow.
+ADAPTING: Final = frozenset({Kind.SPARQL, Kind.CKAN})
+
 
 class RetryDecision(Enum):
     """What to do after a response."""
@@ -51,15 +63,6 @@ class RetryDecision(Enum):
 _OF_HOST: Final = {
     Reason.GUARD_BLOCKED: RetryDecision.BLOCKED,
     Reason.TIMEOUT: RetryDecision.REFUSED,
-}
-_PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
-
-
-_STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
-_CLASS_REASONS: Final = {
-    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: never followed
-    4: Reason.CLIENT_ERROR,
-    5: Reason.SERVER_ERROR,
 }
 
 
@@ -224,12 +227,6 @@ class RecordAttempt:
             response=response,
             faults=list(faults),
         )
-
-
-_MIN_FAILED: Final = 3  # different URIs of an origin
-# Endpoints and portals respond this way to queries that are too large; smaller ones
-# follow.
-ADAPTING: Final = frozenset({Kind.SPARQL, Kind.CKAN})
 
 
 class HostEvidence:

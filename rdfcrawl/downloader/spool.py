@@ -34,8 +34,13 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.frontier.queue.options import WorkerOptions
 
+logger = logging.getLogger(__name__)
+
 
 _PROBE: Final = bytes(4096)
+_LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two checks of the disk
+_OWN: Final = 100  # stores, log, Redis, reader processes, libraries
+_PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 
 
 class WorkerDisk:
@@ -100,12 +105,6 @@ def _free_bytes(folder: Path) -> int | None:
     except OSError:  # perhaps removed: writing to it reports the error
         return None
     return facts.f_bavail * facts.f_frsize
-
-
-logger = logging.getLogger(__name__)
-
-
-_LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two checks of the disk
 
 
 class NoRoom(SourceFault):
@@ -366,10 +365,6 @@ def _iter_stale(folder: Path) -> Iterator[tuple[Path, int]]:
             os.close(lock_fd)
             continue
         yield path, lock_fd
-
-
-_OWN: Final = 100  # stores, log, Redis, reader processes, libraries
-_PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 
 
 def limited_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOptions:

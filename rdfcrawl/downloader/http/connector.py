@@ -56,6 +56,13 @@ connecting_for: Final[ContextVar[SoloTurn]] = ContextVar("connecting_for", defau
 
 # The sockets opened by the current attempt to connect.
 _opened: Final[ContextVar[list[socket.socket]]] = ContextVar("opened")
+# Other URLs need a slower parser.
+_PLAIN: Final = re.compile(
+    r"(https?://(?:[A-Za-z0-9.\-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?)(/[!-\"$-~]*)"
+)
+_NOT_IN_TARGET: Final = re.compile(r"[\x00-\x20\x7f]")
+_NOT_IN_HEADER: Final = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
+_MAX_PREPARED: Final = 1024
 
 
 class TurnConnector(aiohttp.TCPConnector):
@@ -179,15 +186,6 @@ def _peer(connection: Connection) -> str:
     if transport is None:
         return ""
     return str(transport.get_extra_info("peername", ("",))[0])
-
-
-# Other URLs need a slower parser.
-_PLAIN: Final = re.compile(
-    r"(https?://(?:[A-Za-z0-9.\-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?)(/[!-\"$-~]*)"
-)
-_NOT_IN_TARGET: Final = re.compile(r"[\x00-\x20\x7f]")
-_NOT_IN_HEADER: Final = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
-_MAX_PREPARED: Final = 1024
 
 
 @dataclass(slots=True, eq=False)

@@ -25,6 +25,19 @@ from rdfcrawl.downloader.robots.policy import ALLOW_ALL, RobotsRules, rules_of
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
+# Three times the maximum size of a robots.txt (escapes), and of a TDM file.
+_MAX_BYTES: Final = 8 * 1024 * 1024
+DAMAGES: Final = (
+    *(zlib.error, AttributeError, ValueError, TypeError, LookupError),
+    RecursionError,
+)
+# As for URIs: three lives of eight parts; a request costs one part, parsing a full
+# life.
+_LIVES: Final = 24
+_REQUESTED: Final = 1
+_READ: Final = 7  # in addition
+_SECS: Final = 24 * 3600  # robots.txt is fetched once a day
+
 
 class SizedEntry(Protocol):
     """A value that knows its approximate size."""
@@ -72,14 +85,6 @@ class OriginMemory(Generic[V]):
         while len(self._entries) > self._max_origins or self._n_bytes > self._max_bytes:
             _, dropped = self._entries.popitem(last=False)
             self._n_bytes -= dropped.value.n_bytes
-
-
-# Three times the maximum size of a robots.txt (escapes), and of a TDM file.
-_MAX_BYTES: Final = 8 * 1024 * 1024
-DAMAGES: Final = (
-    *(zlib.error, AttributeError, ValueError, TypeError, LookupError),
-    RecursionError,
-)
 
 
 def pack_rules(records: RobotsRecords | None) -> bytes:
@@ -140,14 +145,6 @@ def _records(found: Any) -> RobotsRecords:
             for pattern, said in signals
         ],
     )
-
-
-# As for URIs: three lives of eight parts; a request costs one part, parsing a full
-# life.
-_LIVES: Final = 24
-_REQUESTED: Final = 1
-_READ: Final = 7  # in addition
-_SECS: Final = 24 * 3600  # robots.txt is fetched once a day
 
 
 class RobotsDeathStore:
