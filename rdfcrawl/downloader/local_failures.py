@@ -44,13 +44,9 @@ _FREE_DESCRIPTORS: Final = 8  # needed to continue
 _DISK_SECS: Final = 1.0  # between two checks of the disk
 _MAX_KNOWN: Final = 5
 _DISCARD_PORT: Final = 9
-_LACKING: Final = frozenset(
-    {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM},
-)
+_LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 # May concern one host only, such as one with only IPv6 addresses.
-_NO_ROUTE: Final = frozenset(
-    {errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL},
-)
+_NO_ROUTE: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL})
 _OFF_SECS: Final = 3600.0  # smaller differences do not explain a refused certificate
 _LEAST_HOSTS: Final = 3  # that must agree, unless Redis confirms them
 _MOST_DATES: Final = 256

@@ -228,10 +228,7 @@ class FetchServices:
         )
 
     def _visitor(
-        self,
-        setup: FetchSetup,
-        session: CrawlSession,
-        sleepers: InterruptibleSleep,
+        self, setup: FetchSetup, session: CrawlSession, sleepers: InterruptibleSleep
     ) -> VisitMaker:
         hops = RedirectJudge(
             wants=session.links.wants_target,

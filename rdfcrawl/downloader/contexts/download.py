@@ -113,9 +113,7 @@ class ContextDownloader:
         what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
         until = time.time() + (options.passing_secs if passes else options.fault_secs)
         entry = ContextEntry(
-            fault=f"{what[:200]} <{url}>",
-            fresh_until=until,
-            stale_until=until,
+            fault=f"{what[:200]} <{url}>", fresh_until=until, stale_until=until
         )
         return ContextResult(entry, "failed")
 

@@ -366,10 +366,7 @@ def _shared_fields(
     source: ArchivedExchange | ArchivedResource,
 ) -> list[tuple[str, str]]:
     """Return the fields common to all records of a source."""
-    fields = [
-        ("WARC-Date", warc_date(source.at_ms)),
-        ("WARC-Target-URI", source.url),
-    ]
+    fields = [("WARC-Date", warc_date(source.at_ms)), ("WARC-Target-URI", source.url)]
     if source.address:
         fields.append(("WARC-IP-Address", source.address))
     return fields

@@ -41,9 +41,7 @@ HEAD_BYTES: Final = 4096
 MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message
 _ARC: Final = "filedesc://"  # start of the first line of ARC files
 _OTHERS: Final = frozenset(
-    {
-        *("warcinfo", "request", "metadata", "revisit", "conversion", "continuation"),
-    }
+    {*("warcinfo", "request", "metadata", "revisit", "conversion", "continuation")}
 )
 _REDIRECTION: Final = 300  # and above: RFC 9110 15.4
 GONE: Final = frozenset({404, 410})
