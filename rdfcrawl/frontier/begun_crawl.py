@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.options import CrawlPaths
 from rdfcrawl.frontier.redis.client_settings import named_redis
-from rdfcrawl.stores.log.location import CrawlLocation
+from rdfcrawl.stores.crawl_folder import CrawlLocation
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

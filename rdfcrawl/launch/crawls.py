@@ -27,7 +27,7 @@ from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.core.json_logs import install_json_logs
 from rdfcrawl.core.options import defaults
-from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
+from rdfcrawl.rdf.environment import GC_THRESHOLDS
 
 if TYPE_CHECKING:
     import argparse
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.launch.progress.options import CheckedCrawl, ExitCodes
+    from rdfcrawl.launch.options import CheckedCrawl, ExitCodes
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
     from rdfcrawl.stores.followers.supervision import FollowerProcesses
-    from rdfcrawl.stores.log.background import BackgroundCompaction
+    from rdfcrawl.stores.log.compaction import BackgroundCompaction
     from rdfcrawl.stores.options import StoreOptions
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def prepare_process(settings: BaseSettings) -> None:
 
     On a terminal, Scrapy's lists of components and settings are hidden.
     """
-    raise_gc_thresholds()
+    gc.set_threshold(*GC_THRESHOLDS)
     # libuv's loop is faster.
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
@@ -77,7 +77,7 @@ def prepare_process(settings: BaseSettings) -> None:
 def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     """Run a crawl to its end; return the exit code."""
     from rdfcrawl.frontier.queue.worker_drains import DRAINED
-    from rdfcrawl.stores.identity import mark_finished
+    from rdfcrawl.stores.crawl_folder import mark_finished
 
     reasons: list[str] = []
     crawler, options = checked.crawler, checked.options
@@ -122,7 +122,7 @@ def page_if_wanted(
     """Serve the page of a crawl while it runs, if `--page` is given."""
     if not opts.page:
         return nullcontext()
-    from rdfcrawl.launch.progress.page_process import serving_page
+    from rdfcrawl.launch.page_process import serving_page
 
     return serving_page(opts, checked.crawler.settings, checked.options.crawl)
 
@@ -147,7 +147,7 @@ def _followers(
 def _compaction(stores: StoreOptions, root: Path) -> BackgroundCompaction | None:
     if not stores.compaction_secs:
         return None
-    from rdfcrawl.stores.log.background import BackgroundCompaction
+    from rdfcrawl.stores.log.compaction import BackgroundCompaction
 
     return BackgroundCompaction.begin(root, stores.compaction_secs)
 
@@ -236,8 +236,8 @@ def check_operator(
     """
     from rdfcrawl.core.options.table import options_of
     from rdfcrawl.frontier.queue.options import WORKER
-    from rdfcrawl.launch.progress.options import CheckedCrawl, LaunchOptions
-    from rdfcrawl.launch.progress.stopping import StoppableCrawler
+    from rdfcrawl.launch.options import CheckedCrawl, LaunchOptions
+    from rdfcrawl.launch.scrapy_classes import StoppableCrawler
     from rdfcrawl.pipelines.spider_options import prepared
 
     try:

@@ -13,11 +13,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.iris import iri_of_url
+from rdfcrawl.rdf.terms import iri_of_url
 from rdfcrawl.uri.origin import Origin
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 Trust = Literal["same-origin", "named", "all"] | tuple[str, ...]
 

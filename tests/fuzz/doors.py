@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.formats import FORMATS, HTML
 from rdfcrawl.core.reservations import read_directives, read_tdm
 from rdfcrawl.downloader.contexts.cache import ContextEntry
@@ -61,7 +60,7 @@ from rdfcrawl.uri.guard.policy import Guard
 from rdfcrawl.uri.traps import TrapLimits, form_of, is_endless
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
 
 URL: Final = "http://e.example/d/doc"
 LIMITS: Final = ParseLimits(literal_bytes=2**16, n_quads=10**6)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.frontier.queue.state_store import StateStore
 from rdfcrawl.frontier.redis.retry import RedisRetry
 from rdfcrawl.pipelines.changes import KeptStore, StoredDigests
 from rdfcrawl.pipelines.store import StorePipeline
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.segments import SegmentLimits
 

@@ -12,8 +12,8 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.shared_tasks import SharedTasks
 from rdfcrawl.downloader.contexts.cache import (
     ContextEntry,
@@ -25,7 +25,7 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from rdfcrawl.downloader.contexts.download import ContextDownloader
     from rdfcrawl.downloader.contexts.options import ContextOptions
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
 
 MAX_DOCUMENTS: Final = 10_000  # whose loads are counted
 

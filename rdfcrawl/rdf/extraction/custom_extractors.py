@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import BUFFER_BYTES, ByteSource, PulledStream
+from rdfcrawl.core.content import BUFFER_BYTES, ByteSource, PulledStream
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.unpack.members import ARCHIVES
 
@@ -50,8 +50,6 @@ def claim(
         media_type: of the Content-Type, or empty.
         name: URL, or file name in an archive.
     """
-    if not custom:
-        return None
     head = source.head()
     essence = media_type.partition(";")[0].strip().lower()
     fitting = [

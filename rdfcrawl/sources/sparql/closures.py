@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.namespaces import DCAT, DCTERMS
-from rdfcrawl.rdf.sparql_terms import text
+from rdfcrawl.rdf.queries import text
 from rdfcrawl.sources.sparql.queries import (
     in_graph,
     labels,
@@ -16,7 +16,7 @@ from rdfcrawl.sources.sparql.queries import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.sparql import SparqlPart, SparqlTask
+    from rdfcrawl.core.source_tasks import SparqlPart, SparqlTask
 
 DATASET: Final = f"<{DCAT}Dataset>"
 _WITH_BLANK = "?s ?p ?o FILTER(isBlank(?s) || isBlank(?o))"

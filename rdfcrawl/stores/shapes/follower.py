@@ -10,8 +10,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.local_disk import opening_fault
 from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TextIO
 
-    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 logger = logging.getLogger(__name__)

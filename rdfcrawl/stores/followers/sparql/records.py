@@ -23,16 +23,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, unquote
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.stores.log.documents import Checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.followers.sparql.store import SparqlStore
-    from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.documents import LogDocument
 
 RECORDS: Final = "urn:rdfcrawl:documents"
