@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
-    from rdfcrawl.downloader.ftp.logins import FtpLogins
+    from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.http.exchange import HttpExchange
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.watch import WatchedExchange
@@ -193,6 +193,6 @@ def ftp_logins() -> FtpLogins | None:
     name = "FTP_CREDENTIALS"
     if not (text := os.environ.get(name)):
         return None
-    from rdfcrawl.downloader.ftp.logins import FtpLogins  # noqa: PLC0415  (few crawls)
+    from rdfcrawl.downloader.ftp.address import FtpLogins  # noqa: PLC0415  (few crawls)
 
     return FtpLogins.parse(name, text)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.downloader.client import HttpClient, HttpRequest
     from rdfcrawl.downloader.contexts.store import ContextStore
-    from rdfcrawl.downloader.ftp.logins import FtpLogins
+    from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.robots.policy import RobotsSettings
@@ -255,8 +255,11 @@ class FetchServices:
     def contexts(self) -> ContextStore:
         """Contexts of JSON-LD; made by the first document that needs one."""
         from rdfcrawl.downloader.contexts.cache import SharedContexts
-        from rdfcrawl.downloader.contexts.download import ContextDownloader
-        from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+        from rdfcrawl.downloader.contexts.download import (
+            ContextDownloader,
+            ContextHosts,
+            ContextOptions,
+        )
         from rdfcrawl.downloader.contexts.store import ContextStore
 
         session = self._session

@@ -18,8 +18,7 @@ from rdfcrawl.downloader.contexts.cache import (
     MemoryContexts,
     SharedContexts,
 )
-from rdfcrawl.downloader.contexts.download import lifetime_secs
-from rdfcrawl.downloader.contexts.options import ContextOptions
+from rdfcrawl.downloader.contexts.download import ContextOptions, lifetime_secs
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 
 if TYPE_CHECKING:

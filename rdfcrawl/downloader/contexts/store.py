@@ -23,8 +23,7 @@ from rdfcrawl.downloader.contexts.cache import (
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.contexts.download import ContextDownloader
-    from rdfcrawl.downloader.contexts.options import ContextOptions
+    from rdfcrawl.downloader.contexts.download import ContextDownloader, ContextOptions
     from rdfcrawl.rdf.environment import ContextDocument
 
 MAX_DOCUMENTS: Final = 10_000  # whose loads are counted

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.downloader.client import HttpResponse, RequestOptions
-from rdfcrawl.downloader.ftp.address import parse_address
-from rdfcrawl.downloader.ftp.logins import FtpLogins
-from rdfcrawl.downloader.ftp.pool import FtpLimits, FtpPool
+from rdfcrawl.downloader.ftp.address import FtpLogins, parse_address
+from rdfcrawl.downloader.ftp.connection import FtpLimits, FtpPool
 from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.downloader.ftp.request import FtpRequest
 from rdfcrawl.downloader.network_faults import errno_of, is_untimely, note_fault

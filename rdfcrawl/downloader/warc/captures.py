@@ -19,15 +19,15 @@ from rdfcrawl.core.errors import (
     needed_by_operator,
 )
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.warc.bodies import RecordBody
+from rdfcrawl.downloader.warc.archive_files import COPY_KEPT
 from rdfcrawl.downloader.warc.part import (
     READ_BYTES,
     BadMember,
     FilePart,
     PackedRecords,
     PartEnds,
+    RecordBody,
 )
-from rdfcrawl.downloader.warc.records import COPY_KEPT
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
