@@ -102,16 +102,15 @@ async def open_web(
         spool = stack.enter_context(
             Spool(options.spool_dir, memory_limit_bytes=n_bytes)
         )
-        own = FetcherExchange(fetchers, options, spool)
-        stack.push_async_callback(own.close)
+        web = HttpExchange(options, spool, gate=gate)
+        web.open()
         exchange = SchemeExchange(
-            await stack.enter_async_context(HttpExchange(options, spool, gate=gate)),
-            await stack.enter_async_context(
-                FtpExchange(options, spool, logins=logins, gate=gate)
-            ),
-            fetchers=own,
+            web,
+            FtpExchange(options, spool, logins=logins, gate=gate),
+            fetchers=FetcherExchange(fetchers, options, spool),
             own=fetchers,
         )
+        stack.push_async_callback(exchange.close)
         robots = None
         if robots_agent:
             rules = RobotsOptions(agent=robots_agent, retry_times=0)

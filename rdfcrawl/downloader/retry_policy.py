@@ -118,19 +118,21 @@ def parse_http_date(value: str) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def parse_retry_after(value: str, now: datetime) -> float | None:
-    """Return seconds from `now`, at least 0, or None if `value` says nothing.
+def parse_retry_after(value: str, now: datetime | None = None) -> float | None:
+    """Return seconds from now, at least 0, or None if `value` says nothing.
 
     Source: RFC 9110 10.2.3: a number of seconds or an HTTP date.
 
-    >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))
+    >>> parse_retry_after("120")
     120.0
     """
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value[:12])
     moment = parse_http_date(value)
-    return None if moment is None else max(0.0, (moment - now).total_seconds())
+    if moment is None:
+        return None
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
 def by_its_own_clock(value: str, date: str) -> str:
@@ -330,7 +332,7 @@ class HostEvidence:
             if is_last_try and self._is_first_failure(attempt, origin):
                 verdict = RetryDecision.REFUSED
         if verdict is RetryDecision.REFUSED:
-            wait_secs = parse_retry_after(response.retry_after, datetime.now(UTC))
+            wait_secs = parse_retry_after(response.retry_after)
             attempt.refusal = self._refuse(attempt, origin, wait_secs)
             if attempt.refusal.is_confirmed:
                 return RetryDecision.UNREACHABLE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 from collections import OrderedDict
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -97,7 +96,7 @@ class RobotsFetch:
             status=response.status if is_whole or response.status >= 300 else 0,
             body=body,
             location=response.location,
-            retry_after_secs=parse_retry_after(response.retry_after, datetime.now(UTC)),
+            retry_after_secs=parse_retry_after(response.retry_after),
             fault=None if is_whole else response.fault,
             is_connection_refused=response.errno == errno.ECONNREFUSED,
             is_unsent=response.is_local_failure,

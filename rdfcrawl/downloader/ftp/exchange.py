@@ -66,7 +66,7 @@ class FtpExchange(WatchedExchange):
     async def get(
         self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
-        """See `HttpClient.get`; `ftp.replies` maps replies to statuses."""
+        """See `HttpClient.get`; `ftp.protocol` maps replies to statuses."""
         if options.data:
             return HttpResponse(status=405)  # FTP has no other methods
         response = HttpResponse()
