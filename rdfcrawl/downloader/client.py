@@ -7,7 +7,7 @@ bytes; their bodies are not received.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -20,8 +20,6 @@ from rdfcrawl.frontier.request_turns import FREE, HostRestsError, SoloTurn
 from rdfcrawl.rdf.sniffing import media_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rdfcrawl.core.tasks import RefreshedPage, RequestTask
     from rdfcrawl.rdf.extraction.options import OwnFormats
 

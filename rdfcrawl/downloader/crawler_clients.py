@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,6 @@ from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.parse import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.watch import WatchedExchange
     from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts

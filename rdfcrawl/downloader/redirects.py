@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import unescape
 from typing import TYPE_CHECKING, Final
@@ -21,8 +21,8 @@ from urllib.parse import urldefrag, urljoin
 
 from rdfcrawl.core.errors import GUARDED, Fault, Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.tasks import RefreshedPage
-from rdfcrawl.downloader.client import conditional_headers
+from rdfcrawl.core.tasks import RefreshedPage, RequestTask
+from rdfcrawl.downloader.client import HttpResponse, RequestOptions, conditional_headers
 from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.queue.queued_requests import meta_of
 from rdfcrawl.frontier.queue.url_kind import kind_of_named
@@ -30,12 +30,8 @@ from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import is_same_server, origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.core.records import Record
-    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies
     from rdfcrawl.downloader.host_delay import HostDelay
     from rdfcrawl.downloader.robots.cache import RobotsCache

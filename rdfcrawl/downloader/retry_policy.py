@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.downloader.client import FAILING
+from rdfcrawl.downloader.client import FAILING, HttpResponse, RequestOptions
 from rdfcrawl.downloader.redirects import is_redirect
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies
     from rdfcrawl.downloader.options import FetchOptions
 

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,8 +25,6 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.parts import PartFolder, read_facts, remove_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.records import FetchedResponse

@@ -26,7 +26,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rdfcrawl.core.errors import Reason, SourceFault, one_line
-from rdfcrawl.downloader.ftp.address import FtpLogins, anonymous
+from rdfcrawl.downloader.ftp.address import FtpAddress, FtpLogin, FtpLogins, anonymous
 from rdfcrawl.downloader.ftp.directories import (
     Format,
     FtpEntry,
@@ -41,13 +41,11 @@ from rdfcrawl.downloader.ftp.protocol import (
     FtpSettings,
     greet,
 )
-from rdfcrawl.uri.guard.gate import GuardBlocked
+from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.uri.guard.policy import ConnectionUse
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.ftp.address import FtpAddress, FtpLogin
     from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.uri.guard.gate import ConnectionGate
 
 
 T = TypeVar("T")

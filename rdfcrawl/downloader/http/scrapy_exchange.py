@@ -32,7 +32,7 @@ from rdfcrawl.downloader.client import (
     UnreadBody,
 )
 from rdfcrawl.downloader.http.exchange import note_headers, parse_content_type
-from rdfcrawl.downloader.http.recording import listening
+from rdfcrawl.downloader.http.recording import WireListener, listening
 from rdfcrawl.downloader.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.downloader.network_faults import errno_of, look_up, note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from scrapy.http.headers import Headers
 
     from rdfcrawl.downloader.client import UnreadTypes
-    from rdfcrawl.downloader.http.recording import WireListener
     from rdfcrawl.downloader.local_failures import KnownNames
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.spool import Spool

@@ -23,7 +23,7 @@ from rdfcrawl.core.reservations import (
 )
 from rdfcrawl.core.shared_tasks import SharedTasks
 from rdfcrawl.downloader.robots.parser import PathPattern, path_of
-from rdfcrawl.downloader.robots.policy import RobotsAccess, judge
+from rdfcrawl.downloader.robots.policy import RobotsAccess, RobotsResponse, judge
 from rdfcrawl.downloader.robots.storage import DAMAGES, OriginMemory, packed, unpacked
 from rdfcrawl.frontier.request_turns import HostRestsError, SoloTurn, SoloTurns, Take
 from rdfcrawl.uri.hosts import origin_of
@@ -31,7 +31,6 @@ from rdfcrawl.uri.hosts import origin_of
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-    from rdfcrawl.downloader.robots.policy import RobotsResponse
     from rdfcrawl.frontier.queue.robots_keeping import RulesKeeper
 
 

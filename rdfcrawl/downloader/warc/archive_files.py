@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.nquads import count_whole_bytes
@@ -32,7 +32,6 @@ from rdfcrawl.stores.segment_file import PREFIX, MemberPacker, SegmentFile, pack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-    from typing import Literal
 
     RecordType = Literal[
         "warcinfo", "response", "resource", "request", "metadata", "revisit"

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from rdfcrawl.core.errors import (
     Fault,
@@ -33,7 +33,6 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-    from typing import BinaryIO
 
     from rdfcrawl.core.errors import FaultLog
 

@@ -13,7 +13,7 @@ import re
 import zlib
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.core.errors import Fault, RdfcrawlError, Reason, SourceFault
 from rdfcrawl.core.messages import counted
@@ -22,7 +22,6 @@ from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder, UnknownCoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO
 
 
 READ_BYTES: Final = 64 * 1024
