@@ -25,7 +25,7 @@ from rdfcrawl.downloader.robots.policy import (
     judge,
     rules_of,
 )
-from rdfcrawl.downloader.robots.storage import OriginMemory, pack_rules, unpack_rules
+from rdfcrawl.downloader.robots.storage import SizedMemory, pack_rules, unpack_rules
 from rdfcrawl.frontier.queue.robots_keeping import KeptRules, OwnRules, RulesKeeper
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
@@ -99,7 +99,7 @@ class RobotsCache:
         pauses = options.put_off_secs, options.max_put_off_secs
         self._keeper = keeper or OwnRules(*pauses)
         self.has_reservations = False
-        self._known = OriginMemory[RobotsRules](options.max_origins, options.max_bytes)
+        self._known = SizedMemory[RobotsRules](options.max_origins, options.max_bytes)
         self._fetching = SharedTasks[RobotsRules | RobotsResponse]()
 
     async def apply(self, visit: Visit) -> float:
