@@ -256,7 +256,7 @@ class CrawlSession:
             links=links,
             seeds=seeds,
             _connection=connection,
-            _clocks=HostClocks(frontier, retry),
+            _clocks=HostClocks(frontier.turns, retry),
             _leaving=leaving,
         )
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from scrapy import Spider
 
 from rdfcrawl.core.console import fail, program
+from rdfcrawl.core.counting import in_batches
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks.pages import RequestTask
-from rdfcrawl.frontier.redis.batches import in_batches
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

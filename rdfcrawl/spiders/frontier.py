@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
+from rdfcrawl.core.counting import in_batches
 from rdfcrawl.core.records import Record, Urgency
-from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:

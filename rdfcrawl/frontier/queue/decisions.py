@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.clock import now_ms
-from rdfcrawl.core.options.table import OptionsTable, integer, number
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.log.decisions import DECISION_IRI, OPERATOR
 from rdfcrawl.stores.nquads import document_mark
@@ -19,24 +17,11 @@ from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Decision
+    from rdfcrawl.frontier.queue.options import DecisionOptions
 
 _MAX_PARENTS: Final = 10_000  # parents with counted decisions
 _MAX_SPELLED: Final = 10_000
 _32_BITS: Final = 0xFFFF_FFFF
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionOptions(OptionsTable):
-    """Which decisions are logged."""
-
-    share: float = number("DECISIONS_SAMPLE", 1.0, 0, 1)
-    """share of all URIs of which the [log of decisions](stores.md#the-log-of-decisions)
-    has the reasons why they are not queued; chosen by hash, so it has all decisions
-    about a URI or none. 0: no log"""
-    of_document: int = integer("DECISIONS_MAX_PER_DOCUMENT", 1000, 1, 100_000)
-    """decisions about links of one document in that log"""
-    of_worker: int = integer("DECISIONS_MAX", 1_000_000, 1, 1_000_000_000)
-    """decisions that one worker logs in one run"""
 
 
 def is_sampled(mark: int, share: float) -> bool:

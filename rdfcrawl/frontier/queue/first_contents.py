@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, cast
 
-from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.core.counting import in_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -123,8 +123,7 @@ class Frontier:
         self.unseen = self.adder.unseen
         self.take_up = self.adder.take_up
         self.take_up_some = self.adder.take_up_some
-        self._turn_taker = TurnTaker(scripts, self.locations)
-        self.turns = self._turn_taker.take
+        self.turns = TurnTaker(scripts, self.locations)
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
         self.owed = OwedHosts(scripts)
@@ -187,7 +186,7 @@ class Frontier:
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
         self.locations.n_partitions = self.partitions
         most_here = int(stored[b"domain_hosts"])
-        self._turn_taker.prefixes = self._prefixes
+        self.turns.prefixes = self._prefixes
         self.contents.open(self._prefixes)
         self.owed.prefixes = self._prefixes
         self.epochs.open(self._prefixes, stored, self.options.epochs)

@@ -11,8 +11,7 @@ from weakref import WeakValueDictionary
 if TYPE_CHECKING:
     from asyncio import Future
 
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.queue.turn_taker import TurnEntry
+    from rdfcrawl.frontier.queue.turn_taker import TurnEntry, TurnTaker
     from rdfcrawl.frontier.redis.retry import RedisRetry
 
 _REPORT_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested
@@ -21,8 +20,8 @@ _REPORT_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requ
 class HostClocks:
     """Requests turns from Redis; simultaneous requests share a round trip."""
 
-    def __init__(self, frontier: Frontier, retry: RedisRetry) -> None:
-        self._frontier = frontier
+    def __init__(self, turns: TurnTaker, retry: RedisRetry) -> None:
+        self._take = turns.take
         self._persistent = retry.persistent
         self._name = secrets.token_hex(6)
         self._numbers = count(1)
@@ -44,7 +43,7 @@ class HostClocks:
         return lock
 
     async def request(self, entry: TurnEntry) -> tuple[int, int]:
-        """Request a turn; see `Frontier.turns`."""
+        """Request a turn; see `TurnTaker.take`."""
         future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
         self._requests.append((entry, future))
         self._send()
@@ -78,9 +77,7 @@ class HostClocks:
                 self._requests = []
                 entries = [*reports, *(entry for entry, _ in requests)]
                 try:
-                    replies = await self._persistent(
-                        "take turns", self._frontier.turns, entries
-                    )
+                    replies = await self._persistent("take turns", self._take, entries)
                 except Exception as error:  # raised in the callers
                     for _, future in requests:
                         if not future.done():

@@ -35,13 +35,13 @@ from rdfcrawl.core.options.values import as_number, choices, member
 from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
+from rdfcrawl.core.scores import DiscoveryScore, SitemapScore
 from rdfcrawl.frontier.ignored_options import extensions, ignored_names
 from rdfcrawl.frontier.queue.blocked_hosts import read_file
-from rdfcrawl.frontier.queue.decisions import DecisionOptions
 from rdfcrawl.frontier.queue.epoch_options import EpochOptions
-from rdfcrawl.frontier.queue.score_bands import ScoreChoice
 from rdfcrawl.frontier.queue.start_urls import PushedUrls
 from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
+from rdfcrawl.frontier.redis.address import SCHEMES
 from rdfcrawl.frontier.redis.client_settings import named_redis
 from rdfcrawl.stores.log.location import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
@@ -70,10 +70,6 @@ _CLUSTER_ACK_LAG_SECS: Final = 3.0  # replicas are milliseconds behind, if not c
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
 _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
 _REDIS_PORT: Final = 6379
-_REDIS_SCHEMES: Final = (
-    *("redis", "rediss", "unix", "redis+cluster", "rediss+cluster"),
-    *("redis+sentinel", "rediss+sentinel"),
-)
 _YEAR: Final = 86_400 * 365
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
 
@@ -252,7 +248,7 @@ class FrontierRedis(OptionsTable):
     """The settings that name the Redis of the frontier."""
 
     url: str | None = text(
-        "REDIS_URL", None, allowed=choices(f"{scheme}://" for scheme in _REDIS_SCHEMES)
+        "REDIS_URL", None, allowed=choices(f"{scheme}://" for scheme in SCHEMES)
     )
     """the Redis or Valkey server (6.2 or newer) of the frontier, some [nodes of a
     cluster](../how-to/several-machines.md#redis-cluster), or
@@ -266,6 +262,32 @@ class FrontierRedis(OptionsTable):
     def __str__(self) -> str:
         """Return the URL; empty for the embedded server."""
         return self.url or (self.host and f"redis://{self.host}:{self.port}") or ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreChoice(OptionsTable):
+    """The scores by which URIs are ordered."""
+
+    of_sitemaps: SitemapScore = one_of("SITEMAP_SCORE", "priority", SitemapScore)
+    """what orders the pages of sitemaps within a host: the priority that is stated, or
+    a [score](urldb.md#scores) of the last `scrapy urldb rank`; see
+    [frontier](../explanation/frontier.md#the-order-of-uris)"""
+    of_links: DiscoveryScore = one_of("DISCOVERY_SCORE", "first-seen", DiscoveryScore)
+    """what orders links within a host: which was found first, or a score"""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionOptions(OptionsTable):
+    """Which decisions are logged."""
+
+    share: float = number("DECISIONS_SAMPLE", 1.0, 0, 1)
+    """share of all URIs of which the [log of decisions](stores.md#the-log-of-decisions)
+    has the reasons why they are not queued; chosen by hash, so it has all decisions
+    about a URI or none. 0: no log"""
+    of_document: int = integer("DECISIONS_MAX_PER_DOCUMENT", 1000, 1, 100_000)
+    """decisions about links of one document in that log"""
+    of_worker: int = integer("DECISIONS_MAX", 1_000_000, 1, 1_000_000_000)
+    """decisions that one worker logs in one run"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

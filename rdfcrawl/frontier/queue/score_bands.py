@@ -7,11 +7,9 @@ uses scores.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.table import OptionsTable, one_of
 from rdfcrawl.core.records import Urgency
 from rdfcrawl.core.scores import DiscoveryScore, RankScore, SitemapScore
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.frontier.queue.candidate import Candidate
+    from rdfcrawl.frontier.queue.options import ScoreChoice
 
 logger = logging.getLogger(__name__)
 
@@ -29,18 +28,6 @@ _URGENCIES: Final = (
     *(Urgency.RAISED, Urgency.HIGH, Urgency.HIGHEST),
 )  # by level
 _MIDDLE_LEVEL: Final = _URGENCIES.index(Urgency.ORDINARY)
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreChoice(OptionsTable):
-    """The scores by which URIs are ordered."""
-
-    of_sitemaps: SitemapScore = one_of("SITEMAP_SCORE", "priority", SitemapScore)
-    """what orders the pages of sitemaps within a host: the priority that is stated, or
-    a [score](urldb.md#scores) of the last `scrapy urldb rank`; see
-    [frontier](../explanation/frontier.md#the-order-of-uris)"""
-    of_links: DiscoveryScore = one_of("DISCOVERY_SCORE", "first-seen", DiscoveryScore)
-    """what orders links within a host: which was found first, or a score"""
 
 
 class ScoreBands:

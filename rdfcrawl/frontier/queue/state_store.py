@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.core.counting import in_batches
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.redis.primaries import NodeAddress
 from rdfcrawl.uri import host_of_address
 
 SCHEMES: Final = (
@@ -36,6 +35,17 @@ ENCODE: Final = (
     "in a user name or password, characters like @ / # : ? % have to be"
     " percent-encoded (@ as %40, / as %2F, # as %23, : as %3A, ? as %3F, % as %25)"
 )
+
+
+class NodeAddress(NamedTuple):
+    """Address at which a node listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return `host:port`."""
+        return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

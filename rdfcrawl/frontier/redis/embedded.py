@@ -28,10 +28,10 @@ from urllib.parse import quote
 
 from rdfcrawl.core.errors import NO_FILES, PASSING, ConfigError
 from rdfcrawl.frontier.redis.program import MIN_VERSION, find_server, program_version
-from rdfcrawl.frontier.redis.supervisor import LOG, WORKERS_LOCK
 
 logger = logging.getLogger(__name__)
 
+LOG, WORKERS_LOCK = "redis.log", "workers.lock"  # as in `supervisor`
 SERVER_LOCK = "server.lock"
 PROGRAM = "server.program"  # path of the last started program
 POLL_SECS = 0.005

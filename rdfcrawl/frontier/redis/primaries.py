@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from redis.asyncio import Redis
 
 Reply = TypeVar("Reply")
-
-
-class NodeAddress(NamedTuple):
-    """Address at which a node listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Return `host:port`."""
-        return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

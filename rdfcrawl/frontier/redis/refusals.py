@@ -26,8 +26,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from rdfcrawl.core.errors import ConfigError, CrawlGone
-from rdfcrawl.frontier.redis.address import ENCODE, describe, parse_address
-from rdfcrawl.frontier.redis.primaries import NodeAddress
+from rdfcrawl.frontier.redis.address import ENCODE, NodeAddress, describe, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -128,7 +128,7 @@ class LuaScripts:
 @cache  # a process may have several frontiers
 def script_source(name: AnyOperation) -> str:
     """Return the source of an operation, with the functions it uses of shared files."""
-    folder = files("rdfcrawl.frontier.lua")
+    folder = files("rdfcrawl.frontier") / "lua"
     parts = ("prelude", *_SHARED.get(name, ()), name)
     *shared, own = [(folder / f"{part}.lua").read_text() for part in parts]
     return _needed("".join(shared), own) + own

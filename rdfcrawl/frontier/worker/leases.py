@@ -25,7 +25,12 @@ from rdfcrawl.frontier.queue.worker_reports import (
 from rdfcrawl.frontier.redis.retry import is_full
 from rdfcrawl.frontier.redis.torn_logs import rewrite_torn_logs
 from rdfcrawl.frontier.request_turns import steady_time
-from rdfcrawl.frontier.worker.worker_state import WorkerHooks, WorkerState, sleep_until
+from rdfcrawl.frontier.worker.worker_state import (
+    WorkerHooks,
+    WorkerState,
+    sleep_until,
+    wait_for_delay,
+)
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.frontier_client import Frontier
@@ -34,7 +39,6 @@ logger = logging.getLogger(__name__)
 
 BEAT_SECS = 5.0
 LOOKERS = 2  # workers that look for the dead in one partition
-_LOOK_SECS = 0.2  # for workers that do not keep a delay yet
 _REPORT_SECS = 1.0  # as often as a display refreshes
 
 
@@ -211,15 +215,6 @@ class LeaseKeeper:
             if self._reported_before
             else figures
         )
-
-
-async def wait_for_delay(state: WorkerState) -> None:
-    """Wait until all other workers keep the delay of this one, if it is longer."""
-    delays, name = state.frontier.delays, state.options.name
-    while delays.shortest_secs < delays.own_secs and not state.stopping.is_set():
-        if await state.persistent("look for delays", delays.are_kept, name):
-            return
-        await sleep_until(state.stopping, _LOOK_SECS)
 
 
 def own_partitions(worker: str, live: Collection[str], n: int) -> list[int] | None:

@@ -6,10 +6,10 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core.counting import in_batches
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import FollowUp, Record, Urgency
 from rdfcrawl.frontier.queue.pings import follow_up_of
-from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:

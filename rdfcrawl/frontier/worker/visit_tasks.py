@@ -23,9 +23,12 @@ from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.frontier.queue.claimed_visits import WaitingLinks
 from rdfcrawl.frontier.queue.partitions import PollPlan, poll_plan
 from rdfcrawl.frontier.request_turns import steady_time
-from rdfcrawl.frontier.worker.leases import wait_for_delay
 from rdfcrawl.frontier.worker.link_sender import ADD_SECS, LinkSender
-from rdfcrawl.frontier.worker.worker_state import WorkerState, sleep_until
+from rdfcrawl.frontier.worker.worker_state import (
+    WorkerState,
+    sleep_until,
+    wait_for_delay,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

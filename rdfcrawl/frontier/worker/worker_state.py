@@ -47,6 +47,7 @@ TOLD = (
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )
+_LOOK_SECS = 0.2  # for workers that do not keep a delay yet
 _TOLD_GROUPS = (FAULT, OWN_FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
 
 
@@ -193,3 +194,12 @@ async def sleep_until(event: asyncio.Event, secs: float) -> None:
     """Sleep until an event, at most for some seconds."""
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), secs)
+
+
+async def wait_for_delay(state: WorkerState) -> None:
+    """Wait until all other workers keep the delay of this one, if it is longer."""
+    delays, name = state.frontier.delays, state.options.name
+    while delays.shortest_secs < delays.own_secs and not state.stopping.is_set():
+        if await state.persistent("look for delays", delays.are_kept, name):
+            return
+        await sleep_until(state.stopping, _LOOK_SECS)

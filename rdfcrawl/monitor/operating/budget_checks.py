@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from rdfcrawl.core.counting import in_batches
 from rdfcrawl.frontier.queue.partitions import bucket_of
-from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.monitor.operating.damages import DamageKind, FrontierDamage
 from rdfcrawl.monitor.operating.scans import MAX_ADDED_UP, pages_of
 from rdfcrawl.uri import registered_domain

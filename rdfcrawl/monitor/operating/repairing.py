@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from rdfcrawl.core.counting import in_batches
 from rdfcrawl.frontier.queue.claimed_visits import record_of
 from rdfcrawl.frontier.queue.partitions import bucket_of
-from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.checking import total_words
 from rdfcrawl.monitor.operating.damages import DamageKind, FrontierDamage

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.core.counting import in_batches
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import NO_BUDGET, Record, Urgency
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
@@ -14,7 +15,6 @@ from rdfcrawl.frontier.queue.candidate import FORGOTTEN, SEEN_ONLY, AddedCounts
 from rdfcrawl.frontier.queue.dns_cache import AddressBook
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.url_kind import kind_of
-from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.uri import HostGrouping, PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
