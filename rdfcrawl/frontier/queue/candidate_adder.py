@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import CrawlBudget
 from rdfcrawl.frontier.queue.candidate import SEEN_ONLY, AddedCounts, Candidate
-from rdfcrawl.frontier.queue.claimed_visits import record_of
 from rdfcrawl.frontier.queue.partitions import bucket_of
+from rdfcrawl.frontier.queue.payload import unpack_or_none
 from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class CandidateAdder:
         """Return the candidate of a refused URI, if its profile has a budget here."""
         key, _, fingerprint = name.decode().rpartition(" ")
         item = item.removeprefix(b"d")  # over the budget of its domain
-        record = record_of(item[1:], key)
+        record = unpack_or_none(item[1:], key)
         if record is None or record.profile not in budgets:
             return None
         partition = partition_of(key, len(self._prefixes))
@@ -323,7 +323,7 @@ def _note_refused(decisions: DecisionLog, fates: Iterable[tuple[_Row, int]]) -> 
         why = _REFUSALS.get(mark)
         if decisions.is_other_spelling(fingerprint) and mark == _SEEN:
             why = Decision.DUPLICATE
-        if why is None or (record := record_of(item[1:], key)) is None:
+        if why is None or (record := unpack_or_none(item[1:], key)) is None:
             continue
         decisions.note(why, [record.url], record.parent, mark=fingerprint)
 

@@ -13,7 +13,7 @@ from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.records import Document, Record, refused
 from rdfcrawl.core.visits import UrlDeferral, Visit
 from rdfcrawl.frontier.queue.partitions import bucket_of
-from rdfcrawl.frontier.queue.payload import pack, parent_of, unpack
+from rdfcrawl.frontier.queue.payload import pack, parent_of, unpack, unpack_or_none
 from rdfcrawl.frontier.redis.scripts import millisecs
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
     try:
         records = tuple([unpack(item, key) for item in items])
     except (ValueError, LookupError, SourceFault):
-        found = [record_of(item, key) for item in items]
+        found = [unpack_or_none(item, key) for item in items]
         unreadable = {i: items[i] for i, record in enumerate(found) if record is None}
         records = tuple(
             record or stand_in(item) for record, item in zip(found, items, strict=True)
@@ -73,14 +73,6 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
         documents=[_fault(records[i], key, item) for i, item in unreadable.items()],
         unreadable=unreadable,
     )
-
-
-def record_of(item: bytes, key: str) -> Record | None:
-    """Return the record of a payload, or None if it is unreadable."""
-    try:
-        return unpack(item, key)
-    except (ValueError, LookupError, SourceFault):
-        return None
 
 
 def stand_in(item: bytes) -> Record:

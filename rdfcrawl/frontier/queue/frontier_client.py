@@ -19,7 +19,6 @@ from rdfcrawl.core.version import __version__
 from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
 from rdfcrawl.frontier.queue.claimed_visits import (
     claim_arguments,
-    record_of,
     release_arguments,
     stand_in,
     visit_of,
@@ -34,6 +33,7 @@ from rdfcrawl.frontier.queue.first_contents import FirstContents
 from rdfcrawl.frontier.queue.owed import OwedHosts
 from rdfcrawl.frontier.queue.partition_marks import MARK, PartitionMarks
 from rdfcrawl.frontier.queue.partitions import KeyLocations, away_partition
+from rdfcrawl.frontier.queue.payload import unpack_or_none
 from rdfcrawl.frontier.queue.turn_taker import TurnTaker
 from rdfcrawl.frontier.queue.worker_drains import WorkerDrains
 from rdfcrawl.frontier.queue.worker_reports import WorkerReports
@@ -420,7 +420,7 @@ class Frontier:
         )
         rows = cast("list[tuple[int, int, list[bytes]]]", replies)
         buried = [
-            record_of(item, key.decode()) or stand_in(item)
+            unpack_or_none(item, key.decode()) or stand_in(item)
             for _, _, dead in rows
             for key, item in zip(dead[::2], dead[1::2], strict=True)
         ]

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.uri import compact, expand
 
@@ -106,6 +107,14 @@ def unpack(payload: bytes, key: str) -> Record:
     return Record(
         url, kind, depth, parent, hops, lost, retries, task, change, profile, blame
     )
+
+
+def unpack_or_none(item: bytes, key: str) -> Record | None:
+    """Return the record of a payload, or None if it is unreadable."""
+    try:
+        return unpack(item, key)
+    except (ValueError, LookupError, SourceFault):
+        return None
 
 
 def parent_of(payload: bytes, key: str) -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Record
 from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
-from rdfcrawl.frontier.queue.claimed_visits import record_of
 from rdfcrawl.frontier.queue.dns_cache import AddressBook
+from rdfcrawl.frontier.queue.payload import unpack_or_none
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
@@ -209,7 +209,7 @@ class UriLookup:
 
     def _read(self, item: bytes, key: str, mark: int) -> Record | None:
         """Return the record of an item if it is for the URI."""
-        record = record_of(item, key)
+        record = unpack_or_none(item, key)
         is_it = record is not None and self._mark(record) == mark
         return record if is_it else None
 
