@@ -10,7 +10,7 @@ from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+    from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 
 
 class BlockedHostFilter:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import GUARDED, Fault, Reason
-from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.tasks.pages import RefreshedPage
 from rdfcrawl.downloader.client import conditional_headers
-from rdfcrawl.frontier.queue.url_kind import kind_of_named
+from rdfcrawl.frontier.queue.candidate import kind_of_named
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import is_same_server
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.robots.options import RobotsSettings
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.downloader.watch import WatchedExchange
-    from rdfcrawl.frontier.queue.kept_robots import KeptRobots
+    from rdfcrawl.frontier.queue.shared_rules import KeptRobots
     from rdfcrawl.frontier.session import CrawlSession
 
 

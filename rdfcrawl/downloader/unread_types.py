@@ -12,7 +12,7 @@ from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.core.formats import FORMATS, file_name
 from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.records import Kind
-from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.rdf.sniffing import media_at
 
 if TYPE_CHECKING:

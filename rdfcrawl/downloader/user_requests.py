@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.downloader.redirects import REDIRECTS
-from rdfcrawl.frontier.queue.queued_requests import meta_of
+from rdfcrawl.frontier.queue.queued_records import meta_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks.pages import RequestTask

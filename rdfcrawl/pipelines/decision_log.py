@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.core.errors import StoreFault
-    from rdfcrawl.frontier.queue.decisions import DecisionLog
+    from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
     from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from rdfcrawl.core.records import Document
-    from rdfcrawl.frontier.queue.first_contents import FetchedContent
+    from rdfcrawl.frontier.queue.tables import FetchedContent
 
     FirstUrls = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
 

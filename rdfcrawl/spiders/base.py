@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
-    from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.queue.profiles import CrawlMember
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import SpiderServices
@@ -68,7 +68,7 @@ class RdfSpider(Spider):
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: SpiderOptions, **kw: Any
     ) -> None:
-        from rdfcrawl.frontier.arguments.stored import CrawlMember
+        from rdfcrawl.frontier.queue.profiles import CrawlMember
         from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
         super().__init__(*args, **kw)
@@ -192,7 +192,7 @@ class RdfSpider(Spider):
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
         """Return the spider as a member of a crawl, from the result of `given`."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
-        from rdfcrawl.frontier.arguments.stored import CrawlMember
+        from rdfcrawl.frontier.queue.profiles import CrawlMember
 
         return CrawlMember(
             spider=cls.name,
@@ -242,8 +242,11 @@ class RdfSpider(Spider):
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid seeds."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
-        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
-        from rdfcrawl.frontier.arguments.seeds import iter_start_urls, iter_typed_seeds
+        from rdfcrawl.frontier.arguments.seeds import (
+            SeedFilter,
+            iter_start_urls,
+            iter_typed_seeds,
+        )
 
         session, given = self.joined(), self.arguments
         schemes = self.options.crawl.schemes.of_seeds
@@ -278,8 +281,7 @@ class RdfSpider(Spider):
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Register all named sitemaps before the first one is read."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
-        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
-        from rdfcrawl.frontier.arguments.seeds import iter_typed_seeds
+        from rdfcrawl.frontier.arguments.seeds import SeedFilter, iter_typed_seeds
 
         budget = self.arguments.budget
         if not (budget.of_host or budget.of_domain):
@@ -399,7 +401,7 @@ class RdfSpider(Spider):
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
         if isinstance(record.task, RequestTask):
-            from rdfcrawl.frontier.queue.queued_requests import meta_of
+            from rdfcrawl.frontier.queue.queued_records import meta_of
 
             return bool(meta_of(record.task).get("dont_obey_robotstxt"))
         return self.harvesters_of(record).ignores_robots(record)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.namespaces import DCTERMS, RDF_TYPE, VOID
 from rdfcrawl.core.records import Record
-from rdfcrawl.frontier.redis.program import program_version
+from rdfcrawl.frontier.redis.embedded import program_version
 from rdfcrawl.pipelines.provenance import describe
 from rdfcrawl.stores.log.decisions import DECISION_IRI
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark

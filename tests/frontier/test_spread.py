@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.core.records import CrawlBudget
-from rdfcrawl.frontier.queue.candidate import FORGOTTEN
-from rdfcrawl.frontier.queue.partitions import away_partition
-from rdfcrawl.frontier.queue.turn_taker import TurnEntry
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.queue.candidate import FORGOTTEN, away_partition
+from rdfcrawl.frontier.queue.host_clocks import TurnEntry
+from rdfcrawl.frontier.redis.operations import LuaScripts
 from rdfcrawl.uri import partition_of
 from tests.support.frontier_state import (
     candidates,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.frontier.queue.turn_taker import TurnEntry
+from rdfcrawl.frontier.queue.host_clocks import TurnEntry
 from tests.support.frontier_state import candidates
 
 if TYPE_CHECKING:

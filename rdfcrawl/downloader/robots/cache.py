@@ -29,7 +29,7 @@ from rdfcrawl.downloader.robots.responses import (
     is_refused,
     is_unknown,
 )
-from rdfcrawl.frontier.queue.robots_keeping import OwnRules
+from rdfcrawl.frontier.queue.host_rules import OwnRules
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of
@@ -39,7 +39,7 @@ ROBOTS_PATH: Final = "/robots.txt"
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
-    from rdfcrawl.frontier.queue.robots_keeping import KeptRules, RulesKeeper
+    from rdfcrawl.frontier.queue.host_rules import KeptRules, RulesKeeper
 
     Get = Callable[[str, Take], Awaitable[RobotsResponse]]
 

@@ -11,7 +11,7 @@ from rdfcrawl.core.options.table import OptionsTable, one_of, parsed, part, swit
 from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
 from rdfcrawl.downloader.robots.signals import USES
-from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
+from rdfcrawl.frontier.queue.host_rules import KeepingOptions
 
 
 def _agent(_name: str, value: Any) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import re
 import secrets
@@ -36,13 +37,9 @@ from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.core.scores import DiscoveryScore, SitemapScore
-from rdfcrawl.frontier.ignored_options import extensions, ignored_names
-from rdfcrawl.frontier.queue.blocked_hosts import read_file
-from rdfcrawl.frontier.queue.epoch_options import EpochOptions
-from rdfcrawl.frontier.queue.start_urls import PushedUrls
-from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
-from rdfcrawl.frontier.redis.address import SCHEMES
-from rdfcrawl.frontier.redis.client_settings import named_redis
+from rdfcrawl.frontier.queue.host_rules import WorkingHours, read_file, working_hours
+from rdfcrawl.frontier.queue.inbox import PushedUrls
+from rdfcrawl.frontier.redis.address import SCHEMES, named_redis
 from rdfcrawl.stores.log.location import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (
@@ -53,6 +50,7 @@ from rdfcrawl.uri import (
     PolitenessKey,
 )
 from rdfcrawl.uri.guard.policy import Guard
+from rdfcrawl.uri.ignored_names import IGNORED_EXTENSIONS, IgnoredNames
 from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
@@ -60,18 +58,63 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.uri.ignored_names import IgnoredNames
-
+_EXTENSION: Final = re.compile(r"\.?([a-z0-9_+-]{1,32})").fullmatch
+# The table of the standard library, without the one of the machine.
+_KNOWN: Final = mimetypes.MimeTypes()
 RUN: Final = "CRAWL_RUN"
 WORKER: Final = "CRAWL_WORKER"
 """Settings by which `scrapy workers` passes run and number to workers; internal."""
-
 _CLUSTER_ACK_LAG_SECS: Final = 3.0  # replicas are milliseconds behind, if not cut off
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
 _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
 _REDIS_PORT: Final = 6379
 _YEAR: Final = 86_400 * 365
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochOptions(OptionsTable):
+    """Amount and frequency of fetches per registered domain.
+
+    Attributes:
+        quota: most fetches in an epoch.
+        secs: minimum length of an epoch; 0: it ends when its quota is spent.
+        phi: step by which shares move, of Algorithm 6.1.
+    """
+
+    quota: int
+    secs: float = number("SCHEDULE_EPOCH_SECS", 86_400.0, 0, 86_400 * 365)
+    """with `schedule=domain`, least time between two epochs of a registered domain; 0:
+    the next one begins when the quota is spent. Kept with the quota: a worker that
+    is given one sets it for all"""
+    phi: float = number("SCHEDULE_PHI", 0.1, 0.001, 0.999)
+    """with `schedule=domain`, the part of the smaller share that moves between sitemaps
+    and links after an epoch, and is judged; kept as the one above"""
+
+
+def extensions(name: str, value: Any) -> frozenset[str]:
+    """Return extensions of file names, without dots; a built-in list for None.
+
+    Raises:
+        ConfigError: an entry is not an extension.
+    """
+    found = set()
+    for each in IGNORED_EXTENSIONS if value is None else texts_of(value):
+        extension = _EXTENSION(each.lower())
+        if extension is None:
+            raise ConfigError(f"{name}: {each!r}: must be the extension of a file name")
+        found.add(extension[1])
+    return frozenset(found)
+
+
+def ignored_names(ignored: frozenset[str], own: OwnFormats) -> IgnoredNames:
+    """Return the file names that are not followed, except those that a class reads."""
+    read = {name.rpartition(".")[2] for name in own.extensions}
+    for media_type in own.media_types:
+        for strict in (True, False):
+            known = _KNOWN.guess_all_extensions(media_type, strict=strict)
+            read |= {name.removeprefix(".") for name in known}
+    return IgnoredNames(ignored - read)
 
 
 def _run(_name: str, value: Any) -> int | None:

@@ -6,12 +6,16 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.frontier.own_faults import DOCUMENTS, OwnFaults, shared_examples
-from rdfcrawl.frontier.queue.owed import NOTHING_OWED, OwedUris
+from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
+from rdfcrawl.frontier.queue.worker_reports import (
+    OWN_FAULT_DOCUMENTS,
+    OwnFaults,
+    shared_examples,
+)
 from rdfcrawl.frontier.worker.worker_state import FAULT, STATUS
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.domain_epochs import EpochTotals
+    from rdfcrawl.frontier.queue.bands import EpochTotals
     from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 
 _MOST_DOWN: Final = 3  # hosts listed by name
@@ -99,7 +103,7 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     n_down, down = await frontier.waited_for(_MOST_DOWN)
     epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
     examples = {}
-    if total.get(DOCUMENTS):
+    if total.get(OWN_FAULT_DOCUMENTS):
         examples = await shared_examples(frontier.redis, frontier.key)
     return CrawlSnapshot(
         taken=time.monotonic(),

@@ -18,14 +18,14 @@ from rdfcrawl.core.console import has_log_file
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import MAY_PASS, TRAPS, Reason, safe_text
 from rdfcrawl.core.json_logs import json_lines
-from rdfcrawl.frontier.lost_logs import HINT
-from rdfcrawl.frontier.queue.domain_epochs import EpochTotals
+from rdfcrawl.frontier.connection import HINT
+from rdfcrawl.frontier.queue.bands import EpochTotals
 from rdfcrawl.stores.options import SEGMENTS
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.own_faults import OwnFaults
     from rdfcrawl.frontier.queue.options import CrawlPaths
-    from rdfcrawl.frontier.queue.owed import OwedUris
+    from rdfcrawl.frontier.queue.queued_records import OwedUris
+    from rdfcrawl.frontier.queue.worker_reports import OwnFaults
     from rdfcrawl.launch.progress.snapshot import CrawlSnapshot
 
 logger = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import ConfigError, Decision, Reason, hide_logins
 from rdfcrawl.core.options.merging import apply_defaults
-from rdfcrawl.frontier.begun_crawl import begun_crawl
-from rdfcrawl.frontier.queue.decisions import is_sampled
+from rdfcrawl.frontier.connection import begun_crawl
+from rdfcrawl.frontier.queue.candidate_adder import is_sampled
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.redis.refusals import one_line
+from rdfcrawl.frontier.redis.errors import one_line
 from rdfcrawl.monitor.explaining.fetches import MAX_LISTED
 from rdfcrawl.monitor.explaining.logs import UriSearch, way_to_seed
 from rdfcrawl.monitor.explaining.rules import judge_by_settings, judge_by_spiders

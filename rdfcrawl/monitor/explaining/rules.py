@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Decision, Reason
-from rdfcrawl.frontier.queue.blocked_hosts import parse_hosts
-from rdfcrawl.frontier.queue.leave_list import shared_entries
+from rdfcrawl.frontier.queue.host_rules import parse_hosts
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
+from rdfcrawl.frontier.queue.shared_rules import shared_entries
 from rdfcrawl.monitor.explaining.values import RuleVerdict
 from rdfcrawl.uri.guard.operator import refusal_of
 from rdfcrawl.uri.traps import is_endless

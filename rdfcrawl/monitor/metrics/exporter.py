@@ -13,10 +13,9 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.core.options.merging import apply_defaults
 from rdfcrawl.core.small_server import SmallServer
-from rdfcrawl.frontier.begun_crawl import begun_crawl
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.connection import FrontierConnection, begun_crawl
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.redis.client_settings import named_redis
+from rdfcrawl.frontier.redis.address import named_redis
 from rdfcrawl.monitor.metrics.families import families_of
 from rdfcrawl.monitor.metrics.reading import (
     CrawlSearch,

@@ -19,7 +19,13 @@ from prometheus_client.core import (
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import FORMATS
-from rdfcrawl.frontier.queue.follower_lag import DOCUMENTS, LAG, SECS, SET_ASIDE, STUCK
+from rdfcrawl.frontier.queue.worker_reports import (
+    DOCUMENTS,
+    LAG,
+    SECS,
+    SET_ASIDE,
+    STUCK,
+)
 from rdfcrawl.frontier.worker.worker_state import (
     FAULT,
     FORMAT,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.core.counting import in_batches
-from rdfcrawl.frontier.queue.partitions import bucket_of
+from rdfcrawl.frontier.queue.candidate import bucket_of
 from rdfcrawl.monitor.operating.damages import DamageKind, FrontierDamage
 from rdfcrawl.monitor.operating.scans import MAX_ADDED_UP, pages_of
 from rdfcrawl.uri import registered_domain

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.counting import in_batches
-from rdfcrawl.frontier.queue.partitions import away_partition, bucket_of
+from rdfcrawl.frontier.queue.candidate import away_partition, bucket_of
 from rdfcrawl.monitor.operating.budget_checks import BudgetCheck
 from rdfcrawl.monitor.operating.damages import OF_KEYS, DamageKind, FrontierDamage
 from rdfcrawl.monitor.operating.key_names import CrawlKeys, PartitionKeys, read_keys

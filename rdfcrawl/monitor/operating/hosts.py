@@ -7,8 +7,8 @@ from enum import StrEnum
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rdfcrawl.frontier.queue.payload import unpack_or_none
-from rdfcrawl.frontier.redis.primaries import query_primaries
+from rdfcrawl.frontier.queue.candidate import unpack_or_none
+from rdfcrawl.frontier.redis.operations import query_primaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

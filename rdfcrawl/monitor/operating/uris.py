@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Record
-from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
-from rdfcrawl.frontier.queue.dns_cache import AddressBook
-from rdfcrawl.frontier.queue.payload import unpack_or_none
+from rdfcrawl.frontier.queue.candidate import unpack_or_none
+from rdfcrawl.frontier.queue.host_addresses import AddressBook
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
-from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
+from rdfcrawl.frontier.worker.link_scopes import ProfileIngests
 from rdfcrawl.monitor.operating.given_up import GivenUpList, iter_given_up
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, registered_domain
 from rdfcrawl.uri.guard.operator import refusal_of

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final, Self
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.begun_crawl import begun_crawl
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.connection import FrontierConnection, begun_crawl
+from rdfcrawl.frontier.queue.inbox import PingLimits, WaitingPings
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.queue.pings import PingLimits, WaitingPings
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.monitor.pings.judging import PingRefused, PingResponse, sitemap_url
 

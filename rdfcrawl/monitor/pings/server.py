@@ -18,7 +18,7 @@ from rdfcrawl.core.small_server import SmallServer
 from rdfcrawl.monitor.pings.judging import PingResponse
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.pings import PingLimits
+    from rdfcrawl.frontier.queue.inbox import PingLimits
     from rdfcrawl.monitor.pings.intake import PingIntake
 
 PATH: Final = "/ping"

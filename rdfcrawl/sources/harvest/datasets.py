@@ -24,7 +24,7 @@ from rdfcrawl.core.errors import Decision, Fault, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, RevisitedPage
 from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED
+from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
 from rdfcrawl.sources.access import DatasetDescriptions, ways_by_dataset
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, combined, found
 from rdfcrawl.sources.harvest.known_datasets import DATASET, KnownDataset, KnownDatasets

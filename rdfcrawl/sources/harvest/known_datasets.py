@@ -18,7 +18,7 @@ from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
 
 DATASET: Final = "dataset"  # of a dataset: `known`; `way` in use; `noted`
 _FIRST: Final = "first"  # in the same table: URL of the first document

@@ -26,7 +26,7 @@ from rdfcrawl.sources.sitemaps.revisits import (
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 

@@ -26,7 +26,7 @@ from rdfcrawl.core.records import (
 from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.core.tasks.source import SourceTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
-from rdfcrawl.frontier.queue.pings import SitemapHosts
+from rdfcrawl.frontier.queue.inbox import SitemapHosts
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.sources.harvest.consent import (
     ForeignEntries,

@@ -16,7 +16,7 @@ from rdfcrawl.downloader.robots.packing import pack_rules
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.policy import RobotsRules
 from rdfcrawl.downloader.robots.responses import RobotsResponse
-from rdfcrawl.frontier.queue.robots_keeping import KeptRules, OwnRules
+from rdfcrawl.frontier.queue.host_rules import KeptRules, OwnRules
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from tests.downloader.robots.test_cache import check_invariant, visit_of
 

@@ -18,7 +18,7 @@ from rdfcrawl.sources.resourcesync.mirror import KnownResource, MirrorState
 from rdfcrawl.sources.resourcesync.steps import RunPart, n_outstanding
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.resourcesync.mirror import StatedResource
 
 # Tables of a set of resources; the parts of each run have another one.
