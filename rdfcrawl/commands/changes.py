@@ -50,8 +50,8 @@ class Command(QuietCommand):
             fail(f"changes: takes options only, not {args[0]}")
         if self.settings is None:
             return
-        from rdfcrawl.stores.log.location import find_crawl
-        from rdfcrawl.stores.members import TornMember
+        from rdfcrawl.stores.crawl_folder import find_crawl
+        from rdfcrawl.stores.segment_file import TornMember
 
         try:
             _write(find_crawl(self.settings), opts)
@@ -66,10 +66,9 @@ class Command(QuietCommand):
 
 
 def _write(root: Path, opts: argparse.Namespace) -> None:
-    from rdfcrawl.stores.changes.comparing import LogComparison
+    from rdfcrawl.stores.changes.comparing import LogComparison, find_start
     from rdfcrawl.stores.changes.patch import write_patch
     from rdfcrawl.stores.changes.report import write_json, write_table
-    from rdfcrawl.stores.changes.start import find_start
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     start = find_start(root, opts.since)

@@ -89,10 +89,10 @@ class Command(QuietCommand):
             return
         from rdfcrawl.downloader.options import FetchOptions
         from rdfcrawl.launch.progress.describing import CrawlDescribing
+        from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.log.crawl_log import CrawlLog
-        from rdfcrawl.stores.log.location import find_crawl
-        from rdfcrawl.stores.members import TornMember
         from rdfcrawl.stores.options import StoreOptions
+        from rdfcrawl.stores.segment_file import TornMember
 
         signal.signal(signal.SIGTERM, _interrupt)
         # Damage of the log is printed at the end; without a handler, it would be

@@ -56,7 +56,7 @@ class Command(QuietCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the arguments, and run the query in a child process."""
-        from rdfcrawl.stores.log.location import find_crawl
+        from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.options import StoreOptions
 
         if len(args) != (not opts.update_only):

@@ -265,7 +265,7 @@ def _write_triples(
 
 def _blocks(lines: BinaryIO) -> Iterator[bytes]:
     from rdfcrawl.core.faultlog import FaultLog
-    from rdfcrawl.rdf.lines import iter_line_blocks
+    from rdfcrawl.rdf.text import iter_line_blocks
 
     return iter_line_blocks(lines.read, max_line_bytes=sys.maxsize, log=FaultLog())
 

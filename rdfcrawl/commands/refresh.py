@@ -75,8 +75,7 @@ def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.monitor.refreshing.epochs import CrawlRefresh
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
-    from rdfcrawl.stores.log.kept_time import KeptTime
-    from rdfcrawl.stores.log.location import find_crawl
+    from rdfcrawl.stores.crawl_folder import KeptTime, find_crawl
 
     settings = settings.copy()
     apply_defaults(settings)

@@ -58,8 +58,8 @@ def _report(settings: BaseSettings, opts: argparse.Namespace) -> int:
     from rdfcrawl.analysis.urldb.building import build
     from rdfcrawl.analysis.urldb.rank_building import rank
     from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.stores.crawl_folder import find_crawl
     from rdfcrawl.stores.export.selection import parse_since
-    from rdfcrawl.stores.log.location import find_crawl
     from rdfcrawl.uri import registered_domain
 
     begin_ms = 0 if opts.since is None else parse_since(opts.since)

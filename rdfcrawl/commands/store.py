@@ -40,8 +40,8 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
         """Run the action; exit with 2 and one line on errors."""
+        from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.followers.options import FollowerPlan, exposed_secrets
-        from rdfcrawl.stores.log.location import find_crawl
         from rdfcrawl.stores.options import StoreOptions
 
         if self.settings is None:

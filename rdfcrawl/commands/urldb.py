@@ -93,7 +93,7 @@ def _build(settings: BaseSettings, memory_mb: int) -> int:
     """Bring the database up to date; return 1 if a part could not be read."""
     from rdfcrawl.analysis.urldb.building import build
     from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.stores.log.location import find_crawl
+    from rdfcrawl.stores.crawl_folder import find_crawl
 
     root = find_crawl(settings)
     report = build(
@@ -116,7 +116,7 @@ def _build(settings: BaseSettings, memory_mb: int) -> int:
 def _rank(settings: BaseSettings, memory_mb: int) -> int:
     """Bring database and scores up to date; return 1 if a part could not be read."""
     from rdfcrawl.analysis.urldb.rank_building import rank
-    from rdfcrawl.stores.log.location import find_crawl
+    from rdfcrawl.stores.crawl_folder import find_crawl
 
     code = _build(settings, memory_mb)
     root = find_crawl(settings)
@@ -136,7 +136,7 @@ def _show(settings: BaseSettings, url: str) -> int:
     from rdfcrawl.analysis.ranking.table import open_ranks
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.analysis.urldb.facts import FactReader
-    from rdfcrawl.stores.log.location import find_crawl
+    from rdfcrawl.stores.crawl_folder import find_crawl
     from rdfcrawl.uri import fingerprint
 
     root = find_crawl(settings)
@@ -166,7 +166,7 @@ def _export(settings: BaseSettings, path: Path) -> int:
     from rdfcrawl.analysis.urldb.facts import FactReader
     from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
     from rdfcrawl.core.sorting import SpillFolder
-    from rdfcrawl.stores.log.location import find_crawl
+    from rdfcrawl.stores.crawl_folder import find_crawl
 
     root = find_crawl(settings)
     with UrlDatabase(root) as database, SpillFolder(root) as spills:
@@ -183,7 +183,7 @@ def _observe(settings: BaseSettings, path: Path, memory_mb: int) -> int:
     with needed_by_operator("parquet", "urldb observe"):
         from rdfcrawl.analysis.spark.machine_file import write_machine_file
     from rdfcrawl.analysis.urldb.database import UrlDatabase
-    from rdfcrawl.stores.log.location import find_crawl
+    from rdfcrawl.stores.crawl_folder import find_crawl
 
     code = _build(settings, memory_mb)
     root = find_crawl(settings)

@@ -18,7 +18,7 @@ from rdfcrawl.launch.crawls import (
     load_spiders,
     page_if_wanted,
 )
-from rdfcrawl.pipelines.feed_options import (
+from rdfcrawl.pipelines.feeds import (
     FeedsCommand,
     add_page_option,
     check_feeds_of_workers,

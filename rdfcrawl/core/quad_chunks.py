@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-_RAW_DEFLATE: Final = -15  # window bits; negative: neither zlib nor gzip header
+RAW_DEFLATE: Final = -15  # window bits; negative: neither zlib nor gzip header
+_MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
 
 
 class DeflatePiece(NamedTuple):
@@ -85,6 +87,16 @@ class QuadChunk:
             raise AttributeError(name)
         from isal import isal_zlib  # noqa: PLC0415  (most chunks are not packed)
 
-        inflating = isal_zlib.decompressobj(_RAW_DEFLATE)
+        inflating = isal_zlib.decompressobj(RAW_DEFLATE)
         self.lines = inflating.decompress(self.packed.packed)
         return self.lines
+
+
+def check_statements(lines: bytes) -> None:
+    """Raise `ValueError` if lines cannot be stored behind others.
+
+    The last one has no end, or one begins as a document's mark does.
+    """
+    # A tab is rare and found at the speed of memory, a comment is not.
+    if lines[-1:] != b"\n" or (b"\t" in lines and _MARK_BEGIN.search(lines)):
+        raise ValueError("want complete lines of N-Quads without marks")

@@ -44,7 +44,7 @@ from rdfcrawl.frontier.redis.operations import (
     ManyPrimaries,
 )
 from rdfcrawl.frontier.redis.server_state import ServerState
-from rdfcrawl.stores.log.location import CrawlLocation
+from rdfcrawl.stores.crawl_folder import CrawlLocation
 from rdfcrawl.stores.options import SEGMENTS
 from rdfcrawl.stores.segment_file import list_segments
 

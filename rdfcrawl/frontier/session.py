@@ -35,7 +35,7 @@ from rdfcrawl.frontier.worker.intake import LinkIntake, SeedIntake
 from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets
 from rdfcrawl.frontier.worker.worker import FrontierWorker
 from rdfcrawl.frontier.worker.worker_state import IntakeHooks
-from rdfcrawl.stores.identity import note_run
+from rdfcrawl.stores.crawl_folder import note_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -27,7 +27,7 @@ from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.core.json_logs import install_json_logs
 from rdfcrawl.core.options import defaults
-from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
+from rdfcrawl.rdf.environment import GC_THRESHOLDS
 
 if TYPE_CHECKING:
     import argparse
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
     from rdfcrawl.stores.followers.supervision import FollowerProcesses
-    from rdfcrawl.stores.log.background import BackgroundCompaction
+    from rdfcrawl.stores.log.compaction import BackgroundCompaction
     from rdfcrawl.stores.options import StoreOptions
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def prepare_process(settings: BaseSettings) -> None:
 
     On a terminal, Scrapy's lists of components and settings are hidden.
     """
-    raise_gc_thresholds()
+    gc.set_threshold(*GC_THRESHOLDS)
     # libuv's loop is faster.
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
@@ -77,7 +77,7 @@ def prepare_process(settings: BaseSettings) -> None:
 def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     """Run a crawl to its end; return the exit code."""
     from rdfcrawl.frontier.queue.worker_reports import DRAINED
-    from rdfcrawl.stores.identity import mark_finished
+    from rdfcrawl.stores.crawl_folder import mark_finished
 
     reasons: list[str] = []
     crawler, options = checked.crawler, checked.options
@@ -147,7 +147,7 @@ def _followers(
 def _compaction(stores: StoreOptions, root: Path) -> BackgroundCompaction | None:
     if not stores.compaction_secs:
         return None
-    from rdfcrawl.stores.log.background import BackgroundCompaction
+    from rdfcrawl.stores.log.compaction import BackgroundCompaction
 
     return BackgroundCompaction.begin(root, stores.compaction_secs)
 

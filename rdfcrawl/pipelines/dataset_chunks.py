@@ -17,9 +17,9 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
-from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.rdf.chunks import CHUNK_BYTES, quad_chunks
-from rdfcrawl.rdf.lines import gathered
+from rdfcrawl.pipelines.items import closing
+from rdfcrawl.rdf.output import CHUNK_BYTES, quad_chunks
+from rdfcrawl.rdf.text import gathered
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.sources.harvest.sample_comparison import (
     MAX_SAMPLE_BYTES,

@@ -23,15 +23,13 @@ from rdfcrawl.core.records import (
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.core.tasks.pages import DumpPart
 from rdfcrawl.downloader.services import FetchServices, services_of
-from rdfcrawl.pipelines.harvested_facts import ObservedChunks
+from rdfcrawl.pipelines.facts import ObservedChunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.environment import ReaderContext
-from rdfcrawl.rdf.extraction.bulk import BulkOutput
-from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
+from rdfcrawl.rdf.extraction.messages import BulkOutput, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.links.headers import links_of
 from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 from rdfcrawl.rdf.links.policy import with_own
 from rdfcrawl.uri import CRAWLED_SCHEMES
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
     from rdfcrawl.rdf.extraction.options import ExtractOptions
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.links.policy import LinkPolicy
@@ -195,6 +193,8 @@ def _http_links(document: Document) -> ReadResult:
     """
     response = document.response
     if response.http_links and 200 <= response.status < 300:
+        from rdfcrawl.rdf.links.headers import links_of  # noqa: PLC0415 (on few pages)
+
         return ReadResult(links=links_of(response.http_links, base=document.url))
     return NOT_READ
 

@@ -32,8 +32,7 @@ from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.core.tasks.source import SourceTask
 from rdfcrawl.core.version import __version__
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.iris import iri_of_url
-from rdfcrawl.rdf.terms import literal
+from rdfcrawl.rdf.terms import iri_of_url, literal
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:

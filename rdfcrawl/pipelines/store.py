@@ -19,11 +19,11 @@ from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
     StoredDigests,
+    lost_copy,
     may_be_revisited,
+    moved_from,
 )
-from rdfcrawl.pipelines.chunks import close_chunks
-from rdfcrawl.pipelines.items import harvesting_spider, pass_through
-from rdfcrawl.pipelines.refreshed import lost_copy, moved_from
+from rdfcrawl.pipelines.items import close_chunks, harvesting_spider, pass_through
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import build_store, check_writer
 

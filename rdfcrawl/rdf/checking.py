@@ -1,24 +1,228 @@
-"""Check the statements of readers other than the parser: only well-formed N-Quads pass.
+"""Statements are well-formed N-Quads: canonical lines, the parser, and checks.
 
-Lines that are not canonical go through the strict parser of pyoxigraph. IRIs of refused
-lines are mended if that is safe; other refused lines are dropped and counted.
+Canonical lines need no parser: it would write a line that matches a strict part of the
+grammar unchanged. All other lines go through the strict parser of pyoxigraph: bad
+lines, comments, other escapes and white space, and rare cases (user names in IRIs,
+triple terms, private use). IRIs of refused lines are mended if that is safe; other
+refused lines are dropped and counted.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from io import BytesIO
+from itertools import accumulate
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+
+import pyoxigraph
+from pyoxigraph import Quad, QuadParser, RdfFormat
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.errors import NeedsSandbox, Reason
+from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.rdf.canonical import iter_runs
-from rdfcrawl.rdf.iris import mended_line
-from rdfcrawl.rdf.parser import GATHER_BYTES, iter_refused, new_parser, serialize
+from rdfcrawl.core.namespaces import XSD
+from rdfcrawl.rdf.graphs import check_iri
+from rdfcrawl.rdf.terms import mended_line
 
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Format
+
+
+_MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is skipped
+
+# RFC 3987 section 2.2 in valid UTF-8: `ucschar` from U+00C0 to
+# U+D7FF are plain bytes here, those from U+00A0 take two (U+0080 to U+009F are none).
+_CHARS: Final = rb"[A-Za-z0-9._~!$&'()*+,;=:@/?\-\x80-\xbf\xc3-\xed]*+"
+_MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")*+"
+_IRI: Final = (
+    rb"<[A-Za-z][A-Za-z0-9+.-]*+:"
+    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//))"
+    + _CHARS
+    + _MORE
+    + rb"(?:#"
+    + _CHARS
+    + _MORE
+    + rb")?+>"
+)
+_BLANK: Final = rb"_:[A-Za-z0-9_][A-Za-z0-9_-]*+"
+_RESOURCE: Final = rb"(?:" + _IRI + rb"|" + _BLANK + rb")"
+# RDF 1.2 N-Quads, "Canonical Form": escapes that it requires; U+FFFE and U+FFFF too.
+_TEXT: Final = rb"[^\"\\\x00-\x1f\x7f\xef]*+"
+_STRING: Final = (
+    rb'"' + _TEXT + rb'(?:(?:\\[tbnrf"\\]|\xef(?!\xbf[\xbe\xbf]))' + _TEXT + rb')*+"'
+)
+_XSD_STRING: Final = f"{XSD}string".encode()
+_NO_DATATYPE: Final = (
+    rb"(?!<http://www\.w3\.org/(?:2001/XMLSchema#string"
+    rb"|1999/02/22-rdf-syntax-ns#(?:dirLang|lang)String)>)"
+)
+# Language tags are in lower case.
+_LITERAL: Final = (
+    _STRING
+    + rb"(?:@[a-z]{2,3}(?:-[a-z]{4})?+(?:-[a-z]{2})?+|\^\^(?:"
+    + _NO_DATATYPE
+    + _IRI
+    + rb"|<"
+    + re.escape(_XSD_STRING)
+    + rb">(?= \.\n)))?+"
+)
+_REST: Final = rb" " + _IRI + rb" (?:" + _RESOURCE + rb"|" + _LITERAL + rb")"
+_GRAPH: Final = rb"(?: " + _RESOURCE + rb")?+"
+_END: Final = rb" \.\n"
+
+
+# Without groups for the shared subject of consecutive statements: `re` copies groups at
+# each repetition, and the copy stalls on memory that was just written.
+_TRIPLES = re.compile(rb"(?:%s%s%s)*+" % (_RESOURCE, _REST, _END))
+_QUADS = re.compile(rb"(?:%s%s%s%s)*+" % (_RESOURCE, _REST, _GRAPH, _END))
+# Plain strings are written without datatype. In a matching line, this can only be the
+# end of the object: an IRI contains no quotation mark.
+_TYPED: Final = b'"^^<' + _XSD_STRING + b"> .\n"
+_PLAIN: Final = b'" .\n'
+
+
+class CanonicalRun(NamedTuple):
+    """Consecutive lines: all canonical, or all unchanged and to be parsed.
+
+    `begin` is the offset in the block.
+    """
+
+    lines: bytes
+    is_canonical: bool
+    begin: int
+
+
+def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
+    """Yield the lines of a block in order, in runs that need a parser or do not.
+
+    `block` has complete lines in valid UTF-8: N-Quads if `has_graphs`, else N-Triples.
+    """
+    match = (_QUADS if has_graphs else _TRIPLES).match
+    at = begin = n_misses = 0  # lines from `begin` do not match
+    while at < len(block):
+        end = match(block, at).end()  # type: ignore[union-attr] # it may be empty
+        if end == at:
+            n_misses += 1
+            at = block.find(b"\n", at) + 1
+            if not at or n_misses == _MAX_MISSES:
+                break
+            continue
+        if begin < at:
+            yield CanonicalRun(block[begin:at], is_canonical=False, begin=begin)
+        yield CanonicalRun(_without_strings(block[at:end]), is_canonical=True, begin=at)
+        at = begin = end
+    if begin < len(block):
+        yield CanonicalRun(block[begin:], is_canonical=False, begin=begin)
+
+
+def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:
+    """Return the lines of a block if none of them needs the parser; see `iter_runs`."""
+    found = (_QUADS if has_graphs else _TRIPLES).fullmatch(block)
+    return None if found is None else _without_strings(block)
+
+
+def _without_strings(lines: bytes) -> bytes:
+    if b"/XMLSchema#string> .\n" not in lines:
+        return lines
+    return lines.replace(_TYPED, _PLAIN)
+
+
+GATHER_BYTES = 128 * 1024  # N-Quads collected per block
+FIRST_BATCH = 64  # statements; a batch grows while its lines are short
+LARGEST_BATCH = 1024
+
+
+def new_parser(
+    source: bytes | BinaryIO,
+    document_format: Format,
+    base: str | None,
+    *,
+    is_lenient: bool = False,
+) -> QuadParser:
+    """Return pyoxigraph's parser of a format; an invalid base is mended.
+
+    `source` is UTF-8 without byte order mark. If `is_lenient`, IRIs and language tags
+    are not checked: check them before writing them.
+    """
+    kind = document_format.parser
+    try:
+        return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
+    except ValueError:  # the base is not an IRI
+        base = check_iri(base or "")
+        return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
+
+
+def next_batch(batch: int, n_bytes: int) -> int:
+    """Return the size of the batch after one with `n_bytes`, in statements."""
+    if n_bytes > 2 * GATHER_BYTES:
+        return max(batch // 4, 1)
+    return batch * 4 if batch < LARGEST_BATCH else batch
+
+
+def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault | None:
+    """Write the quads as canonical N-Quads; return the error that ended them early."""
+    try:
+        pyoxigraph.serialize(quads, out, RdfFormat.N_QUADS)
+    except (SyntaxError, SourceFault) as error:
+        return error
+    except MemoryError as error:
+        if "buffer" not in str(error):
+            raise
+        # A token is longer than the parser's limit of 16 MiB.
+        return SourceFault(Reason.LITERAL_TOO_LONG, str(error))
+    except BaseException as error:
+        # A bug in the parser raises PanicException, which is not an Exception.
+        if type(error).__name__ == "PanicException":
+            return SourceFault(Reason.PARSE_CRASH, str(error))
+        raise
+    return None
+
+
+def iter_refused(
+    block: bytes, document_format: Format, out: BinaryIO
+) -> Iterator[tuple[int, bytes, SyntaxError]]:
+    """Write the statements of lines; yield number, from 1, and text of refused ones.
+
+    The caller may write the mended line before it resumes the iterator.
+
+    Raises:
+        SourceFault: the parser failed on something other than a line.
+    """
+    lines: list[bytes] = []
+    done = 0
+    source: bytes | BinaryIO = block
+    while block:
+        error = serialize(new_parser(source, document_format, None), out)
+        if error is None:
+            return
+        if isinstance(error, SourceFault):
+            raise error
+        if not lines:
+            lines = block.splitlines(keepends=True)
+            begins = [*accumulate(map(len, lines), initial=0)]
+            rest = BytesIO(block)  # shared: each parser reads on without a copy
+        done += bad_line(error)
+        yield done, lines[done - 1], error
+        if done == len(lines):
+            return
+        rest.seek(begins[done])
+        source = rest
+
+
+def bad_line(error: SyntaxError) -> int:
+    """Return the line, from 1, of a statement that failed in a line-based format."""
+    line = error.lineno or 1
+    # A truncated statement is reported at the beginning of the next line.
+    is_before = error.offset == 1 and is_empty_span(error)
+    return max(line - 1, 1) if is_before else line
+
+
+def is_empty_span(error: SyntaxError) -> bool:
+    """Return whether an error has a position but no extent: an unexpected end."""
+    begin = error.lineno, error.offset
+    return None not in begin and begin == (error.end_lineno, error.end_offset)
 
 
 def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:

@@ -11,8 +11,7 @@ parser is held back.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -20,86 +19,13 @@ from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.encoding import MARK_BYTES
-from rdfcrawl.rdf.iris import mended_reference, mended_token
-from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, LexicalScreen, OpenToken
 from rdfcrawl.rdf.statements import StatementReader
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.n3 import FormulaMarker
-    from rdfcrawl.rdf.output import QuadOutput
+    from rdfcrawl.rdf.output import QuadLines, QuadOutput
     from rdfcrawl.rdf.text import DocumentText
-
-_LOW: Final = rb"[dD][89a-fA-F][0-9a-fA-F]{2}"  # of half a character
-_GOOD: Final = (
-    rb"\\(?:[tbnrf\"'\\]|u(?!" + _LOW + rb")[0-9A-Fa-f]{4}"
-    rb"|U00(?:0(?!0" + _LOW + rb")[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})"
-)
-_CLEAN_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD)
-_IRI_PART: Final = rb"(?>[^<>\"\s{}|^`\\%#\[\]]++|%[0-9A-Fa-f]{2})*+"
-# Text without need for mending, in one step. `<=` and `<-` are operators.
-_CLEAN = re.compile(
-    rb"(?>[^\"'#<\\]++|" + _CLEAN_STRINGS + rb"|" + COMMENT + rb"|\\."
-    rb"|<" + _IRI_PART + rb"(?:#" + _IRI_PART + rb")?>|<<|<[=-](?=[^=-]))*+",
-    re.DOTALL,
-)
-_TOKEN = re.compile(STRINGS + rb"|<([^<>\"\n\r]*+)>", re.DOTALL)
-# Errors, even if more text follows.
-_BROKEN = re.compile(
-    rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]", re.DOTALL
-)
-_ESCAPES = re.compile(rb"(" + _GOOD + rb")|\\", re.DOTALL)
-
-
-class RepairScreen:
-    """Screen that mends Turtle, TriG and N3, and logs `REPAIRED` for each IRI.
-
-    Invalid characters in IRIs are escaped. A backslash without escape is marked, so
-    that only its statement is left out: otherwise the parser would get out of step in a
-    long string, and quoted text would become statements.
-
-    `on_mark` is called at a bad escape: statements with `MARK` must be left out then.
-    """
-
-    def __init__(self, log: FaultLog, on_mark: Callable[[], None]) -> None:
-        self._log, self._on_mark = log, on_mark
-        self._open = OpenToken()
-
-    def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text ready to parse (`LITERAL_TOO_LONG` for a token)."""
-        block = self._open.joined(block, is_last=is_last)
-        text = block + PADDING if is_last else block
-        parts: list[bytes] = []
-        at = 0
-        while True:
-            end = min(_CLEAN.match(text, at).end(), len(block))  # type: ignore[union-attr]
-            parts.append(text[at:end])
-            if end == len(block):
-                break
-            if token := _TOKEN.match(text, end):
-                parts.append(self._mended(token))
-                at = token.end()
-            elif is_last or _BROKEN.match(text, end):
-                parts.append(text[end : end + 1])  # an error with any further text
-                at = end + 1
-            else:
-                self._open.keep(block[end:])
-                break
-        return b"".join(parts)
-
-    def _mended(self, token: re.Match[bytes]) -> bytes:
-        if token[1] is None:
-            return _ESCAPES.sub(self._escape, token[0])
-        return mended_token(token, mended_reference, self._log)
-
-    def _escape(self, found: re.Match[bytes]) -> bytes:
-        if found[1]:
-            return found[1]
-        self._on_mark()
-        return MARK_BYTES
-
 
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
 _OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
@@ -164,14 +90,16 @@ class ParserFallback:
 
     def _read(self) -> Iterator[QuadLines]:
         """Yield the output of the current attempt."""
-        attempt = self._attempt
-        lexical, marker = LexicalScreen(), self._formula_marker()
+        attempt, lexical, marker = self._attempt, None, self._formula_marker()
         screens = [marker.feed] if marker else []
         if self._mends:
+            from rdfcrawl.rdf.lenient import LexicalScreen, RepairScreen
+
+            if attempt.is_lenient:
+                lexical = LexicalScreen()
+                screens.insert(0, lexical.feed)
             mended = RepairScreen(self._log, self._output.drop_marked)
             screens.insert(0, mended.feed)
-            if attempt.is_lenient:
-                screens.insert(1, lexical.feed)
         with self._text.open(self._log, *screens) as text:
             blocks = attempt.read(text, reopen=self._reopen)
             if marker:
@@ -185,7 +113,7 @@ class ParserFallback:
                 self._text.drain()
         self.needs_context = attempt.needs_context
         self.is_partial = attempt.is_partial
-        if lexical.is_cut and not self.is_partial:
+        if lexical and lexical.is_cut and not self.is_partial:
             self._log.note(Reason.SYNTAX, self._error)
             attempt.error, attempt.n_before = self._error, attempt.n_read
             self.is_partial = True
@@ -206,6 +134,8 @@ class ParserFallback:
         marker = self._formula_marker()
         screens = [marker.feed] if marker else []
         if self._mends:
+            from rdfcrawl.rdf.lenient import RepairScreen
+
             screens.insert(0, RepairScreen(FaultLog(), lambda: None).feed)
         return self._text.open_stream(FaultLog(), *screens)
 

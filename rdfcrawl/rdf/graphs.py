@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.iris import iri_of_url
+from rdfcrawl.rdf.terms import iri_of_url
 from rdfcrawl.uri.origin import Origin
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF, XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.jsonld.reading import after_space
-from rdfcrawl.rdf.lines import iter_line_blocks
 from rdfcrawl.rdf.nesting import check_json_depth, is_json_too_deep
+from rdfcrawl.rdf.text import iter_line_blocks
 
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog

@@ -1,4 +1,4 @@
-r"""Check the output of the lenient parser, after the strict one refused a term.
+r"""Mend text and read it leniently, after the strict parser refused a document.
 
 The lenient parser does not check IRIs and language tags; their characters might end a
 term early in the output (`<http://e/\u003e <http://e/g>`). So each term goes through
@@ -7,19 +7,20 @@ term is left out, but not later ones in the same block, element or list.
 
 The lenient parser also accepts text that it misreads: line breaks in short strings,
 IRIs that end at the `>` of another one, and any character after a backslash.
-`LexicalScreen` ends the text there.
+`LexicalScreen` ends the text there. `RepairScreen` mends text for either parser.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.iris import mended_iri, note_mended
+from rdfcrawl.rdf.terms import mended_iri, mended_reference, mended_token, note_mended
+from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
@@ -90,6 +91,75 @@ class LexicalScreen:
             else:
                 self._open.keep(block[end:])
         return block[:end]
+
+
+_LOW: Final = rb"[dD][89a-fA-F][0-9a-fA-F]{2}"  # of half a character
+_GOOD: Final = (
+    rb"\\(?:[tbnrf\"'\\]|u(?!" + _LOW + rb")[0-9A-Fa-f]{4}"
+    rb"|U00(?:0(?!0" + _LOW + rb")[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})"
+)
+_GOOD_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD)
+_IRI_PART: Final = rb"(?>[^<>\"\s{}|^`\\%#\[\]]++|%[0-9A-Fa-f]{2})*+"
+# Text without need for mending, in one step. `<=` and `<-` are operators.
+_NOT_MENDED = re.compile(
+    rb"(?>[^\"'#<\\]++|" + _GOOD_STRINGS + rb"|" + COMMENT + rb"|\\."
+    rb"|<" + _IRI_PART + rb"(?:#" + _IRI_PART + rb")?>|<<|<[=-](?=[^=-]))*+",
+    re.DOTALL,
+)
+_TOKEN = re.compile(STRINGS + rb"|<([^<>\"\n\r]*+)>", re.DOTALL)
+# Errors, even if more text follows.
+_BROKEN = re.compile(
+    rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]", re.DOTALL
+)
+_ESCAPES = re.compile(rb"(" + _GOOD + rb")|\\", re.DOTALL)
+
+
+class RepairScreen:
+    """Screen that mends Turtle, TriG and N3, and logs `REPAIRED` for each IRI.
+
+    Invalid characters in IRIs are escaped. A backslash without escape is marked, so
+    that only its statement is left out: otherwise the parser would get out of step in a
+    long string, and quoted text would become statements.
+
+    `on_mark` is called at a bad escape: statements with `MARK` must be left out then.
+    """
+
+    def __init__(self, log: FaultLog, on_mark: Callable[[], None]) -> None:
+        self._log, self._on_mark = log, on_mark
+        self._open = OpenToken()
+
+    def feed(self, block: bytes, is_last: bool) -> bytes:
+        """Return the text ready to parse (`LITERAL_TOO_LONG` for a token)."""
+        block = self._open.joined(block, is_last=is_last)
+        text = block + PADDING if is_last else block
+        parts: list[bytes] = []
+        at = 0
+        while True:
+            end = min(_NOT_MENDED.match(text, at).end(), len(block))  # type: ignore[union-attr]
+            parts.append(text[at:end])
+            if end == len(block):
+                break
+            if token := _TOKEN.match(text, end):
+                parts.append(self._mended(token))
+                at = token.end()
+            elif is_last or _BROKEN.match(text, end):
+                parts.append(text[end : end + 1])  # an error with any further text
+                at = end + 1
+            else:
+                self._open.keep(block[end:])
+                break
+        return b"".join(parts)
+
+    def _mended(self, token: re.Match[bytes]) -> bytes:
+        if token[1] is None:
+            return _ESCAPES.sub(self._escape, token[0])
+        return mended_token(token, mended_reference, self._log)
+
+    def _escape(self, found: re.Match[bytes]) -> bytes:
+        if found[1]:
+            return found[1]
+        self._on_mark()
+        return MARK_BYTES
 
 
 def well_formed(quads: Iterable[Quad], log: FaultLog) -> Iterator[Quad]:

@@ -1,20 +1,115 @@
-"""Convert the statements of any reader to the output of a document."""
+"""Convert the statements of any reader to the output of a document.
+
+`BlankNodes` names blank nodes by the URL of their document and their order. The parser
+keeps labels of the document, which clash between documents, and assigns random ones to
+unlabelled nodes, which differ in every crawl. Here the n-th blank node of a document is
+`_:b<hash of its URL>n<n>`, so an unchanged document results in unchanged bytes.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.checking import check
-from rdfcrawl.rdf.chunks import QuadLines, quad_chunks
-from rdfcrawl.rdf.encoding import MARK_BYTES
 from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
-from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
+
+
+# Nodes numbered per document, in about 60 MB. Later nodes are named by a hash of their
+# label from the parser: equal labels stay equal, but nodes without label in the
+# document then differ between crawls.
+MAX_NUMBERED = 2**18
+
+# Literals of canonical N-Quads contain no line break, so a blank node is found by
+# its position in the line: a subject at the beginning; object and graph at the end, not
+# followed by a quotation mark, unlike a label in a literal: `"see _:b"@en .`,
+# `"_:b <c"^^<http://d> .` The constant prefix `_:` comes first to speed up the search.
+_LABEL = re.compile(
+    rb"(_:(?:(?<=\n_:)[^ \n]++(?= )"
+    rb"|(?<= _:)[^ \"\n]++(?= (?:<[^ \"<>\n]*+> |_:[^ \"\n]++ )?\.\n)))"
+)
+# Triple terms contain labels anywhere: skip literals and IRIs.
+_TOKEN = re.compile(
+    rb'("(?>[^"\\\n]++|\\.)*+"|\\.|<[^<> \n]*+>)|(?:(?<=[ \n])(_:[^ \n]++)(?= ))'
+)
+
+
+def without_labels(lines: bytes) -> bytes:
+    """Return lines of canonical N-Quads with equal labels for all blank nodes."""
+    if b" <<( " in lines:
+        return _TOKEN.sub(lambda found: found[1] or b"_:", b"\n" + lines)[1:]
+    return _LABEL.sub(b"_:", b"\n" + lines)[1:]
+
+
+class BlankNodes(dict[bytes, bytes]):
+    """The blank nodes of one document: new labels by old ones, in order."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+
+    @cached_property
+    def _prefix(self) -> bytes:  # most documents have no blank node
+        digest = blake2b(self._url.encode("utf-8", "surrogatepass"), digest_size=5)
+        return b"_:b" + digest.hexdigest().encode()
+
+    def __missing__(self, old: bytes) -> bytes:
+        if len(self) >= MAX_NUMBERED:
+            digest = blake2b(old, digest_size=16, key=self._prefix).hexdigest()
+            return b"%sh%s" % (self._prefix, digest.encode())
+        new = self[old] = b"%sn%d" % (self._prefix, len(self))
+        return new
+
+    def forget(self, n_kept: int) -> None:
+        """Remove all but the first labels; the other numbers are reused."""
+        while len(self) > n_kept:
+            self.popitem()
+
+    def relabel(self, lines: bytes) -> bytes:
+        """Return lines of canonical N-Quads with every blank node relabelled."""
+        if b" <<( " in lines:
+            return _TOKEN.sub(lambda x: x[1] or self[x[2]], b"\n" + lines)[1:]
+        parts = _LABEL.split(b"\n" + lines)
+        if len(parts) == 1:
+            return lines
+        parts[1::2] = map(self.__getitem__, parts[1::2])
+        return b"".join(parts)[1:]
+
+
+QuadLines = NewType("QuadLines", bytes)
+"""Complete lines of N-Quads: at least one, and at most `CHUNK_BYTES` or one line.
+
+Only `quad_chunks` makes chunks. All readers yield them, and all consumers rely on their
+form: an empty block of lines is not a chunk, and not the end of a document.
+"""
+
+CHUNK_BYTES: Final = 256 * 1024
+
+
+def quad_chunks(lines: bytes) -> Iterator[QuadLines]:
+    r"""Yield complete lines as chunks; a line longer than a chunk is a chunk itself.
+
+    >>> list(quad_chunks(b"")), list(quad_chunks(b"<urn:a> <urn:b> <urn:c> .\n"))
+    ([], [b'<urn:a> <urn:b> <urn:c> .\n'])
+    """
+    begin, n_bytes = 0, len(lines)
+    while n_bytes - begin > CHUNK_BYTES:
+        cut = lines.rfind(b"\n", begin, begin + CHUNK_BYTES) + 1
+        cut = cut or lines.find(b"\n", begin) + 1
+        yield QuadLines(lines[begin:cut])
+        begin = cut
+    if begin < n_bytes:
+        yield QuadLines(lines[begin:] if begin else lines)
+
 
 # The end of `rdf:langString` and `rdf:dirLangString`. pyoxigraph accepts such literals
 # without a language, and writes them in a form that strict readers refuse.

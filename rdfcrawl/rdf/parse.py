@@ -23,17 +23,15 @@ from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.extras import needed_by_document
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf import sniffing
-from rdfcrawl.rdf.canonical import canonical
-from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.checking import GATHER_BYTES, canonical, iter_checked
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.fallback import ParserFallback
 from rdfcrawl.rdf.output import QuadOutput
-from rdfcrawl.rdf.parser import GATHER_BYTES
 from rdfcrawl.rdf.text import DocumentText
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.graphs import Trust
+    from rdfcrawl.rdf.output import QuadLines
 
 # Longer JSON-LD is read as a stream, without remote contexts.
 MAX_JSON_LD_BYTES: Final = 16 * 2**20
@@ -239,7 +237,7 @@ class DocumentParser:
         self.is_partial = fallback.is_partial
 
     def _note_contexts(self) -> None:
-        from rdfcrawl.rdf.jsonld.loading import remote_contexts  # noqa: PLC0415
+        from rdfcrawl.rdf.jsonld.contexts import remote_contexts  # noqa: PLC0415
 
         urls: list[str] = []
         with (

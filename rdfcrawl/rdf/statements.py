@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.canonical import iter_runs
-from rdfcrawl.rdf.checking import mended
-from rdfcrawl.rdf.lenient import well_formed
-from rdfcrawl.rdf.lines import gathered, iter_line_blocks
+from rdfcrawl.rdf.checking import (
+    FIRST_BATCH,
+    GATHER_BYTES,
+    LARGEST_BATCH,
+    is_empty_span,
+    iter_refused,
+    iter_runs,
+    mended,
+    new_parser,
+    next_batch,
+    serialize,
+)
 from rdfcrawl.rdf.nesting import (
     MAX_DEPTH,
     TOO_DEEP,
@@ -27,16 +35,7 @@ from rdfcrawl.rdf.nesting import (
     has_long_chain,
     is_text_too_deep,
 )
-from rdfcrawl.rdf.parser import (
-    FIRST_BATCH,
-    GATHER_BYTES,
-    LARGEST_BATCH,
-    is_empty_span,
-    iter_refused,
-    new_parser,
-    next_batch,
-    serialize,
-)
+from rdfcrawl.rdf.text import gathered, iter_line_blocks
 
 if TYPE_CHECKING:
     from pyoxigraph import QuadParser
@@ -197,6 +196,8 @@ class StatementReader:
             if batch == LARGEST_BATCH and lines and failure is None:
                 return lines, batch, None
             return lines, lines.count(b"\n"), failure
+        from rdfcrawl.rdf.lenient import well_formed  # noqa: PLC0415 (few documents)
+
         n_bad = -self._log.count(Reason.BAD_TERM)
         failure = serialize(well_formed(quads, self._log), out)
         lines = out.getvalue()

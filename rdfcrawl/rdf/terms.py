@@ -1,12 +1,30 @@
-"""Write terms with any characters as N-Quads.
+"""Write terms with any characters as N-Quads, and mend IRIs.
 
 Invalid terms (a relative IRI, a bad language tag) are escaped so that each stays one
 token: `checking.check` then drops the statement.
+
+Many publishers write URLs as typed by people, with spaces, brackets or bars. Such a URL
+is escaped as in browsers. Other text stays unchanged: text with a colon, two joined
+URLs, a host with a space.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from pyoxigraph import NamedNode
+
+from rdfcrawl.core.errors import Reason
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+
 
 # An IRIREF of N-Quads needs escapes for these; `check` refuses them.
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\\ud800-\udfff]")
@@ -83,3 +101,143 @@ def statement(subject: str, predicate: str, obj: str, graph: str = "") -> str:
     '_:a <http://e/p> "x" .\n'
     """
     return f"{subject} {predicate} {obj} {graph + ' ' if graph else ''}.\n"
+
+
+MAX_CHARS: Final = 8192
+
+# Characters that WHATWG URLs allow after the host and IRIs do not (RFC 3987 section
+# 2.2), and percent signs without escape.
+_IN_ASCII = r"%(?![0-9A-Fa-f]{2})|[\x00-\x20<>\"{}|\\^`\x7f\[\]"
+_FORBIDDEN = re.compile(_IN_ASCII + "]")
+_UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#]*)?")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# A scheme that suggests an IRI, not a text with a colon; and a host
+_BEGIN = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#\\]+(?=[/?#]|\Z)"
+    r"|(?i:urn|doi|info|tag|ark|mailto):(?=[^\s:]))"
+)
+_SECOND_URL = re.compile(r"[\s<>\"](?:https?|ftps?)://", re.IGNORECASE)
+_NO_TEXT = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+
+_IRI_OR_STRING = re.compile(rb'"(?>[^"\\\n\r]++|\\.)*+"|\\.|<(?!<)([^<>"\n\r]*+)>')
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+
+
+def escape(text: str) -> str:
+    """Return a path, query and fragment with invalid characters escaped.
+
+    >>> escape("/a b?{c}=100%#d#e")
+    '/a%20b?%7Bc%7D=100%25#d%23e'
+    """
+    before, number_sign, fragment = text.partition("#")
+    fragment = fragment.replace("#", "%23")
+    forbidden = _FORBIDDEN if text.isascii() else _forbidden_anywhere()
+    return forbidden.sub(_percent, before + number_sign + fragment)
+
+
+@cache  # compiled on first use
+def _forbidden_anywhere() -> re.Pattern[str]:
+    no_characters = "".join(
+        rf"\U{plane:04x}fffe\U{plane:04x}ffff" for plane in range(1, 15)
+    )
+    return re.compile(
+        _IN_ASCII
+        + r"\x80-\x9f\ud800-\uf8ff\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U000e0fff"
+        + rf"\U000f0000-\U0010ffff{no_characters}]"
+    )
+
+
+def _percent(found: re.Match[str]) -> str:
+    return quote(found[0], safe="", errors="replace")
+
+
+@lru_cache(maxsize=1024)  # requested several times per document
+def iri_of_url(url: str) -> str:
+    """Return a URL as an absolute IRI, escaped if necessary; empty if impossible.
+
+    >>> iri_of_url("http://e.example/a|b")
+    'http://e.example/a%7Cb'
+    """
+    try:
+        return NamedNode(url).value
+    except ValueError:
+        begin = _UP_TO_PATH.match(url)
+    if begin is None:
+        return ""
+    with suppress(ValueError):
+        return NamedNode(begin[0] + escape(url[begin.end() :])).value
+    return ""
+
+
+def mended_iri(iri: str) -> str:
+    """Return the intended absolute IRI; a valid one stays unchanged.
+
+    Raises:
+        ValueError: the meaning is uncertain; the message has the reason.
+
+    >>> mended_iri("http://e.example/a b ")
+    'http://e.example/a%20b'
+    """
+    with suppress(ValueError):
+        return NamedNode(iri).value
+    text = iri.strip(" \t\n\r\f")
+    begin = _BEGIN.match(text)
+    if begin is None or _NO_TEXT.search(text) or len(text) > MAX_CHARS:
+        raise ValueError(f"not an IRI: {text[:200]}")
+    if _SECOND_URL.search(text):
+        raise ValueError(f"two URLs: {text[:200]}")
+    return NamedNode(begin[0] + escape(text[begin.end() :])).value
+
+
+def mended_reference(reference: str) -> str:
+    """Return the intended IRI of a reference that may be relative."""
+    if _SCHEME.match(reference.lstrip()):
+        return mended_iri(reference)
+    text = reference.strip(" \t\n\r\f")
+    if _NO_TEXT.search(text) or _SECOND_URL.search(text) or len(text) > MAX_CHARS:
+        raise ValueError(f"not an IRI: {text[:200]}")
+    return escape(text)
+
+
+def mended_line(line: bytes, log: FaultLog) -> bytes:
+    """Return a refused N-Quads line with its IRIs mended if possible (`REPAIRED`)."""
+
+    def mended(match: re.Match[bytes]) -> bytes:
+        return match[0] if match[1] is None else mended_token(match, mended_iri, log)
+
+    return _IRI_OR_STRING.sub(mended, line)
+
+
+def mended_token(
+    token: re.Match[bytes], mend: Callable[[str], str], log: FaultLog
+) -> bytes:
+    """Return a token whose group 1 is an IRI, mended if possible (`REPAIRED`)."""
+    try:
+        iri = _unescaped(token[1].decode())
+        new = mend(iri)
+    except ValueError:
+        return token[0]
+    if new != iri:
+        note_mended(log, iri)
+    return f"<{new}>".encode()
+
+
+def note_mended(log: FaultLog, iri: str) -> None:
+    """Log a mended IRI."""
+    log.note(Reason.REPAIRED, f"IRI with forbidden characters: {iri[:200]}")
+
+
+def _unescaped(text: str) -> str:
+    r"""Return a text with `\u` and `\U` decoded (`ValueError` for an invalid one)."""
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    number = int(escape[1] or escape[2], 16)
+    if number > sys.maxunicode:  # `chr` raises an `OverflowError` from 2**31 on
+        raise ValueError(f"not a character: {escape[0]}")
+    return chr(number)

@@ -17,7 +17,7 @@ from xml.parsers import expat
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF, TRIX, XML
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.encoding import BLOCK_BYTES
+from rdfcrawl.rdf.text import BLOCK_BYTES
 from rdfcrawl.rdf.xml_literal import SEPARATOR, XmlContent, split_name
 
 if TYPE_CHECKING:

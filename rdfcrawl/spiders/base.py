@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.rdf.links.policy import EveryLink
-    from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
@@ -78,7 +77,6 @@ class RdfSpider(Spider):
         self.session: CrawlSession | None = None
         self.harvesters = HarvesterRegistry(self._context, options.harvest.harvesters)
         self._harvesters: dict[int, HarvesterRegistry] = {}
-        self._datasets: DatasetRegistry | None = None
         self.fetchers: Mapping[str, SchemeFetcher] = {}
 
     @classmethod
@@ -423,13 +421,9 @@ class RdfSpider(Spider):
         return harvesters
 
     def _context(self, profile: int | None = None) -> HarvestContext:
-        from rdfcrawl.sources.harvest.datasets import DatasetRegistry
         from rdfcrawl.sources.harvest.protocol import HarvestContext
 
         session = self.joined()
-        if self._datasets is None:
-            revisit_secs = self.options.harvest.revisit_secs
-            self._datasets = DatasetRegistry(session, revisit_secs)
         number = session.profiles.own if profile is None else profile
         arguments = session.profiles.arguments[number]
         options = self.options
@@ -438,7 +432,6 @@ class RdfSpider(Spider):
             options.crawl,
             options.harvest,
             session,
-            self._datasets,
             self.crawler.stats.inc_value,
         )
 
@@ -456,7 +449,7 @@ class RdfSpider(Spider):
         return None
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
-        from rdfcrawl.pipelines.callbacks.inspect_response import look_at
+        from rdfcrawl.pipelines.callbacks.extract_response import look_at
 
         return look_at(
             response,
@@ -481,18 +474,19 @@ class RdfSpider(Spider):
 
     @cached_property
     def _processor(self) -> VisitProcessor:
-        from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
         from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
 
-        parsing = None
+        parse = None
         if self.parses_documents:
-            parsing = DocumentParsing(
+            from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
+
+            parse = DocumentParsing(
                 self.crawler,
                 self.joined(),
                 self.parse_document,
                 max_bytes=self.options.fetch.max_document_bytes,
-            )
-        return VisitProcessor(self.crawler, self, self.joined(), self.options, parsing)
+            ).parse
+        return VisitProcessor(self.crawler, self, self.joined(), self.options, parse)
 
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""

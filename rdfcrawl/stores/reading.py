@@ -1,18 +1,95 @@
-"""Read segments as lines; `rdfcrawl.stores.log` reads documents and versions."""
+"""Read segments: lines, marks and members, damaged ones skipped.
+
+A reader lists the paths of segments first and opens them later. So a replaced segment
+is removed only when there are no readers: readers share the lock of
+`quads/readers.lock`, and the process that removes files takes it exclusively.
+`rdfcrawl.stores.log` reads documents and versions.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.stores.members import TornMember, is_sealed, iter_content, iter_members
-from rdfcrawl.stores.segment_file import list_segments
-from rdfcrawl.stores.segment_lock import reading
+from rdfcrawl.core.counting import counted
+from rdfcrawl.stores.segment_file import (
+    TornMember,
+    find_member,
+    is_sealed,
+    iter_content,
+    iter_members,
+    list_segments,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+    from rdfcrawl.stores.segment_file import GzipMember
+
+
+_READERS: Final = "readers.lock"
+_REPLACING: Final = "compaction.lock"
+
+
+@contextmanager
+def reading(segments: Path) -> Iterator[None]:
+    """Keep all segments of a folder where they are."""
+    try:
+        fd = os.open(segments / _READERS, os.O_RDONLY | os.O_CREAT, 0o644)
+    except OSError:  # the folder is read-only, or gone
+        yield
+        return
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(fd, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def removing(directory_fd: int) -> Iterator[bool]:
+    """Block new readers during the context; yields whether there are no readers.
+
+    Args:
+        directory_fd: of the folder, whose path may change.
+
+    Raises:
+        OSError: the folder cannot be written to, or its file system has no locks.
+    """
+    with _locked(directory_fd, _READERS) as is_locked:
+        yield is_locked
+
+
+@contextmanager
+def replacing(directory_fd: int) -> Iterator[bool]:
+    """Block other compactions during the context; yields whether there are none.
+
+    Raises:
+        OSError: as `removing`.
+    """
+    with _locked(directory_fd, _REPLACING) as is_locked:
+        yield is_locked
+
+
+@contextmanager
+def _locked(directory_fd: int, name: str) -> Iterator[bool]:
+    fd = os.open(name, os.O_RDWR | os.O_CREAT, 0o644, dir_fd=directory_fd)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(fd)
+
 
 # Only at the start of a line; a term of N-Quads never contains a line feed.
 _MARK = re.compile(rb"#\tdocument <([^<>\n]*+)> ([0-9]+)\n")
@@ -80,3 +157,78 @@ def iter_marked(
             begin = mark.end()
         if begin < len(block):
             yield None, block[begin:]
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentDamage:
+    """Bytes of a finished segment that cannot be read: their documents are lost.
+
+    Attributes:
+        segment: its name in checkpoints.
+        offset: of the first byte.
+        n_bytes: up to the next intact member.
+    """
+
+    segment: str
+    offset: int
+    n_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"damaged segment {self.segment}: {counted(self.n_bytes, 'byte')} from byte"
+            f" {self.offset} cannot be read"
+        )
+
+
+def iter_read(
+    path: Path,
+    name: str,
+    offset: int,
+    *,
+    read: Callable[[int, GzipMember], T],
+    on_damage: Callable[[SegmentDamage], None],
+) -> Iterator[tuple[T, int]]:
+    """Yield the result of `read` for each member, and the offset behind the member.
+
+    A torn member ends an unfinished segment. In a finished one, reading continues at
+    the next intact member, and `on_damage` is called.
+
+    Args:
+        path: of the segment; it may be gone.
+        name: in checkpoints.
+        offset: where a member begins, or the end.
+        read: takes a descriptor and a member, raises `TornMember` if it is damaged.
+        on_damage: called with each damaged part.
+
+    Raises:
+        OSError: the disk cannot be read.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:  # it was empty
+        return
+    try:
+        n_bytes = os.fstat(fd).st_size
+        while True:
+            for member in iter_members(fd, n_bytes, offset):
+                try:
+                    found = read(fd, member)
+                except TornMember:
+                    break
+                offset = member.offset + member.n_bytes
+                yield found, offset
+            if offset >= n_bytes or not is_sealed(fd, n_bytes):
+                return
+            following = find_member(fd, n_bytes, offset + 1)
+            if following is None:
+                return
+            on_damage(SegmentDamage(name, offset, following.offset - offset))
+            offset = following.offset
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    finally:
+        os.close(fd)

@@ -1,4 +1,16 @@
-"""One segment file: named, locked, appended to, synced and sealed."""
+"""One segment file: its name, its gzip members, and its writer.
+
+A member is an ordinary one (RFC 1952) with one extra subfield that holds its length,
+so that readers skip from member to member without inflating:
+
+    1f 8b 08 04  00000000  00 ff      fixed fields, FEXTRA set, no time, no system
+    0c 00  'R' 'C'  08 00             12 bytes of extra field, one subfield of 8
+    <u64>                             length of the member in bytes, little endian;
+                                      bit 63: everything before it is on disk
+    deflate, CRC-32, length modulo 2^32
+
+A length of 0 marks a member that is still being written.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +19,244 @@ import errno
 import fcntl
 import os
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from isal import isal_zlib
+
 from rdfcrawl.stores.drafts import sync
-from rdfcrawl.stores.members import LENGTH_AT, SEAL, encode_length
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from rdfcrawl.core.quad_chunks import DeflatePiece
+
+
+PREFIX = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0RC\x08\0"
+LENGTH_AT = len(PREFIX)
+HEADER_BYTES = LENGTH_AT + 8
+_TRAILER_BYTES = 8
+_SYNCED = 1 << 63
+_RAW_DEFLATE = -15  # window bits; negative: neither zlib nor gzip header
+_READ_BYTES = 64 * 1024
+_INFLATE_BYTES = 256 * 1024
+_SEARCH_BYTES = 1024 * 1024
+
+
+def encode_length(n_bytes: int, *, is_synced: bool) -> bytes:
+    """Return the value of the length subfield."""
+    return (n_bytes | _SYNCED if is_synced else n_bytes).to_bytes(8, "little")
+
+
+def pack_member(content: bytes, *, level: int = 1, is_synced: bool = False) -> bytes:
+    """Return `content` as one complete member.
+
+    `level` is of isal, 0 (fastest) to 3 (smallest). `is_synced`: everything before the
+    member is known to be on disk.
+    """
+    deflated = isal_zlib.compress(content, level, _RAW_DEFLATE)
+    n_bytes = HEADER_BYTES + len(deflated) + _TRAILER_BYTES
+    return b"".join(
+        (
+            PREFIX,
+            encode_length(n_bytes, is_synced=is_synced),
+            deflated,
+            _trailer(isal_zlib.crc32(content), len(content)),
+        )
+    )
+
+
+def _trailer(crc: int, n_content: int) -> bytes:
+    return crc.to_bytes(4, "little") + (n_content & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+# The last member of a finished segment. It is appended when everything before it is
+# on disk (like the end-of-file block of BGZF), so a reader that finds it can stop.
+SEAL = pack_member(b"", is_synced=True)
+
+
+class MemberPacker:
+    """Packer of one member, piece by piece; the pieces come without the header.
+
+    `n_packed` is the number of bytes of deflate and trailer returned so far.
+    """
+
+    def __init__(self, level: int = 1) -> None:
+        self._deflate = isal_zlib.compressobj(
+            level, isal_zlib.DEFLATED, _RAW_DEFLATE, isal_zlib.DEF_MEM_LEVEL
+        )
+        self._crc = 0
+        self._n_content = 0
+        self._has_open_block = False
+        self.n_packed = 0
+
+    def pack(self, chunk: bytes) -> bytes:
+        """Return the packed bytes of `chunk`; may be empty."""
+        self._crc = isal_zlib.crc32(chunk, self._crc)
+        self._n_content += len(chunk)
+        self._has_open_block = True
+        packed: bytes = self._deflate.compress(chunk)
+        self.n_packed += len(packed)
+        return packed
+
+    def take(self, piece: DeflatePiece) -> bytes:
+        """Return the packed bytes of content that another process has packed."""
+        packed, crc, n_content = piece
+        if self._has_open_block:  # what follows must not refer to what came before
+            packed = self._deflate.flush(isal_zlib.Z_FULL_FLUSH) + packed
+            self._has_open_block = False
+        self._crc = _combined(self._crc, crc, n_content)
+        self._n_content += n_content
+        self.n_packed += len(packed)
+        return packed
+
+    def finish(self) -> bytes:
+        """Return the rest of the deflate stream and the trailer."""
+        packed = self._deflate.flush() + _trailer(self._crc, self._n_content)
+        self.n_packed += len(packed)
+        return packed
+
+
+_POLYNOMIAL = 0xEDB88320  # of CRC-32, reflected
+
+
+def _combined(crc: int, other_crc: int, n_bytes: int) -> int:
+    """Return the CRC-32 of content behind other content, as `crc32_combine` of zlib.
+
+    >>> import zlib
+    >>> _combined(zlib.crc32(b"ab"), zlib.crc32(b"cde"), 3) == zlib.crc32(b"abcde")
+    True
+    """
+    return _product(_shift(n_bytes), crc) ^ other_crc
+
+
+def _product(a: int, b: int) -> int:
+    """Return the product of two polynomials, modulo that of CRC-32."""
+    product = 0
+    for bit in range(31, -1, -1):
+        if a >> bit & 1:
+            product ^= b
+        b = b >> 1 ^ (_POLYNOMIAL if b & 1 else 0)
+    return product
+
+
+@lru_cache(maxsize=1024)
+def _shift(n_bytes: int) -> int:
+    """Return the polynomial that shifts a checksum by so many zero bytes."""
+    shift, square, n = 1 << 31, 1 << 23, n_bytes  # x^0, x^8
+    while n:
+        if n & 1:
+            shift = _product(square, shift)
+        square, n = _product(square, square), n >> 1
+    return shift
+
+
+@dataclass(frozen=True, slots=True)
+class GzipMember:
+    """Position of one member in its file, from its header."""
+
+    offset: int  # of its first byte
+    n_bytes: int  # header, deflate and trailer
+    is_synced: bool  # everything before it was on disk when it was written
+
+
+class TornMember(Exception):
+    """A member is incomplete: its bytes do not match its trailer."""
+
+
+def iter_members(fd: int, n_file_bytes: int, offset: int = 0) -> Iterator[GzipMember]:
+    """Yield the members of an open segment by their headers, up to the first torn one.
+
+    Only headers are read, so the content may be damaged. `offset` is where a member
+    begins.
+    """
+    while True:
+        header = os.pread(fd, HEADER_BYTES, offset)
+        value = int.from_bytes(header[LENGTH_AT:], "little")
+        n_bytes = value & ~_SYNCED
+        if (
+            len(header) < HEADER_BYTES
+            or not header.startswith(PREFIX)
+            or n_bytes < len(SEAL)
+            or offset + n_bytes > n_file_bytes
+        ):
+            return
+        yield GzipMember(offset, n_bytes, bool(value & _SYNCED))
+        offset += n_bytes
+
+
+def iter_content(fd: int, member: GzipMember) -> Iterator[bytes]:
+    """Yield the content of `member`, in pieces of at most 256 KiB.
+
+    Raises:
+        TornMember: the deflate stream, its length or its checksum is wrong; pieces
+            may have been yielded before.
+    """
+    inflate = isal_zlib.decompressobj(_RAW_DEFLATE)
+    offset = member.offset + HEADER_BYTES
+    end = member.offset + member.n_bytes - _TRAILER_BYTES
+    crc = n_content = 0
+    while not inflate.eof:
+        pending = inflate.unconsumed_tail
+        if not pending:
+            pending = os.pread(fd, min(_READ_BYTES, end - offset), offset)
+            offset += len(pending)
+        piece = _inflate(inflate, pending)
+        if not piece and not pending and not inflate.eof:
+            raise TornMember(member)
+        crc = isal_zlib.crc32(piece, crc)
+        n_content += len(piece)
+        if piece:
+            yield piece
+    trailer = os.pread(fd, _TRAILER_BYTES, end)
+    if offset < end or inflate.unused_data or trailer != _trailer(crc, n_content):
+        raise TornMember(member)
+
+
+def _inflate(inflate: isal_zlib.Decompress, pending: bytes) -> bytes:
+    try:
+        piece: bytes = inflate.decompress(pending, _INFLATE_BYTES)
+    except isal_zlib.IsalError as error:  # type: ignore[misc] # its stub is wrong
+        raise TornMember(str(error)) from error
+    return piece
+
+
+def is_whole(fd: int, member: GzipMember) -> bool:
+    """Return whether the content of a member matches its trailer."""
+    try:
+        for _ in iter_content(fd, member):
+            pass
+    except TornMember:
+        return False
+    return True
+
+
+def is_sealed(fd: int, n_file_bytes: int) -> bool:
+    """Return whether a segment is finished and no process will write to it."""
+    return os.pread(fd, len(SEAL), max(n_file_bytes - len(SEAL), 0)) == SEAL
+
+
+def find_member(fd: int, n_file_bytes: int, offset: int) -> GzipMember | None:
+    """Return the first intact member that begins at or after `offset`, if any.
+
+    For damaged segments: searches for headers byte by byte, and accepts a member only
+    if its checksum matches.
+    """
+    while offset < n_file_bytes:
+        window = os.pread(fd, _SEARCH_BYTES, offset)
+        at = window.find(PREFIX)
+        while at >= 0:
+            member = next(iter_members(fd, n_file_bytes, offset + at), None)
+            if member is not None and is_whole(fd, member):
+                return member
+            at = window.find(PREFIX, at + 1)
+        if len(window) < len(PREFIX):
+            return None
+        offset += len(window) - len(PREFIX) + 1
+    return None
+
 
 SEGMENT_NAME = re.compile(
     r"(?P<worker>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<number>[0-9]{5,})"

@@ -1,7 +1,7 @@
 """Segments: gzip files to which documents are appended atomically.
 
-`<directory>/<worker>-<n>.nq.gz` holds members (see `members`), each of one or more
-complete documents, so `gunzip` reads a segment and `recovery` repairs it without
+`<directory>/<worker>-<n>.nq.gz` holds members (see `segment_file`), each of one or more
+complete documents, so `gunzip` reads a segment and `nquads.recover` repairs it without
 inflating it. Small documents are written together as one member. A document whose
 deflated form is longer than `spill_bytes` streams into a separate segment.
 
@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import NO_FILES, PASSING, ConfigError, StoreFault
 from rdfcrawl.core.options.table import OptionsTable, integer
-from rdfcrawl.stores.members import (
+from rdfcrawl.stores.segment_file import (
     HEADER_BYTES,
     PREFIX,
+    SEGMENT_NAME,
     MemberPacker,
+    SegmentFile,
     encode_length,
+    list_segments,
     pack_member,
 )
-from rdfcrawl.stores.segment_file import SEGMENT_NAME, SegmentFile, list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from rdfcrawl.dataweb.process import NETWORK, run_dataweb
+from rdfcrawl.stores.crawl_folder import is_finished
 from rdfcrawl.stores.followers.status import read_statuses
-from rdfcrawl.stores.identity import is_finished
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import cpu_secs, crawled_web
 from tests.support.small_disk import small_disk

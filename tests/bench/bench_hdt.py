@@ -22,7 +22,7 @@ from pyoxigraph import RdfFormat
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
-from rdfcrawl.rdf.lines import iter_line_blocks
+from rdfcrawl.rdf.text import iter_line_blocks
 from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:

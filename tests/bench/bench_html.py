@@ -5,6 +5,7 @@ Run: `python -m tests.bench.bench_html [N_PAGES]`.
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import re
@@ -15,8 +16,12 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborHTMLParser
 
 from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ReaderContext
-from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
+from rdfcrawl.rdf.environment import (
+    DEFAULT_LIMITS,
+    GC_THRESHOLDS,
+    INLINE,
+    ReaderContext,
+)
 from rdfcrawl.rdf.html.extractors import SLOW
 from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.html.reading import PageReading
@@ -187,7 +192,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     given = sys.argv[1:] if arguments is None else arguments
     n_pages = int(given[0]) if given else 300
     figures = []
-    raise_gc_thresholds()  # as in all processes that read pages
+    gc.set_threshold(*GC_THRESHOLDS)  # as in all processes that read pages
     for kind, least in LEAST.items():
         pages = [make_page(kind.partition(",")[0], size) for size in SIZES]
         is_bounded = kind in {"RDFa", "JSON-LD"}

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.process import NETWORK, run_dataweb
+from rdfcrawl.stores.crawl_folder import is_finished
 from rdfcrawl.stores.followers.status import read_statuses
-from rdfcrawl.stores.identity import is_finished
 from tests.bench.bench_export import write_log
 from tests.bench.figures import Figure, judge
 from tests.bench.loaded_stores import STORES, Spent

@@ -25,7 +25,7 @@ from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.core.namespaces import DCTERMS, RC, XSD
 from rdfcrawl.core.records import Document, FetchedResponse, ReadResult, Record
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
-from rdfcrawl.stores.identity import ensure_identity
+from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.segments import QuadSegments
 from rdfcrawl.uri import NormalForm

@@ -20,7 +20,7 @@ from rdfcrawl.downloader.contexts.cache import (
 )
 from rdfcrawl.downloader.contexts.download import lifetime_secs
 from rdfcrawl.downloader.contexts.options import ContextOptions
-from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES
+from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

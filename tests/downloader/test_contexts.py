@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES
+from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.sandbox import Sandbox
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
     from tests.conftest import RawRequest, RawServers, Reply
 
     MakeOptions = Callable[..., FetchOptions]

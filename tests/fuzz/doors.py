@@ -61,7 +61,7 @@ from rdfcrawl.uri.guard.policy import Guard
 from rdfcrawl.uri.traps import TrapLimits, form_of, is_endless
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
 
 URL: Final = "http://e.example/d/doc"
 LIMITS: Final = ParseLimits(literal_bytes=2**16, n_quads=10**6)

@@ -9,13 +9,11 @@ from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.downloader.ftp.replies import status_of
 from rdfcrawl.downloader.ftp_address import parse_address
-from rdfcrawl.rdf.html.charset import page_to_utf8
-from rdfcrawl.rdf.html.error_pages import is_error_page
+from rdfcrawl.rdf.html.extractors import scan
 from rdfcrawl.rdf.html.host import sniff_host
-from rdfcrawl.rdf.html.json_repair import load_json
-from rdfcrawl.rdf.html.page import end_of_head
-from rdfcrawl.rdf.html.scan import scan
-from rdfcrawl.rdf.html.visible_text import visible_text
+from rdfcrawl.rdf.html.jsonld import load_json
+from rdfcrawl.rdf.html.page import end_of_head, page_to_utf8
+from rdfcrawl.rdf.html.visible_text import is_error_page, visible_text
 from rdfcrawl.rdf.sniffing import decide
 from rdfcrawl.sources.sparql import recognition
 from tests.fuzz.doors import DOORS, URL
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 # Places, by their beginning, whose expressions see no fetched text, and why.
 EXEMPT: Final = {
-    "rdfcrawl.rdf.user_queries.": "a query of the operator",
+    "rdfcrawl.rdf.queries.": "a query of the operator",
     "rdfcrawl.commands.": "arguments, and text written by the command itself",
     "rdfcrawl.dataweb.": "the synthetic web, which only its own crawler asks",
     "rdfcrawl.stores.followers.query.": "a query of the operator",

@@ -26,12 +26,11 @@ from rdfcrawl.frontier.queue.options import WorkerOptions
 from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.pipelines.provenance import MAX_FAULTS
-from rdfcrawl.rdf.chunks import CHUNK_BYTES
-from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
-from rdfcrawl.rdf.environment import ParseLimits
+from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH, ParseLimits
 from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS
 from rdfcrawl.rdf.extraction.reading import MAX_PAGE_BYTES
 from rdfcrawl.rdf.html.page_links import MAX_LINKS
+from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.sources.ckan.deletions import SMALL
 from rdfcrawl.sources.ckan.times import MARGIN_SECS
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES

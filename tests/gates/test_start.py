@@ -54,7 +54,7 @@ _OF_FEW_CRAWLS = tuple(
         *("stores.followers", "stores.shapes"),
     )
 )
-_MOST_MODULES = 363  # without spiders: Scrapy imports all of them
+_MOST_MODULES = 323  # without spiders: Scrapy imports all of them
 _OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.downloader.http.exchange"}
 _OF_A_CRAWL = {
     "rdfcrawl.pipelines.spider_options",
@@ -178,7 +178,7 @@ def test_a_reading_child_begins_with_common_imports() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["stores.followers.process", "stores.log.background"]
+    "module", ["stores.followers.process", "stores.log.compaction"]
 )
 def test_a_process_next_to_a_crawl_begins_without_scrapy(module: str) -> None:
     """If a log is followed or compacted, then nothing of a crawl is imported."""

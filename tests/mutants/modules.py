@@ -65,7 +65,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/monitor/page",
-        "foreign form_token forms guarding listening options request_log rendering",
+        "guarding options rendering",
         (
             "tests/monitor/page/test_parts.py",
             "tests/monitor/page/test_guarding.py",
@@ -74,7 +74,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/monitor/page",
-        "query_rules query_child query_service kept_answers child_jobs children",
+        "query_rules query_child query_service child_jobs children",
         (
             "tests/monitor/page/test_parts.py",
             "tests/monitor/page/test_kept_answers.py",
@@ -106,7 +106,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/monitor/pings",
-        "intake judging server",
+        "judging server",
         ("tests/monitor/pings/test_judging.py", "tests/monitor/pings/test_server.py"),
     ),
     DefendedModule(
@@ -120,7 +120,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/rdf/extraction",
-        "confinement system_calls",
+        "confinement",
         (
             "tests/rdf/extraction/test_denied.py",
             "tests/rdf/extraction/test_confinement.py",

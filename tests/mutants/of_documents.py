@@ -77,7 +77,7 @@ OF_DOCUMENTS = (
     # -- references of documents -------------------------------------------------------
     Mutant(
         8,
-        "rdfcrawl/rdf/jsonld/loading.py",
+        "rdfcrawl/rdf/jsonld/contexts.py",
         "        if depth > MAX_CONTEXT_DEPTH:\n",
         "        if False:\n",
         "tests/rdf/jsonld/test_contexts.py"
@@ -274,7 +274,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         20,
-        "rdfcrawl/rdf/extraction/child_errors.py",
+        "rdfcrawl/rdf/extraction/sandbox.py",
         "(self._tail + data)[-_MOST_BYTES:]",
         "self._tail + data",
         "tests/crawl/failures/test_own_faults.py"

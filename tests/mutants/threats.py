@@ -93,7 +93,7 @@ MUTANTS = (
     ),
     Mutant(
         2,
-        "rdfcrawl/rdf/extraction/system_calls.py",
+        "rdfcrawl/rdf/extraction/confinement.py",
         "socketpair 53 199 ",
         "",
         "tests/rdf/extraction/test_confinement.py::test_no_library_reaches_out_of_a_child",
@@ -360,7 +360,7 @@ MUTANTS = (
     ),
     Mutant(
         39,
-        "rdfcrawl/monitor/page/foreign.py",
+        "rdfcrawl/monitor/page/guarding.py",
         'not in ("same-origin", "none")',
         "in ()",
         "tests/monitor/page/test_query.py::test_other_sites_run_no_query",

@@ -14,7 +14,7 @@ from rdfcrawl.frontier.queue.tables import StateStore
 from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.pipelines.changes import KeptStore, StoredDigests
 from rdfcrawl.pipelines.store import StorePipeline
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.segments import SegmentLimits
 

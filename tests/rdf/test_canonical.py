@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf import parse as parsing
 from rdfcrawl.rdf import statements
-from rdfcrawl.rdf.canonical import CanonicalRun, iter_runs
+from rdfcrawl.rdf.checking import CanonicalRun, iter_runs
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from tests.support.examples import examples

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf.encoding import BLOCK_BYTES
 from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.text import BLOCK_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path

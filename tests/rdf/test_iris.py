@@ -12,8 +12,8 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
-from rdfcrawl.rdf.iris import mended_iri
 from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.terms import mended_iri
 from tests.support.nasty_statements import by_pyoxigraph, by_rdflib, stored
 
 if TYPE_CHECKING:

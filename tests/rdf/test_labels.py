@@ -11,7 +11,7 @@ import pytest
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import N_QUADS
-from rdfcrawl.rdf.labels import BlankNodes, without_labels
+from rdfcrawl.rdf.output import BlankNodes, without_labels
 from rdfcrawl.rdf.parse import parse
 
 URL = "http://e.example/d"

@@ -10,9 +10,9 @@ import pytest
 
 from rdfcrawl.core.bytesource import ByteSource
 from rdfcrawl.core.errors import NeedsSandbox, Reason
-from rdfcrawl.rdf.chunks import CHUNK_BYTES
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.hdt import write_hdt
+from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.unpack.scratch import MemoryScratch
 from tests.support.cpu_time import takes_at_most

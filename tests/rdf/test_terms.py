@@ -13,10 +13,10 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.rdf import labels
+from rdfcrawl.rdf import output
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
-from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.terms import blank, iri, literal, resource, statement
 from rdfcrawl.uri.origin import is_same_origin
@@ -237,7 +237,7 @@ def test_labels_hold_across_chunks(tmp_path: Path) -> None:
 
 def test_labels_beyond_the_bound_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """If more blank nodes come than are numbered, then each is still one node."""
-    monkeypatch.setattr(labels, "MAX_NUMBERED", 3)
+    monkeypatch.setattr(output, "MAX_NUMBERED", 3)
     lines = b"".join(b"_:x%d <p:p> _:x%d .\n" % (i, i + 1) for i in range(9))
     nodes = BlankNodes(URL)
     first, again = nodes.relabel(lines), nodes.relabel(lines)

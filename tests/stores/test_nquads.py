@@ -13,7 +13,7 @@ import pytest
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.quad_chunks import QuadChunk
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.stores.segments import SegmentLimits

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.stores.members import SEAL, TornMember, pack_member
+from rdfcrawl.stores.nquads import recover
 from rdfcrawl.stores.reading import iter_quads
-from rdfcrawl.stores.recovery import recover
-from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_file import SEAL, TornMember, list_segments, pack_member
 from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 from tests.support.command_forks import shared_forks
 

@@ -14,10 +14,9 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.rdf.lines import iter_line_blocks
-from rdfcrawl.stores.members import SEAL, iter_members
+from rdfcrawl.rdf.text import iter_line_blocks
 from rdfcrawl.stores.reading import iter_lines, iter_quads
-from rdfcrawl.stores.segment_file import SegmentFile, list_segments
+from rdfcrawl.stores.segment_file import SEAL, SegmentFile, iter_members, list_segments
 from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
     from tests.conftest import RawRequest
 
     MakeOptions = Callable[..., FetchOptions]

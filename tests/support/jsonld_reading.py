@@ -11,10 +11,8 @@ from pyoxigraph import CanonicalizationAlgorithm, RdfFormat
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.context_sources import ContextDocument
-from rdfcrawl.rdf.environment import ReaderContext
-from rdfcrawl.rdf.jsonld.loading import ContextLoader
-from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
+from rdfcrawl.rdf.environment import ContextDocument, ReaderContext
+from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 
 if TYPE_CHECKING:

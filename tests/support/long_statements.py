@@ -15,7 +15,7 @@ from rdfcrawl.core.namespaces import TRIX
 from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.dataweb.config import DumpProfile
 from rdfcrawl.dataweb.nodes.packings import PACKINGS
-from rdfcrawl.rdf.chunks import CHUNK_BYTES
+from rdfcrawl.rdf.output import CHUNK_BYTES
 from tests.support.hdt_files import hdt_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.core.bytesource import ByteSource
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
     from rdfcrawl.rdf.parse import DocumentParser
 
 URL = "http://e.example/doc"

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 SETTINGS: Mapping[str, object] = {

@@ -16,7 +16,7 @@ from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
 from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 from rdfcrawl.sources.sitemaps.facts import describe_entry
-from rdfcrawl.stores.identity import ensure_identity
+from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.segments import QuadSegments
 

@@ -17,7 +17,7 @@ from rdfcrawl.dataweb.evolution.freshness import judge_freshness
 from rdfcrawl.dataweb.evolution.node import EvolvingOptions
 from rdfcrawl.dataweb.evolution.truth import gather_history, iter_history
 from rdfcrawl.dataweb.local import LocalWeb
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

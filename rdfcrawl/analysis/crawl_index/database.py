@@ -6,7 +6,7 @@ import sqlite3
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from rdfcrawl.stores.identity import read_identity
+from rdfcrawl.stores.crawl_folder import read_identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

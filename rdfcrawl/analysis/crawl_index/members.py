@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.crawl_index.activities import IndexedActivity, iter_indexed
 from rdfcrawl.analysis.crawl_index.pieces import read_pieces
-from rdfcrawl.stores.log.segments import iter_read
+from rdfcrawl.stores.reading import iter_read, reading
 from rdfcrawl.stores.segment_file import list_segments
-from rdfcrawl.stores.segment_lock import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from rdfcrawl.stores.log.segments import SegmentDamage
-    from rdfcrawl.stores.members import GzipMember
+    from rdfcrawl.stores.reading import SegmentDamage
+    from rdfcrawl.stores.segment_file import GzipMember
 
 KINDS: Final = ("provenance", "quads", "links", "decisions")
 

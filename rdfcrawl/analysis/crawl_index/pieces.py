@@ -7,12 +7,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.namespaces import PROV, RDF_TYPE
-from rdfcrawl.stores.members import TornMember, is_whole, iter_content
+from rdfcrawl.stores.segment_file import TornMember, is_whole, iter_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.stores.members import GzipMember
+    from rdfcrawl.stores.segment_file import GzipMember
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
 """Content of a piece; a piece that ends within an activity is longer."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.analysis.description.distinct import hashes_of
 from rdfcrawl.analysis.description.keys import FigureKind, key_prefix
 from rdfcrawl.core.namespaces import PROV, RC
-from rdfcrawl.stores.members import TornMember
 from rdfcrawl.stores.reading import iter_blocks
-from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_file import TornMember, list_segments
 from rdfcrawl.uri.iri_hosts import host_of_iri
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from rdfcrawl.analysis.description.void import (
     describe_host,
 )
 from rdfcrawl.stores.drafts import replacing_file
-from rdfcrawl.stores.log.latest import iter_latest_documents
+from rdfcrawl.stores.log.crawl_log import iter_latest_documents
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from rdfcrawl.analysis.urldb.segment import SegmentReader, SegmentWriter
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.stores.drafts import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.segment_lock import reading
+from rdfcrawl.stores.reading import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.urldb.rank_nodes import RankNodes
     from rdfcrawl.core.sorting import SpillFile, SpillFolder
     from rdfcrawl.stores.log.links import DocumentLinks
-    from rdfcrawl.stores.log.segments import SegmentDamage
+    from rdfcrawl.stores.reading import SegmentDamage
 
 _NOFOLLOW: Final = f"{RC}nofollow"
 _CHUNK_BYTES: Final = 1 << 20

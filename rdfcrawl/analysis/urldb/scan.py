@@ -10,10 +10,8 @@ from rdfcrawl.analysis.urldb.joining import pack, spell
 from rdfcrawl.analysis.urldb.keys import key_of
 from rdfcrawl.analysis.urldb.links import LinkedUrls
 from rdfcrawl.analysis.urldb.listings import iter_listings
-from rdfcrawl.stores.log.segments import iter_read
-from rdfcrawl.stores.members import iter_content
-from rdfcrawl.stores.reading import iter_lines
-from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.reading import iter_lines, iter_read
+from rdfcrawl.stores.segment_file import iter_content, list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.urldb.activities import UrlObservation
     from rdfcrawl.core.sorting import StringSorter
-    from rdfcrawl.stores.log.segments import SegmentDamage
-    from rdfcrawl.stores.members import GzipMember
+    from rdfcrawl.stores.reading import SegmentDamage
+    from rdfcrawl.stores.segment_file import GzipMember
     from rdfcrawl.uri import NormalForm
 
 logger = logging.getLogger(__name__)

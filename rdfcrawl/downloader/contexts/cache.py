@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES, ContextDocument
+from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES, ContextDocument
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -25,7 +25,7 @@ from rdfcrawl.downloader.client import (
 from rdfcrawl.downloader.contexts.cache import ContextEntry
 from rdfcrawl.downloader.redirects import is_redirect, resolve_redirect
 from rdfcrawl.downloader.retry_policy import RetryDecision, judge_response
-from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES
+from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.links.headers import json_ld_alternate
 from rdfcrawl.uri.origin import origin_of
 

@@ -25,7 +25,7 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from rdfcrawl.downloader.contexts.download import ContextDownloader
     from rdfcrawl.downloader.contexts.options import ContextOptions
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
 
 MAX_DOCUMENTS: Final = 10_000  # whose loads are counted
 

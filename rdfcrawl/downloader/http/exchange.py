@@ -32,7 +32,6 @@ from rdfcrawl.downloader.retry_policy import by_its_own_clock
 from rdfcrawl.downloader.unread_types import DRAINED_BYTES, UnreadBody
 from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
-from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
 from rdfcrawl.uri.guard.gate import ConnectionGate
 from rdfcrawl.uri.guard.resolver import NameResolver
 
@@ -209,6 +208,11 @@ async def _skip(content: BodyReader) -> bytes:
 
 def _decoded_begin(octets: bytes, coding: str) -> bytes:
     """Decode the first bytes of a body, as far as possible."""
+    if not coding:
+        return octets
+    # Imports all codecs: not before the first coded body.
+    from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder  # noqa: PLC0415
+
     begin = b""
     try:
         for piece in BodyDecoder(coding, max_ratio=MAX_ERROR_BODY_BYTES).pieces(octets):

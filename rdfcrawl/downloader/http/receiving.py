@@ -20,7 +20,6 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.downloader.http.head import MAX_LENGTH_DIGITS
 from rdfcrawl.downloader.parts import PartialBody, UnfitPart, check_rest, facts_of
 from rdfcrawl.downloader.spool_sink import SpoolSink
-from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpResponse, RequestOptions
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.http.sending import ReceivedResponse
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer
+    from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
 
 _BLOCK_BYTES: Final = 256 * 1024
 _ENDLESS: Final = 2**62
@@ -164,6 +164,9 @@ class ResponseReceiver:
             self._wire = SpoolSink(spool, raw, url, n_bytes, facts=facts, part=rest)
 
     async def _begin_decoding(self, coding: str) -> None:
+        # Imports all codecs: not before the first coded body.
+        from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder  # noqa: PLC0415
+
         self._decoder = BodyDecoder(coding, max_ratio=self._max_ratio)
         wire = self._wire
         if wire is None or wire.path is None:

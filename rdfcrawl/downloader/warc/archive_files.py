@@ -25,7 +25,7 @@ from rdfcrawl.downloader.warc.records import (
     new_record_id,
     warc_date,
 )
-from rdfcrawl.stores.recovery import count_whole_bytes
+from rdfcrawl.stores.nquads import count_whole_bytes
 from rdfcrawl.stores.segment_file import SegmentFile
 
 if TYPE_CHECKING:

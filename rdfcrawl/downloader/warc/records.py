@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.stores.members import PREFIX, MemberPacker, pack_member
+from rdfcrawl.stores.segment_file import PREFIX, MemberPacker, pack_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

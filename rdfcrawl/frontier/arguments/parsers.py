@@ -19,7 +19,7 @@ from rdfcrawl.core.records import Kind
 from rdfcrawl.core.warc_files import matching_files, url_of_file
 from rdfcrawl.frontier.arguments.seeds import check_seed_file
 from rdfcrawl.rdf.links.policy import LinkPolicy
-from rdfcrawl.rdf.user_queries import UserQuery, parse_user_query
+from rdfcrawl.rdf.queries import UserQuery, parse_user_query
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import HostNames
 from rdfcrawl.uri.link_filter import UrlPatterns, load_patterns, parse_patterns

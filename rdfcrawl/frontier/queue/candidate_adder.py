@@ -25,8 +25,7 @@ from rdfcrawl.frontier.queue.candidate import (
     unpack_or_none,
 )
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.stores.log.decisions import DECISION_IRI, OPERATOR
-from rdfcrawl.stores.nquads import document_mark
+from rdfcrawl.stores.nquads import DECISION_IRI, OPERATOR, document_mark
 from rdfcrawl.uri import (
     MAX_CACHED_HOSTS,
     BadUri,

@@ -40,7 +40,7 @@ from rdfcrawl.core.scores import DiscoveryScore, SitemapScore
 from rdfcrawl.frontier.queue.host_rules import WorkingHours, read_file, working_hours
 from rdfcrawl.frontier.queue.inbox import PushedUrls
 from rdfcrawl.frontier.redis.address import SCHEMES, named_redis
-from rdfcrawl.stores.log.location import CrawlLocation
+from rdfcrawl.stores.crawl_folder import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,

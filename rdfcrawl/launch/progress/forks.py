@@ -41,17 +41,17 @@ LOADED = [
         "rdfcrawl",
         "core.options.conflicts core.options.merging downloader.handler "
         "downloader.http.scrapy_handler downloader.open_files downloader.visit "
-        "frontier.arguments.seed_filter frontier.scheduler "
+        "frontier.arguments.seeds frontier.scheduler "
         "launch.progress.corestats launch.progress.describing "
         "launch.progress.extension launch.progress.logformatter "
         "launch.progress.stopping middlewares.robots pipelines.account "
-        "pipelines.archive pipelines.callbacks.document_callbacks "
+        "pipelines.callbacks.document_callbacks pipelines.chunks "
         "pipelines.callbacks.visit_documents pipelines.discover pipelines.extract "
-        "pipelines.feeds pipelines.keep pipelines.manager pipelines.quad_feeds "
-        "pipelines.slices pipelines.spider_options pipelines.store "
+        "pipelines.feeds pipelines.items pipelines.logs pipelines.quad_feeds "
+        "pipelines.spider_options pipelines.store "
         "sources.harvest.datasets sources.harvest.follow_up_queue "
         "sources.harvest.protocol sources.harvest.registry spiders.base "
-        "stores.nquads stores.recovery uri.guard.operator",
+        "stores.nquads uri.guard.operator",
     ),
     *_in(
         "scrapy",

@@ -23,8 +23,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.extras import install_hint
 from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.launch.progress.forks import execute
-from rdfcrawl.monitor.page.listening import SOCKET, page_socket, url_of
-from rdfcrawl.monitor.page.options import PageOptions
+from rdfcrawl.monitor.page.options import SOCKET, PageOptions, page_socket, url_of
 
 if TYPE_CHECKING:
     import argparse

@@ -33,9 +33,9 @@ from rdfcrawl.launch.progress.snapshot import (
     take_snapshot,
 )
 from rdfcrawl.launch.progress.table import print_summary
+from rdfcrawl.stores.crawl_folder import mark_finished
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
-from rdfcrawl.stores.identity import mark_finished
-from rdfcrawl.stores.log.background import BackgroundCompaction
+from rdfcrawl.stores.log.compaction import BackgroundCompaction
 from rdfcrawl.uri.guard.operator import EXIT_CODE as REFUSED
 
 if TYPE_CHECKING:

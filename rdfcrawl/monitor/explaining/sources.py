@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from rdfcrawl.analysis.crawl_index.pieces import read_pieces
 from rdfcrawl.analysis.crawl_index.uri_lookup import UriIndex
 from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole
-from rdfcrawl.stores.log.segments import iter_read
-from rdfcrawl.stores.members import SEAL, GzipMember, TornMember, iter_content
-from rdfcrawl.stores.reading import iter_lines
-from rdfcrawl.stores.segment_file import list_segments
-from rdfcrawl.stores.segment_lock import reading
+from rdfcrawl.stores.reading import iter_lines, iter_read, reading
+from rdfcrawl.stores.segment_file import (
+    SEAL,
+    GzipMember,
+    TornMember,
+    iter_content,
+    list_segments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rdfcrawl.analysis.crawl_index.uri_lookup import MemberPlace
-    from rdfcrawl.stores.log.segments import SegmentDamage
+    from rdfcrawl.stores.reading import SegmentDamage
     from rdfcrawl.uri import NormalForm
 
     _Places = dict[tuple[str, int], MemberPlace]

@@ -25,7 +25,7 @@ from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.redis.errors import RedisRefusedError, one_line
 from rdfcrawl.frontier.redis.server_state import INCARNATION
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-from rdfcrawl.stores.log.location import find_crawl
+from rdfcrawl.stores.crawl_folder import find_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

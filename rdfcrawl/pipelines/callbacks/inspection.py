@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.detached_client import DetachedClient
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
-    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.environment import ContextDocument
     from rdfcrawl.rdf.extraction.options import ExtractOptions
     from rdfcrawl.rdf.extraction.sandbox import Sandbox
 

@@ -1,66 +1,48 @@
 """Pack the statements of a long document in the child that reads the document.
 
 The child also finds the links: passing the lines through the pipe takes as long as
-scanning them.
+scanning them. `PiecePacker` packs in pieces: each ends on a byte and refers to no
+other, so a stream may have any pieces, in any order, and end after any of them.
 """
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.quad_chunks import NO_LINKS, DeflatePiece, FoundLinks, QuadChunk
-from rdfcrawl.rdf.deflate import PiecePacker, check_statements
+from isal import isal_zlib
+
+from rdfcrawl.core.quad_chunks import (
+    RAW_DEFLATE,
+    DeflatePiece,
+    FoundLinks,
+    QuadChunk,
+    check_statements,
+)
 from rdfcrawl.uri.origin import origin_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from rdfcrawl.rdf.chunks import QuadLines
-    from rdfcrawl.rdf.links.policy import LinkPolicy
+    from rdfcrawl.rdf.extraction.messages import BulkOutput
+    from rdfcrawl.rdf.output import QuadLines
 
-# Checksum and length of the content, number of statements, length of the piece; lengths
-# of the links to one host and of the host, number of these links, length of the other
-# links; whether the statements may describe data elsewhere. These fields follow.
-_HEAD: Final = struct.Struct(">IQIIIIII?")
+_LEVEL = 1  # of compression, as isal has them: 0 is the fastest, 3 the smallest
 _PLAIN_BYTES: Final = 256 * 1024  # a store gathers documents up to here into a member
 
 
-@dataclass(kw_only=True)
-class BulkOutput:
-    """Options for the child."""
+class PiecePacker:
+    """A compressor of one stream into `DeflatePiece`s."""
 
-    follow: LinkPolicy  # selects the links
-    wants_links: bool  # whether to look for links
+    def __init__(self) -> None:
+        self._deflate = isal_zlib.compressobj(
+            _LEVEL, isal_zlib.DEFLATED, RAW_DEFLATE, isal_zlib.DEF_MEM_LEVEL
+        )
 
-
-def encode_chunk(chunk: QuadChunk) -> bytes:
-    """Encode a chunk that is packed."""
-    packed, crc, n_content = chunk.packed or DeflatePiece(b"", 0, 0)
-    near, host, n_near, others = chunk.links or NO_LINKS
-    head = _HEAD.pack(
-        *(crc, n_content, chunk.n_quads, len(packed)),
-        *(len(near), len(host), n_near, len(others), chunk.is_describing),
-    )
-    return b"".join((head, packed, near, host, others))
-
-
-def decode_chunk(payload: bytes) -> QuadChunk:
-    """Decode the result of `encode_chunk`."""
-    crc, n_content, n_quads, n_packed, *lengths, is_describing = _HEAD.unpack_from(
-        payload
-    )
-    n_links, n_host, n_near, n_others = lengths
-    fields = []
-    end = _HEAD.size
-    for length in (n_packed, n_links, n_host, n_others):
-        begin, end = end, end + length
-        fields.append(payload[begin:end])
-    packed, near, host, others = fields
-    links = FoundLinks(near, host, n_near, others)
-    piece = DeflatePiece(packed, crc, n_content)
-    return QuadChunk(b"", n_quads, links, piece, is_describing=is_describing)
+    def pack(self, content: bytes) -> DeflatePiece:
+        """Return the piece of this content."""
+        packed = self._deflate.compress(content)
+        packed += self._deflate.flush(isal_zlib.Z_FULL_FLUSH)
+        return DeflatePiece(packed, isal_zlib.crc32(content), len(content))
 
 
 class BulkPacker:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes  # noqa: F401  # numpy imports it, when that is denied already
 import fcntl
+import gc
 import os
 import signal
 import sys
@@ -15,13 +16,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.context_sources import ContextDocument
-from rdfcrawl.rdf.environment import ReaderContext
+from rdfcrawl.rdf.environment import GC_THRESHOLDS, ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction.bounds import ProcessBounds, used_secs
-from rdfcrawl.rdf.extraction.bulk import BulkPacker, encode_chunk
-from rdfcrawl.rdf.extraction.confinement import NONE, WRITING, Confinement, confine
-from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
-from rdfcrawl.rdf.extraction.messages import HEADER, PIPE_BYTES, ReadingJob
+from rdfcrawl.rdf.extraction.bulk import BulkPacker
+from rdfcrawl.rdf.extraction.confinement import NONE, WRITING, confine
+from rdfcrawl.rdf.extraction.messages import (
+    HEADER,
+    PIPE_BYTES,
+    Confinement,
+    ReadingJob,
+    encode_chunk,
+)
 from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.html.extractors import CustomExtractor
 from rdfcrawl.rdf.unpack.scratch import FileScratch
@@ -47,7 +52,7 @@ def main() -> None:
     Arguments of the process: bytes of memory; descriptor and largest size of the
     scratch file; a `Confinement`; paths of the user's extractors.
     """
-    raise_gc_thresholds()
+    gc.set_threshold(*GC_THRESHOLDS)
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:4])
     bounds = ProcessBounds(memory_bytes, scratch_bytes)
     child = _Child(bounds, FileScratch(scratch_fd, scratch_bytes))

@@ -50,8 +50,6 @@ def claim(
         media_type: of the Content-Type, or empty.
         name: URL, or file name in an archive.
     """
-    if not custom:
-        return None
     head = source.head()
     essence = media_type.partition(";")[0].strip().lower()
     fitting = [

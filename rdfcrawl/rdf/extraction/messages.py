@@ -16,12 +16,14 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.quad_chunks import NO_LINKS, DeflatePiece, FoundLinks, QuadChunk
 from rdfcrawl.core.records import NO_FACTS, DocumentFacts, Member
 from rdfcrawl.core.reservations import (
     IGNORE_ALL,
@@ -33,16 +35,28 @@ from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.extraction.bulk import BulkOutput
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.html.extractors import CustomExtractor
     from rdfcrawl.rdf.links.outlinks import OutlinkOptions
+    from rdfcrawl.rdf.links.policy import LinkPolicy
 
+# Checksum and length of the content, number of statements, length of the piece; lengths
+# of the links to one host and of the host, number of these links, length of the other
+# links; whether the statements may describe data elsewhere. These fields follow.
+_BULK_HEAD: Final = Struct(">IQIIIIII?")
 HEADER: Final = Struct(">cIQ")
 PIPE_BYTES: Final = 2**20  # larger than a chunk, so that processes rarely wait
 MAX_MEMBERS: Final = 100  # of an archive that are described; others are only counted
 
 _FORMATS: Final = {each.name: each for each in formats.FORMATS}
+
+
+class Confinement(StrEnum):
+    """Value of the setting `EXTRACT_SANDBOX`."""
+
+    AUTO = "auto"  # as far as the kernel supports it
+    KERNEL = "kernel"  # required: otherwise no crawl begins
+    PROCESS = "process"  # without the kernel
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,6 +137,42 @@ class ExtractOutcome:
             for reason, detail, count, part in members["faults"]
         ]
         return cls(**members)
+
+
+@dataclass(kw_only=True)
+class BulkOutput:
+    """Options for the child."""
+
+    follow: LinkPolicy  # selects the links
+    wants_links: bool  # whether to look for links
+
+
+def encode_chunk(chunk: QuadChunk) -> bytes:
+    """Encode a chunk that is packed."""
+    packed, crc, n_content = chunk.packed or DeflatePiece(b"", 0, 0)
+    near, host, n_near, others = chunk.links or NO_LINKS
+    head = _BULK_HEAD.pack(
+        *(crc, n_content, chunk.n_quads, len(packed)),
+        *(len(near), len(host), n_near, len(others), chunk.is_describing),
+    )
+    return b"".join((head, packed, near, host, others))
+
+
+def decode_chunk(payload: bytes) -> QuadChunk:
+    """Decode the result of `encode_chunk`."""
+    crc, n_content, n_quads, n_packed, *lengths, is_describing = _BULK_HEAD.unpack_from(
+        payload
+    )
+    n_links, n_host, n_near, n_others = lengths
+    fields = []
+    end = _BULK_HEAD.size
+    for length in (n_packed, n_links, n_host, n_others):
+        begin, end = end, end + length
+        fields.append(payload[begin:end])
+    packed, near, host, others = fields
+    links = FoundLinks(near, host, n_near, others)
+    piece = DeflatePiece(packed, crc, n_content)
+    return QuadChunk(b"", n_quads, links, piece, is_describing=is_describing)
 
 
 @dataclass(slots=True, kw_only=True)  # creating a frozen one takes three times as long

@@ -18,7 +18,7 @@ from rdfcrawl.core.options.values import (
     member,
 )
 from rdfcrawl.rdf.environment import ParseLimits
-from rdfcrawl.rdf.extraction.confinement import Confinement, kernel_layers
+from rdfcrawl.rdf.extraction.messages import Confinement
 from rdfcrawl.rdf.html.extractors import CustomExtractor
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
 
@@ -41,11 +41,14 @@ def _rules(_name: str, value: Any) -> str:
 
 def _confinement(name: str, value: Any) -> Confinement:
     wanted = member(name, value, Confinement)
-    if wanted is Confinement.KERNEL and not kernel_layers():
-        raise ConfigError(
-            f"{name}=kernel: this kernel has neither Landlock nor seccomp; auto does"
-            " without"
-        )
+    if wanted is Confinement.KERNEL:
+        from rdfcrawl.rdf.extraction.confinement import kernel_layers  # noqa: PLC0415
+
+        if not kernel_layers():
+            raise ConfigError(
+                f"{name}=kernel: this kernel has neither Landlock nor seccomp;"
+                " auto does without"
+            )
     return wanted
 
 

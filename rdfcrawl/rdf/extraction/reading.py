@@ -16,24 +16,16 @@ from rdfcrawl.core.records import Member
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.chunks import QuadLines, quad_chunks
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
-from rdfcrawl.rdf.extraction.custom_extractors import (
-    MAX_CONTENT_BYTES,
-    DocumentContent,
-    claim,
-)
 from rdfcrawl.rdf.extraction.facts import FactsReading, set_facts_of_lines
 from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
-from rdfcrawl.rdf.html.extractors import SLOW
-from rdfcrawl.rdf.html.scan import scan
-from rdfcrawl.rdf.labels import BlankNodes
-from rdfcrawl.rdf.links.headers import context_link, links_of
-from rdfcrawl.rdf.output import QuadOutput
+from rdfcrawl.rdf.html.extractors import SLOW, scan
+from rdfcrawl.rdf.output import BlankNodes, QuadLines, QuadOutput, quad_chunks
 from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.link_relations import Link
     from rdfcrawl.rdf.extraction.custom_extractors import ExtractorClaim
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules import PageRule, RuleSet
@@ -66,23 +58,16 @@ class DocumentReading:
         self._noted_before: list[Fault] = []
         self._writing: QuadOutput | None = None  # of the document or member being read
         decision = sniffing.decide(job.media_type, job.url, self._source.head())
-        self._claim = claim(
-            job.custom,
-            self._source,
-            decision,
-            media_type=job.media_type,
-            name=job.url,
-        )
+        self._claim = self._claim_of(self._source, decision, job.media_type, job.url)
         if self._claim is not None:
             decision = formats.FormatDecision(None, self._claim.decided_by)
         self._context_url = ""
-        if job.http_links and _is_plain_json(decision, job.media_type):
-            try:
-                self._context_url = context_link(job.http_links, base=job.url)
-            except SourceFault as error:
-                self._log.note(error.fault.reason, error.fault.detail)
-            if self._context_url and decision.format is None:
-                decision = formats.FormatDecision(formats.JSON_LD, "content-type")
+        links: set[Link] = set()
+        if job.http_links:
+            from rdfcrawl.rdf.links.headers import links_of
+
+            links = links_of(job.http_links, base=job.url)
+            decision = self._with_context(decision)
         self._decision = decision
         self._is_member = False  # in an archive
         self._is_users = False  # read by a custom extractor
@@ -93,9 +78,38 @@ class DocumentReading:
             format=decision.format,
             decided_by=decision.decided_by,
             reservations=job.reservations,
+            links=links,
         )
-        if job.http_links:
-            self.outcome.links |= links_of(job.http_links, base=job.url)
+
+    def _with_context(self, decision: formats.FormatDecision) -> formats.FormatDecision:
+        """Find the context of plain JSON in the header; it makes JSON an RDF format."""
+        from rdfcrawl.rdf.links.headers import context_link
+
+        job = self._job
+        if _is_plain_json(decision, job.media_type):
+            try:
+                self._context_url = context_link(job.http_links, base=job.url)
+            except SourceFault as error:
+                self._log.note(error.fault.reason, error.fault.detail)
+            if self._context_url and decision.format is None:
+                return formats.FormatDecision(formats.JSON_LD, "content-type")
+        return decision
+
+    def _claim_of(
+        self,
+        source: ByteSource,
+        decision: formats.FormatDecision,
+        media_type: str,
+        name: str,
+    ) -> ExtractorClaim | None:
+        """Return the custom extractor for a document or member, if any."""
+        if not self._job.custom:
+            return None
+        from rdfcrawl.rdf.extraction.custom_extractors import claim
+
+        return claim(
+            self._job.custom, source, decision, media_type=media_type, name=name
+        )
 
     def __iter__(self) -> Iterator[QuadLines]:
         """Read the document; faults of the document are logged, not raised.
@@ -262,6 +276,11 @@ class DocumentReading:
 
         Statements before the failure are kept.
         """
+        from rdfcrawl.rdf.extraction.custom_extractors import (
+            MAX_CONTENT_BYTES,
+            DocumentContent,
+        )
+
         name = chosen.extractor.name
         self._environment.demand_bounds(f"the extractor for {name}")
         job = self._job
@@ -327,10 +346,9 @@ class DocumentReading:
         return decision.found == "JSON" and bool(self._rules())
 
     def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadLines]:
-        # Slow to import, and not needed in many crawls.
-        from rdfcrawl.rdf.html.page import ParsedPage  # noqa: PLC0415
-        from rdfcrawl.rdf.html.page_reservations import PageReservations  # noqa: PLC0415
-        from rdfcrawl.rdf.html.reading import PageReading  # noqa: PLC0415
+        from rdfcrawl.rdf.html.page import ParsedPage
+        from rdfcrawl.rdf.html.page_links import PageReservations
+        from rdfcrawl.rdf.html.reading import PageReading
 
         job = self._job
         data = self._page_bytes(source)
@@ -411,7 +429,7 @@ class DocumentReading:
 
     def _unpack(self, packing: formats.PackingKind) -> Iterator[QuadLines]:
         self._environment.demand_bounds(f"unpacking {packing}")
-        from rdfcrawl.rdf.unpack.documents import INCOMPLETE, iter_documents  # noqa: PLC0415
+        from rdfcrawl.rdf.unpack.documents import INCOMPLETE, iter_documents
 
         job, outcome = self._job, self.outcome
         outcome.format = None
@@ -438,7 +456,7 @@ class DocumentReading:
         self, name: str, source: ByteSource, decision: formats.FormatDecision
     ) -> bool:
         """Return whether an extractor reads a member that is not RDF."""
-        found = claim(self._job.custom, source, decision, media_type="", name=name)
+        found = self._claim_of(source, decision, "", name)
         return found is not None or self._is_page(source, decision)
 
     def _member(self, packed: PackedDocument) -> Iterator[QuadLines]:
@@ -448,9 +466,7 @@ class DocumentReading:
         output = self._output(self._graph_of(packed), key)
         media_type = "" if self._is_member else job.media_type
         source, decision = packed.source, packed.decision
-        found = claim(
-            job.custom, source, decision, media_type=media_type, name=packed.file_name
-        )
+        found = self._claim_of(source, decision, media_type, packed.file_name)
         if found is not None:
             outcome.decided_by = found.decided_by
         yield from self._document(source, decision, found, output)
@@ -469,7 +485,7 @@ class DocumentReading:
         Source: Semantic Sitemaps, section 2.3: the name of a member may be the
         URL-encoded URI that the member describes.
         """
-        from rdfcrawl.rdf.unpack.members import graph_of_member  # noqa: PLC0415
+        from rdfcrawl.rdf.unpack.members import graph_of_member
 
         job = self._job
         graph = graph_of_member(packed.names[-1]) if packed.names else None
@@ -488,7 +504,7 @@ def rules_in(path: str) -> RuleSet:
     Raises:
         ConfigError: a rule is wrong.
     """
-    from rdfcrawl.rdf.html.rules import RuleSet, load_rules  # noqa: PLC0415 (YAML, lxml)
+    from rdfcrawl.rdf.html.rules import RuleSet, load_rules
 
     return load_rules(Path(path)) if path else RuleSet(())
 

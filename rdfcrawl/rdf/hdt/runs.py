@@ -13,10 +13,9 @@ import numpy as np
 from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.sorting import StringRun
-from rdfcrawl.rdf.checking import check
+from rdfcrawl.rdf.checking import check, new_parser, serialize
 from rdfcrawl.rdf.hdt.terms import from_n_quads
-from rdfcrawl.rdf.lines import gathered
-from rdfcrawl.rdf.parser import new_parser, serialize
+from rdfcrawl.rdf.text import gathered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.parser import bad_line, new_parser, serialize
+from rdfcrawl.rdf.checking import bad_line, new_parser, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.html.extractors import MAX_EXTRUCT_BYTES, Extractor
-from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
+from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 
 if TYPE_CHECKING:

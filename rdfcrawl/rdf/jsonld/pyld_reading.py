@@ -20,11 +20,10 @@ from pyld.context_resolver import ContextResolver
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.context_sources import bundled_context
+from rdfcrawl.rdf.environment import bundled_context
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.jsonld.loading import ContextLoader
-    from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
+    from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
 
 _CONTEXT_CODES = frozenset(
     {

@@ -14,7 +14,7 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import ADMS, DCTERMS, RDF, RDFS, SKOS, XSD
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.iris import MAX_CHARS, mended_iri, note_mended
+from rdfcrawl.rdf.terms import MAX_CHARS, mended_iri, note_mended
 from rdfcrawl.sources.ckan import vocabularies
 from rdfcrawl.sources.ckan.fields import MappedField, ValueShape
 from rdfcrawl.sources.ckan.times import date_time

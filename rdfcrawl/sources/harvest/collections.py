@@ -24,8 +24,8 @@ from rdfcrawl.sources.paging import choose_next, is_immutable, requestable_pages
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
+    from rdfcrawl.sources.harvest.discovery import DocumentScan
     from rdfcrawl.sources.harvest.protocol import HarvestContext
-    from rdfcrawl.sources.harvest.scan import DocumentScan
     from rdfcrawl.sources.paging import PagingFacts
 
 MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, stored in each task
@@ -104,8 +104,6 @@ class CollectionPages:
             if task is not None and document.status == 410:
                 await self._mark_gone(task, record)
             return NOTHING_FOUND
-        if task is None and not (scan.has_any or document.links):
-            return NOTHING_FOUND  # the common case
         facts = scan.paging.facts(record.url, document.url)
         named = _next_of(facts, document)
         if task is None:

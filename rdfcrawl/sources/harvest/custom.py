@@ -17,9 +17,8 @@ from rdfcrawl.core.records import (
     Urgency,
 )
 from rdfcrawl.core.tasks.source import CustomTask, SourceTask
-from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task
 from rdfcrawl.sources.harvest.quad_buffer import iter_quads
-from rdfcrawl.sources.harvest.tasks import read_task
 
 _MAX_CONTENT_BYTES: Final = 64 * 1024 * 1024
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.sources.sitemaps.access import DatasetAccess  # noqa: TC001 (decoded)
+from rdfcrawl.sources.access import DatasetAccess  # noqa: TC001 (decoded)
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.uri.origin import site_of

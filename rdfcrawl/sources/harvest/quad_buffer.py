@@ -14,7 +14,7 @@ from rdfcrawl.rdf.output import QuadOutput
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.core.records import HarvestedPart
-    from rdfcrawl.rdf.chunks import QuadLines
+    from rdfcrawl.rdf.output import QuadLines
 
 _MAX_CHARS: Final = 256 * 1024
 

@@ -17,7 +17,7 @@ from rdfcrawl.downloader.robots.policy import RobotsRules, parse_robots
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.unpack.documents import iter_documents
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
-from rdfcrawl.sources.harvest.tasks import read_task
+from rdfcrawl.sources.harvest.protocol import read_task
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import site_of
 

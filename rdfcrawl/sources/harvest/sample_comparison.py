@@ -20,8 +20,8 @@ from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
+from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
-from rdfcrawl.sources.sitemaps.access import AccessMethod
 from rdfcrawl.sources.sitemaps.description import is_own_name
 from rdfcrawl.sources.sitemaps.samples import SampleDifference, compare_sample
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from rdfcrawl.core.records import FollowUp, Kind, Record
 from rdfcrawl.core.tasks.pages import SamplePage
-from rdfcrawl.sources.sitemaps.access import DEFAULT_GRAPH
+from rdfcrawl.sources.access import DEFAULT_GRAPH
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS
 
 if TYPE_CHECKING:

@@ -35,7 +35,12 @@ from rdfcrawl.sources.harvest.consent import (
 )
 from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedPages, is_complete
-from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.sources.harvest.protocol import (
+    HarvestContext,
+    Harvester,
+    has_moved,
+    read_task,
+)
 from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.sources.harvest.resourcesync import listed_at
 from rdfcrawl.sources.harvest.response import (
@@ -48,7 +53,6 @@ from rdfcrawl.sources.harvest.response import (
 )
 from rdfcrawl.sources.harvest.sitemap_parts import SitemapParts, SitemapState
 from rdfcrawl.sources.harvest.sitemap_reading import SitemapReading, key_of
-from rdfcrawl.sources.harvest.tasks import has_moved, read_task
 from rdfcrawl.sources.sitemaps.description import describe_dataset
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sources.sitemaps.facts import describe_entry
@@ -81,7 +85,7 @@ class SitemapHarvester(Harvester):
         self._consents = SitemapConsents(context)
         self._checks = CrossHostChecks(context, self._consents)
         self._parts = SitemapParts(context)
-        self._pages = ListedPages(context)
+        self._pages = ListedPages(context.state_store, context.run, context.options)
         self._named = SitemapHosts(context.state_store)
         self._budgeted = BudgetedPages(context)
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest

@@ -13,9 +13,9 @@ from rdfcrawl.uri.parse import is_of_web
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks.sitemap import SitemapTask
     from rdfcrawl.sources.harvest.consent import ForeignEntries
+    from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim
     from rdfcrawl.sources.harvest.response import HarvestedResponse
     from rdfcrawl.sources.sitemaps.entry import SitemapEntry
-    from rdfcrawl.sources.sitemaps.revisits import ListedPageClaim
     from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
     from rdfcrawl.uri.hosts import HostNames
 

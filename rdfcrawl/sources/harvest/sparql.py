@@ -23,11 +23,16 @@ from rdfcrawl.core.tasks.sparql import SparqlPing, SparqlTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
+from rdfcrawl.sources.access import DEFAULT_GRAPH
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
-from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.sources.harvest.protocol import (
+    HarvestContext,
+    Harvester,
+    has_moved,
+    next_step,
+    read_task,
+)
 from rdfcrawl.sources.harvest.run_state import RunState
-from rdfcrawl.sources.harvest.tasks import has_moved, next_step, read_task
-from rdfcrawl.sources.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS
 from rdfcrawl.sources.sparql.exchange import (
     ACCEPT_TABLE,

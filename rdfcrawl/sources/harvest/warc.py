@@ -38,8 +38,13 @@ from rdfcrawl.downloader.warc.captures import (
 from rdfcrawl.downloader.warc.part import FilePart
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.rdf import sniffing
-from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
-from rdfcrawl.sources.harvest.tasks import has_moved, next_step, read_task
+from rdfcrawl.sources.harvest.protocol import (
+    HarvestContext,
+    Harvester,
+    has_moved,
+    next_step,
+    read_task,
+)
 from rdfcrawl.uri.link_filter import LinkFilter
 from rdfcrawl.uri.schemes import scheme_of
 

@@ -104,7 +104,7 @@ def _read(data: bytes, what: str) -> tuple[str, Any]:
 
 
 def _applied(document: Any, operations: list[Any]) -> Any:
-    from jsonpatch import JsonPatch  # noqa: PLC0415 (an extra)
+    from jsonpatch import JsonPatch
 
     n_left = MAX_COPIED
     for i, operation in enumerate(operations):
@@ -145,7 +145,7 @@ def _check_booleans(document: Any, operation: dict[str, Any]) -> None:
 
 
 def _value_at(document: Any, path: str) -> Any:
-    from jsonpointer import resolve_pointer  # noqa: PLC0415 (an extra)
+    from jsonpointer import resolve_pointer
 
     return resolve_pointer(document, path)
 

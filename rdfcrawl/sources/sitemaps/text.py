@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.rdf.encoding import Utf8Stream
+from rdfcrawl.rdf.text import Utf8Stream
 
 if TYPE_CHECKING:
     from rdfcrawl.core.bytesource import ByteSource

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.namespaces import DCAT, DCTERMS
-from rdfcrawl.rdf.sparql_terms import text
+from rdfcrawl.rdf.queries import text
 from rdfcrawl.sources.sparql.queries import (
     in_graph,
     labels,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
-from rdfcrawl.rdf.sparql_terms import is_safe
+from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.closures import n_descriptions
 from rdfcrawl.sources.sparql.parts import LISTED_ROWS, iter_logged, looks_cut
 

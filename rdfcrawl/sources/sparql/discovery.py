@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
-from rdfcrawl.rdf.sparql_terms import is_safe
+from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.parts import (
     LISTED_ROWS,
     iter_logged,

@@ -9,7 +9,7 @@ from rdfcrawl.core.codec import encode
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.tasks.sparql import MAX_STEP_CHARS, UNKNOWN, SparqlTask
-from rdfcrawl.rdf.sparql_terms import can_be_named
+from rdfcrawl.rdf.terms import has_forbidden
 
 if TYPE_CHECKING:
     from rdfcrawl.core.faultlog import FaultLog
@@ -58,7 +58,7 @@ class OutcomeBuilder:
             task = replace(task, **changes)
         part = task.part
         names = (part.graph, part.predicate, part.cls, part.subject, *task.graphs)
-        if not all(map(can_be_named, names)):
+        if any(map(has_forbidden, names)):
             # A truncated row, or an error message among the rows of a CSV table.
             self.log.note(Reason.BAD_TERM, f"not a usable name: {_name(task)}")
             self.check(task, is_sure=False)

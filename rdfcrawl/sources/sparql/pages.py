@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
-from rdfcrawl.rdf.labels import without_labels
-from rdfcrawl.rdf.sparql_terms import is_safe
+from rdfcrawl.rdf.output import without_labels
+from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.parts import (
     can_cut,
     can_split,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.rdf.sparql_terms import iri, text
+from rdfcrawl.rdf.queries import iri, text
 
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks.sparql import BlankNaming, RowOrder, SparqlPart, SparqlTask

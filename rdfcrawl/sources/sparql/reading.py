@@ -12,11 +12,10 @@ from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.chunks import QuadLines, quad_chunks
 from rdfcrawl.rdf.environment import ParseLimits
-from rdfcrawl.rdf.labels import without_labels
+from rdfcrawl.rdf.output import QuadLines, quad_chunks, without_labels
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.sparql_terms import MAX_KEY_CHARS
+from rdfcrawl.rdf.queries import MAX_KEY_CHARS
 from rdfcrawl.sources.sparql import datasets, discovery, pages, parts
 from rdfcrawl.sources.sparql.components import BlankNodeComponentReader
 from rdfcrawl.sources.sparql.description import read_description

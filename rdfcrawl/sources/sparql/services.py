@@ -21,7 +21,6 @@ from rdfcrawl.sources.sparql.recognition import is_file, is_query
 MAX_SERVICES: Final = 1_000  # of one document
 _MAX_OBJECTS: Final = 100  # of one service
 
-_MARK: Final = b"/ns/sparql-service-description#"  # in each chunk with a service
 # Properties whose subjects are services, the older names among them.
 _OF_SERVICES: Final = (
     "endpoint", "url", "feature", "resultFormat", "inputFormat", "supportedLanguage",
@@ -66,8 +65,6 @@ class ServiceScan:
 
     def feed(self, chunk: bytes) -> None:
         """Process the next complete lines of canonical N-Quads."""
-        if _MARK not in chunk:
-            return
         lines = b"\n" + chunk
         for subject, name, obj in _find_services(lines):
             self._take(subject.decode(), name.decode(), obj.decode())

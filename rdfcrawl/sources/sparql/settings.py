@@ -10,7 +10,7 @@ from rdfcrawl.sources.sparql.exchange import MAX_GET_CHARS
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.graphs import Trust
-    from rdfcrawl.rdf.user_queries import UserQuery
+    from rdfcrawl.rdf.queries import UserQuery
 
 # Internal graphs of stores; a `*` matches anything.
 SYSTEM_GRAPHS = (

@@ -17,20 +17,20 @@ import pyoxigraph as ox
 from lz4 import block
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.followers.checkpoints import (
+from rdfcrawl.stores.followers.ledger import key_of
+from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,
     read_checkpoint,
     read_checkpoints,
     write_checkpoint,
 )
-from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.protocol import DocumentRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 # version, log, generation: of the version read last. since_ms: the first version with

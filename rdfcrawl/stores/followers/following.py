@@ -16,15 +16,15 @@ from rdfcrawl.stores.followers.protocol import (
 )
 from rdfcrawl.stores.followers.stored_once import is_marked
 from rdfcrawl.stores.log.documents import LogBatch, tombstone
-from rdfcrawl.stores.members import TornMember
-from rdfcrawl.stores.segment_lock import reading
+from rdfcrawl.stores.reading import reading
+from rdfcrawl.stores.segment_file import TornMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.followers.protocol import Follower
     from rdfcrawl.stores.followers.stored_once import StoredOnce
-    from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.crawl_log import CrawlLog
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 

@@ -19,19 +19,20 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.stores.followers.checkpoints import (
+from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,
+    in_transaction,
+    open_durable,
     read_checkpoint,
     read_checkpoints,
     write_checkpoint,
 )
-from rdfcrawl.stores.followers.durable import in_transaction, open_durable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 # is_settled, is_new: see the module. A graph or document is identified by its key; that

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.core.json_logs import log_to
+from rdfcrawl.stores.crawl_folder import is_finished, read_identity
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.options import FollowerPlan
 from rdfcrawl.stores.followers.status import (
@@ -30,7 +31,6 @@ from rdfcrawl.stores.followers.status import (
     write_status,
 )
 from rdfcrawl.stores.followers.stored_once import StoredOnce
-from rdfcrawl.stores.identity import is_finished, read_identity
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:

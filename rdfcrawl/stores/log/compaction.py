@@ -11,21 +11,35 @@ missed. A crash at any point leaves a draft that no reader opens, or a supersede
   may be in the log of another machine, or in a follower that is behind.
 * A line with time and digest replaces each dropped version.
 * Damaged segments and the provenance are not changed.
+
+Next to a crawl, `BackgroundCompaction` runs this module as a process, and writes one
+line of JSON to its standard input. The process ends when its standard input does.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import secrets
+import select
+import signal
+import sys
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
-from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
+from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault, passing_fault
+from rdfcrawl.core.json_logs import json_lines, log_to
+from rdfcrawl.core.processes import finish, start_module
+from rdfcrawl.stores.crawl_folder import read_identity
+from rdfcrawl.stores.log.crawl_log import CrawlLog, find_latest
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_documents
-from rdfcrawl.stores.log.latest import find_latest
-from rdfcrawl.stores.members import (
+from rdfcrawl.stores.nquads import document_mark
+from rdfcrawl.stores.reading import reading, removing, replacing
+from rdfcrawl.stores.segment_file import (
     HEADER_BYTES,
     PREFIX,
     SEAL,
@@ -34,19 +48,19 @@ from rdfcrawl.stores.members import (
     encode_length,
     is_sealed,
     iter_members,
+    list_superseded,
+    next_revision,
     pack_member,
 )
-from rdfcrawl.stores.nquads import document_mark
-from rdfcrawl.stores.segment_file import list_superseded, next_revision
-from rdfcrawl.stores.segment_lock import reading, removing, replacing
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from types import FrameType
 
-    from rdfcrawl.stores.log.crawl_log import CrawlLog
-    from rdfcrawl.stores.log.latest import LatestVersions
-    from rdfcrawl.stores.members import GzipMember
+    from rdfcrawl.stores.log.crawl_log import LatestVersions
+    from rdfcrawl.stores.segment_file import GzipMember
+
 
 _DRAFT: Final = ".draft"
 _COPIED_BYTES: Final = 1024 * 1024  # per read
@@ -309,3 +323,74 @@ def _disk_fault() -> Iterator[None]:
         yield
     except OSError as error:
         raise passing_fault(error) or StoreFault(f"compaction: {error}") from error
+
+
+logger = logging.getLogger(__name__)
+
+_MODULE: Final = "rdfcrawl.stores.log.compaction"
+_LEAST_SHARE: Final = 0.5  # of a segment, so that each byte is rarely copied
+_GROWTH: Final = 1.25  # of the log since the last compaction
+_PATIENCE_SECS: Final = 10.0  # at the end of the crawl
+
+
+class BackgroundCompaction:
+    """The process that compacts the log of a crawl, if `COMPACTION_SECS` is set."""
+
+    def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
+        self._process = process
+
+    @classmethod
+    def begin(cls, root: Path, secs: float) -> Self:
+        """Return the process, started; it compacts every so many seconds."""
+        if not secs:
+            return cls(None)
+        log_file = root / "logs" / "compaction.log"
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        with log_file.open("ab") as file:
+            job = {"root": str(root), "secs": secs, "is_json": bool(json_lines())}
+            return cls(start_module(_MODULE, job=job, stdout=file, stderr=file))
+
+    def finish(self) -> None:
+        """End the process; terminate a compaction that takes too long."""
+        if self._process is not None:
+            finish(self._process, patience_secs=_PATIENCE_SECS)
+
+
+def main() -> None:
+    """Compact the log each time it has grown, until standard input ends."""
+    given = json.loads(sys.stdin.buffer.readline())
+    root, secs = Path(given["root"]), given["secs"]
+    log_to(None, is_json=given["is_json"])
+    signal.signal(signal.SIGTERM, _leave)
+    n_last = 0
+    while not select.select([sys.stdin], [], [], secs)[0]:
+        n_bytes = _n_bytes(root / "quads")
+        if n_bytes < n_last * _GROWTH:
+            continue
+        try:
+            if read_identity(root / "quads") is None:  # nothing is stored yet
+                continue
+            report = compact(CrawlLog(root), least_share=_LEAST_SHARE, scratch=root)
+        except (RdfcrawlError, OSError) as error:
+            logger.warning("%s", error)
+            continue
+        n_last = n_bytes - report.n_bytes_before + report.n_bytes_after
+        logger.info("%s", report)
+
+
+def _n_bytes(folder: Path) -> int:
+    """Return the length of all segments in a folder."""
+    n_bytes = 0
+    for path in folder.glob("*.nq.gz"):
+        with suppress(FileNotFoundError):  # it was empty
+            n_bytes += path.stat().st_size
+    return n_bytes
+
+
+def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Exit by an exception, so that `compact` removes its draft."""
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -10,19 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.stores.log.searching import iter_members_with
+from rdfcrawl.stores.nquads import OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
-    from rdfcrawl.stores.log.segments import SegmentDamage
-
-DECISION_IRI: Final = "urn:rdfcrawl:decision:"
-OPERATOR: Final = "urn:rdfcrawl:operator"
-"""Parent of seeds."""
-
-_FOLDER: Final = "decisions"
 _LINE: Final = re.compile(
     rb"#\tdocument <(?P<parent>[^>]*)> (?P<ms>[0-9]+)"
     rb"|<(?P<uri>[^>]*)> <urn:rdfcrawl:decision:(?P<why>[a-z_]+)>"
@@ -44,25 +36,6 @@ class LoggedDecision:
     reason: str
     parent: str
     ms: int
-
-
-def iter_decisions(
-    root: Path,
-    is_wanted: Callable[[bytes], bool],
-    on_damage: Callable[[SegmentDamage], None],
-) -> Iterator[LoggedDecision]:
-    """Yield the decisions in the log of a crawl, in the order of its segments.
-
-    Args:
-        root: `CRAWL_DIR/<CRAWL_ID>`; if it has no log of decisions, nothing is yielded.
-        is_wanted: takes the content of a member, returns whether to read it.
-        on_damage: called with each damaged part.
-
-    Raises:
-        OSError: the disk cannot be read.
-    """
-    for content in iter_members_with(root, _FOLDER, is_wanted, on_damage):
-        yield from read_decisions(content)
 
 
 def read_decisions(

@@ -10,8 +10,8 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.stores.members import GzipMember, TornMember, iter_content
 from rdfcrawl.stores.reading import iter_lines, iter_marked
+from rdfcrawl.stores.segment_file import GzipMember, TornMember, iter_content
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping

@@ -12,15 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.stores.log.documents import LogDocument, iter_documents
-from rdfcrawl.stores.log.segments import SegmentDamage, iter_read
+from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
 from rdfcrawl.stores.segment_file import list_segments
-from rdfcrawl.stores.segment_lock import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from rdfcrawl.stores.members import GzipMember
+    from rdfcrawl.stores.segment_file import GzipMember
 
 _LINKS: Final = "links"
 

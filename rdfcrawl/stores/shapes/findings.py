@@ -7,19 +7,19 @@ import sqlite3
 from typing import TYPE_CHECKING, Final, TextIO
 
 from rdfcrawl.core.counting import counted
-from rdfcrawl.stores.followers.checkpoints import (
+from rdfcrawl.stores.followers.ledger import key_of
+from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,
     read_checkpoint,
     write_checkpoint,
 )
-from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.uri.iri_hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
     from rdfcrawl.stores.shapes.validator import ShapeFindings
 

@@ -62,7 +62,7 @@ def test_pieces_say_what_the_member_says(
         asyncio.run(write_datasets(tmp_path / name, 30))
     whole = contents(tmp_path / "whole")
     monkeypatch.setattr(pieces, "PIECE_BYTES", n_bytes)
-    monkeypatch.setattr("rdfcrawl.stores.members._INFLATE_BYTES", 1000)
+    monkeypatch.setattr("rdfcrawl.stores.segment_file._INFLATE_BYTES", 1000)
     read = list(iter_new_members(tmp_path / "pieces", {}))
     assert sum(not each.is_last for each in read) > 20
     assert max(len(each.content) for each in read) < n_bytes + 8000
@@ -75,7 +75,7 @@ def test_stop_within_a_member_leaves_nothing_of_it(
     """If a builder is stopped within a member, then nothing of the member is kept."""
     asyncio.run(write_logs(tmp_path, 200, 9))
     monkeypatch.setattr(pieces, "PIECE_BYTES", 3000)
-    monkeypatch.setattr("rdfcrawl.stores.members._INFLATE_BYTES", 1000)
+    monkeypatch.setattr("rdfcrawl.stores.segment_file._INFLATE_BYTES", 1000)
     with closing(IndexBuilder(tmp_path, all_tallies(NormalForm()))) as builder:
         asked = iter([False] * 3)
         builder.catch_up(lambda: next(asked, True))

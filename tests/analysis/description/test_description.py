@@ -19,8 +19,7 @@ from rdfcrawl.analysis.description.distinct import DistinctCount
 from rdfcrawl.analysis.description.scan import FigureScan
 from rdfcrawl.analysis.description.table import FigureTable
 from rdfcrawl.analysis.description.writing import DescriptionOptions, write_descriptions
-from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.log.latest import iter_latest_documents
+from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from tests.support.shapes import DCAT_AP, violations
 from tests.support.shapes import VOID as VOID_SHAPES
 from tests.support.written_logs import RawVersion, write_log

@@ -26,7 +26,7 @@ from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.record import FirstSeen, SitemapClaim, UrlFetch
 from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.stores.members import pack_member
+from rdfcrawl.stores.segment_file import pack_member
 from rdfcrawl.uri import NormalForm
 from tests.support.examples import examples
 from tests.support.url_events import (

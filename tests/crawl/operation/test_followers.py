@@ -15,8 +15,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
-from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest
 from tests.support.crawl_webs import TreeWeb
 from tests.support.sitemap_sites import Site, urlset
 

@@ -9,7 +9,7 @@ import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.rdf.fingerprints import Fingerprint, fingerprint_statements
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 from rdfcrawl.uri import NormalForm
 
 if TYPE_CHECKING:

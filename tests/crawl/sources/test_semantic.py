@@ -11,7 +11,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.semantic import DatasetWay, DumpKind, SemanticOptions
 from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames, DatasetPlace
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,7 @@ from rdfcrawl import settings as project_settings
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
 from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 from tests.support.sitemap_sites import Site, index, urlset
 
 if TYPE_CHECKING:

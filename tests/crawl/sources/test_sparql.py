@@ -10,7 +10,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.messages import text_response
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 from tests.support.sparql_services import Servers, sparql_servers
 from tests.support.sparql_stores import iter_store
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import iter_latest
 from tests.support.crawl_kills import worker_pids
 from tests.support.web_archives import HOST, Archive, raw_record, statement
 

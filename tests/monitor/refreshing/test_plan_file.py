@@ -9,7 +9,7 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.tasks.pages import RefreshedPage
-from rdfcrawl.monitor.refreshing.plan_file import RefreshPlanFile, RefreshPlanHead
+from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile, RefreshPlanHead
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, RefreshReason
 
 if TYPE_CHECKING:

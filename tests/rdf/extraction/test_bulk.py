@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.quad_chunks import NO_LINKS, DeflatePiece, FoundLinks, QuadChunk
-from rdfcrawl.rdf.extraction.bulk import BulkOutput, decode_chunk, encode_chunk
-from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.messages import (
+    BulkOutput,
+    ReadingJob,
+    decode_chunk,
+    encode_chunk,
+)
 from rdfcrawl.rdf.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.links.policy import LinkPolicy
-from rdfcrawl.stores.members import iter_members
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
-from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_file import iter_members, list_segments
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -20,13 +20,13 @@ from rdfcrawl.rdf.extraction.confinement import (
     LANDLOCK,
     NONE,
     SECCOMP,
-    Confinement,
+    denied_calls,
+    judged_calls,
     kernel_layers,
 )
-from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.messages import Confinement, ReadingJob
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.extraction.sandbox import Sandbox
-from rdfcrawl.rdf.extraction.system_calls import denied_calls, judged_calls
 from rdfcrawl.rdf.html.extractors import CustomExtractor
 from tests.support.pages import ROOT
 from tests.support.reaching_out import TYPE, WAYS, Reaching

@@ -12,7 +12,7 @@ import pytest
 
 from rdfcrawl.rdf.extraction import confinement
 from rdfcrawl.rdf.extraction.child import deny_side_effects
-from rdfcrawl.rdf.extraction.system_calls import LAST_KNOWN, denied_calls, judged_calls
+from rdfcrawl.rdf.extraction.confinement import LAST_KNOWN, denied_calls, judged_calls
 
 # See linux/seccomp.h.
 ALLOW, KILL, FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000

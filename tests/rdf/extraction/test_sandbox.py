@@ -19,8 +19,7 @@ import pytest
 import uvloop
 
 from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.rdf.context_sources import ContextDocument
-from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ContextDocument, ParseLimits
 from rdfcrawl.rdf.extraction.child import deny_side_effects
 from rdfcrawl.rdf.extraction.messages import ReadingJob
 from rdfcrawl.rdf.extraction.sandbox import Sandbox

@@ -7,7 +7,7 @@ import pytest
 from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.user_queries import parse_user_query
+from rdfcrawl.rdf.queries import parse_user_query
 from rdfcrawl.sources.sparql.description import read_description
 from rdfcrawl.sources.sparql.recognition import recognize
 

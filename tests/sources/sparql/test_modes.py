@@ -9,7 +9,7 @@ import pytest
 
 from rdfcrawl.core.bytesource import ByteSource
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf.user_queries import parse_user_query
+from rdfcrawl.rdf.queries import parse_user_query
 from rdfcrawl.sources.sparql.components import labelled
 from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
 from rdfcrawl.sources.sparql.plan import EndpointPlan

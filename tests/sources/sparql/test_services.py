@@ -8,7 +8,7 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf.user_queries import parse_user_query
+from rdfcrawl.rdf.queries import parse_user_query
 from rdfcrawl.sources.sparql.plan import EndpointPlan
 from rdfcrawl.sources.sparql.recognition import recognize
 from rdfcrawl.sources.sparql.settings import HarvestSettings

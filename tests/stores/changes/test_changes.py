@@ -16,14 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.changes.comparing import LogComparison
+from rdfcrawl.stores.changes.comparing import EarlierState, LogComparison, find_start
 from rdfcrawl.stores.changes.patch import write_patch
-from rdfcrawl.stores.changes.start import EarlierState, find_start
+from rdfcrawl.stores.crawl_folder import note_run, note_worker
 from rdfcrawl.stores.followers.verification import is_isomorphic
-from rdfcrawl.stores.identity import note_run, note_worker
 from rdfcrawl.stores.log.compaction import compact
-from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.log.latest import iter_latest
+from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest
 from tests.support.command_forks import scrapy
 from tests.support.examples import few
 from tests.support.sparql_services import FUSEKI, find_jar, require
@@ -96,7 +94,7 @@ def test_each_document_is_of_one_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If documents come, change and go, then each is reported once, since any time."""
-    monkeypatch.setattr("rdfcrawl.stores.log.latest._PART_RECORDS", 1)
+    monkeypatch.setattr("rdfcrawl.stores.log.crawl_log._PART_RECORDS", 1)
     a_web(tmp_path)
     expected = {A: "changed", B: "deleted", C: "unchanged", D: "new", E: "new"}
     assert kinds(tmp_path, 15) == expected

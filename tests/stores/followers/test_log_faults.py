@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import ConfigError, StoreFault, UnusableStore
+from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.followers import attempts
-from rdfcrawl.stores.followers.checkpoints import (
+from rdfcrawl.stores.followers.following import LogFollowing
+from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,
     read_checkpoint,
     write_checkpoint,
 )
-from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
 from rdfcrawl.stores.followers.parquet import ParquetFollower
 from rdfcrawl.stores.followers.verification import compare
-from rdfcrawl.stores.identity import ensure_identity
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.log.documents import Checkpoint
 from rdfcrawl.stores.nquads import NQuadsStore

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.stores.crawl_folder import LogIdentity
 from rdfcrawl.stores.followers.following import LogFollowing, SetAside
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
-from rdfcrawl.stores.identity import LogIdentity
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.command_forks import shared_forks
 from tests.support.examples import few

@@ -14,6 +14,7 @@ from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import StoreFault, UnusableStore
 from rdfcrawl.core.namespaces import RC
+from rdfcrawl.stores.crawl_folder import LogIdentity
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.sparql import lease, records
 from rdfcrawl.stores.followers.sparql.client import StoreClient
@@ -29,7 +30,6 @@ from rdfcrawl.stores.followers.sparql.records import (
 )
 from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
-from rdfcrawl.stores.identity import LogIdentity
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.options import StoreOptions
 from tests.support.scripted_stores import ScriptedStore

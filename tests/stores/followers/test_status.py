@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 
 from rdfcrawl.commands.workers import _options_of
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.stores.crawl_folder import is_finished, mark_finished
 from rdfcrawl.stores.followers.following import SetAside
 from rdfcrawl.stores.followers.options import FollowerPlan
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
@@ -26,7 +27,6 @@ from rdfcrawl.stores.followers.status import (
     write_status,
 )
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
-from rdfcrawl.stores.identity import is_finished, mark_finished
 from rdfcrawl.stores.options import StoreOptions
 from tests.support.written_logs import RawVersion, Written, said_in, write_log
 

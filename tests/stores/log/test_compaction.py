@@ -21,18 +21,18 @@ from scrapy.settings import Settings
 from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
-from rdfcrawl.stores.log import background as background_module
 from rdfcrawl.stores.log import compaction, crawl_log
-from rdfcrawl.stores.log.background import BackgroundCompaction
-from rdfcrawl.stores.log.compaction import compact
-from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.log.latest import find_latest, iter_latest, iter_latest_documents
-from rdfcrawl.stores.members import PREFIX
+from rdfcrawl.stores.log.compaction import BackgroundCompaction, compact
+from rdfcrawl.stores.log.crawl_log import (
+    CrawlLog,
+    find_latest,
+    iter_latest,
+    iter_latest_documents,
+)
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.options import StoreOptions
-from rdfcrawl.stores.reading import iter_quads
-from rdfcrawl.stores.segment_file import list_segments
-from rdfcrawl.stores.segment_lock import reading
+from rdfcrawl.stores.reading import iter_quads, reading
+from rdfcrawl.stores.segment_file import PREFIX, list_segments
 from rdfcrawl.stores.segments import SegmentLimits
 from tests.support.examples import few
 from tests.support.written_logs import RawVersion, Written, put, said_in, write_log
@@ -317,7 +317,7 @@ def test_two_compactions_do_not_meet(tmp_path: Path) -> None:
     """If a log is being compacted, then a second command says so in one line."""
     write_log(tmp_path, [Written(A, 1)])
     directory_fd = os.open(tmp_path / "quads", os.O_RDONLY)
-    from rdfcrawl.stores.segment_lock import replacing
+    from rdfcrawl.stores.reading import replacing
 
     with (
         replacing(directory_fd),
@@ -405,7 +405,7 @@ def test_compaction_does_not_hold_the_end_of_a_crawl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a compaction takes long when a crawl ends, then it is given up."""
-    monkeypatch.setattr(background_module, "_PATIENCE_SECS", 0.1)
+    monkeypatch.setattr(compaction, "_PATIENCE_SECS", 0.1)
     write_log(tmp_path, [Written(A, 1)])
     os.mkfifo(tmp_path / "quads" / "slow-00000.nq.gz")  # it is never written to
     background = BackgroundCompaction.begin(tmp_path, 0.1)

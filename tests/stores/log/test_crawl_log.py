@@ -13,9 +13,8 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log import crawl_log
 from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.members import SEAL, iter_members
-from rdfcrawl.stores.nquads import NQuadsStore
-from rdfcrawl.stores.recovery import recover
+from rdfcrawl.stores.nquads import NQuadsStore, recover
+from rdfcrawl.stores.segment_file import SEAL, iter_members
 from rdfcrawl.stores.segments import SegmentLimits
 from tests.support.written_logs import RawVersion, Written, put, write_log
 

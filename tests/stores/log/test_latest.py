@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.log import latest as latest_module
-from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.log.latest import iter_latest_documents, iter_parts
+from rdfcrawl.stores.log import crawl_log
+from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents, iter_parts
 from tests.support.written_logs import Written, write_log
 
 if TYPE_CHECKING:
@@ -24,9 +23,9 @@ def test_latest_versions_are_those_that_a_table_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If versions come in any order from several workers, each latest is found once."""
-    monkeypatch.setattr(latest_module, "_PART_RECORDS", 2)  # files are read in parts
-    monkeypatch.setattr(latest_module, "_HELD_BYTES", 100)  # files go to the disk
-    monkeypatch.setattr(latest_module, "_READ_RECORDS", 3)
+    monkeypatch.setattr(crawl_log, "_PART_RECORDS", 2)  # files are read in parts
+    monkeypatch.setattr(crawl_log, "_HELD_BYTES", 100)  # files go to the disk
+    monkeypatch.setattr(crawl_log, "_READ_RECORDS", 3)
     chance = random.Random(5)
     expected: dict[str, tuple[int, bytes, bytes]] = {}
     for worker in range(4):
@@ -53,7 +52,7 @@ def test_parts_of_a_file_have_all_records_of_a_document(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If a scratch file does not fit in memory, then it comes in parts that do."""
-    monkeypatch.setattr(latest_module, "_PART_RECORDS", 100)
+    monkeypatch.setattr(crawl_log, "_PART_RECORDS", 100)
     record = struct.Struct(">16sQ")
     keys = [blake2b(bytes([n % 97]), digest_size=16).digest() for n in range(1000)]
     written = [(key, n) for n, key in enumerate(keys)]

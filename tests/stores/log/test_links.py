@@ -6,8 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rdfcrawl.stores.log.links import DocumentLinks, LinkLog
-from rdfcrawl.stores.nquads import document_mark
-from rdfcrawl.stores.recovery import recover
+from rdfcrawl.stores.nquads import document_mark, recover
 from rdfcrawl.stores.segments import QuadSegments
 from tests.support.pages import blocks, read_page
 

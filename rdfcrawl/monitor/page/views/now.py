@@ -9,12 +9,12 @@ from aiohttp import web
 
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.monitor.page.event_streams import EventStreams
-from rdfcrawl.monitor.page.history_series import (
+from rdfcrawl.monitor.page.samples import (
+    WINDOW_SECS,
     HistorySeries,
     read_history,
     read_lately,
 )
-from rdfcrawl.monitor.page.samples import WINDOW_SECS
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext

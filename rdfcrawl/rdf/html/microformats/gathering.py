@@ -16,8 +16,8 @@ from bs4 import BeautifulSoup
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.html.iris import resolve
-from rdfcrawl.rdf.html.language import language_tag
 from rdfcrawl.rdf.html.microformats.mapping import classic_roots, item_types
+from rdfcrawl.rdf.html.page import language_tag
 from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.tasks.sync import SyncSearch, SyncStep, SyncTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.spool import Spool
-from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task
 from rdfcrawl.sources.harvest.resourcesync.document_reader import DocumentReader
 from rdfcrawl.sources.harvest.resourcesync.files import ResourceFiles
 from rdfcrawl.sources.harvest.resourcesync.resource_fetcher import ResourceFetcher
@@ -16,7 +16,6 @@ from rdfcrawl.sources.harvest.resourcesync.resource_writer import ResourceWriter
 from rdfcrawl.sources.harvest.resourcesync.response import SyncResponse
 from rdfcrawl.sources.harvest.resourcesync.source_finder import SourceFinder, root_of
 from rdfcrawl.sources.harvest.response import note_refused
-from rdfcrawl.sources.harvest.tasks import read_task
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, FollowUp, Record

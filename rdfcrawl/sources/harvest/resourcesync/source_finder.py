@@ -16,12 +16,12 @@ from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks.source import SourceTask
 from rdfcrawl.core.tasks.sync import SyncCapability, SyncMode, SyncSearch, SyncTask
 from rdfcrawl.rdf.html.page import ParsedPage
+from rdfcrawl.sources.harvest.protocol import read_task
 from rdfcrawl.sources.harvest.resourcesync.document_reader import (
     DocumentReader,
     heading_of,
 )
 from rdfcrawl.sources.harvest.response import iter_unpacked, read_robots
-from rdfcrawl.sources.harvest.tasks import read_task
 from rdfcrawl.sources.resourcesync.discovery import (
     RELATION,
     of_header,

@@ -31,8 +31,8 @@ from rdfcrawl.stores.log.documents import Checkpoint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.followers.sparql.store import SparqlStore
-    from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.documents import LogDocument
 
 RECORDS: Final = "urn:rdfcrawl:documents"

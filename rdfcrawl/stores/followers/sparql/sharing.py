@@ -25,8 +25,7 @@ from rdfcrawl.stores.followers.sparql.records import (
     part_of,
     writes,
 )
-from rdfcrawl.stores.followers.sparql.spreading import iter_contents
-from rdfcrawl.stores.followers.sparql.statements import GraphContent
+from rdfcrawl.stores.followers.sparql.statements import GraphContent, iter_contents
 from rdfcrawl.stores.followers.sparql.writing import (
     JOINT,
     copy,
@@ -38,9 +37,9 @@ from rdfcrawl.stores.followers.sparql.writing import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.followers.sparql.store import SparqlStore
     from rdfcrawl.stores.followers.sparql.writing import GraphWriter
-    from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.log.documents import LogDocument
 
 _BATCH_LINES: Final = 1000

@@ -1,4 +1,4 @@
-"""Queries in user files, and the paging of their results."""
+"""SPARQL: checked terms, queries in user files, and the paging of their results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,44 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.rdf.sparql_terms import text as term_text
+from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
+from rdfcrawl.rdf import terms
+
+MAX_KEY_CHARS: Final = 400
+# SPARQL 1.1, 19.2: escapes are decoded before the query is parsed, so an escaped
+# `>` would end the IRI; some implementations also decode them after `\\`.
+_BAD_TEXT: Final = re.compile(r"[\\\ud800-\udfff\x00]")
+
+
+def is_safe(key: str) -> bool:
+    """Return whether a key is safe in queries and tasks, and sorts in comparison order.
+
+    Virtuoso 7 sorts non-ASCII strings in a different order than it compares them.
+    """
+    return len(key) <= MAX_KEY_CHARS and key.isascii() and not _BAD_TEXT.search(key)
+
+
+def iri(value: str) -> str:
+    """Return an IRI as a term of SPARQL.
+
+    Raises:
+        SourceFault: the value has characters that are not allowed in IRIs.
+    """
+    if terms.has_forbidden(value):
+        raise SourceFault(Reason.BAD_TERM, f"not a valid IRI: {value[:100]!r}")
+    return f"<{value}>"
+
+
+def text(value: str) -> str:
+    """Return a string as a term of SPARQL.
+
+    Raises:
+        SourceFault: the value has characters that are not safe at every endpoint.
+    """
+    if _BAD_TEXT.search(value):
+        raise SourceFault(Reason.BAD_TERM, f"not a safe text: {value[:100]!r}")
+    return terms.literal(value)
+
 
 _PLACEHOLDER = re.compile(r"\{\{([^{}]*+)\}\}")
 _KNOWN: Final = ("limit", "offset", "after")
@@ -46,7 +82,7 @@ class UserQuery:
         Raises:
             SourceFault: `after` cannot be written in a query.
         """
-        values = {"limit": limit, "offset": offset, "after": term_text(after)}
+        values = {"limit": limit, "offset": offset, "after": text(after)}
         return _PLACEHOLDER.sub(
             lambda found: str(values[found[1].strip().lower()]), self.text
         )
