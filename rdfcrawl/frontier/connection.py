@@ -15,8 +15,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import OutOfMemoryError, RedisError
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.options import CrawlPaths
 from rdfcrawl.frontier.redis.address import describe, named_redis

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.clock import now_ms
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.connection import (
     FrontierConnection,
     begin_run,

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
 from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
-from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.queue.worker_reports import (
     OWN_FAULT_DOCUMENTS,
     keep_example,

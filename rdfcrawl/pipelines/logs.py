@@ -10,7 +10,7 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import NOT_READ, Document
-from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.graphs import graph_iri

@@ -13,8 +13,8 @@ from rdfcrawl.core.errors import (
     passing_fault,
 )
 from rdfcrawl.core.records import Document
-from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.tasks import RefreshedPage
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.stores.protocol import DocumentWriter, Store
 
 logger = logging.getLogger(__name__)

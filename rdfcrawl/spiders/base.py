@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from scrapy import Spider
 
 from rdfcrawl.core.console import fail, program
-from rdfcrawl.core.counting import in_batches
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -82,7 +81,7 @@ class RdfSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Set the `custom_settings` of the class, and our defaults."""
-        from rdfcrawl.core.options.merging import apply_defaults, is_of_shell
+        from rdfcrawl.core.options.scrapy_settings import apply_defaults, is_of_shell
         from rdfcrawl.pipelines.spider_options import SpiderOptions
 
         super().update_settings(settings)
@@ -100,7 +99,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.core.options.conflicts import iter_warnings
+        from rdfcrawl.core.options.scrapy_settings import iter_warnings
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.pipelines.items import adapt_documents
 
@@ -143,8 +142,11 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: one of them is wrong.
         """
-        from rdfcrawl.core.options.conflicts import check_components
-        from rdfcrawl.core.options.merging import apply_defaults, has_defaults
+        from rdfcrawl.core.options.scrapy_settings import (
+            apply_defaults,
+            check_components,
+            has_defaults,
+        )
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
         from rdfcrawl.pipelines.spider_options import (
             PreparedSpider,
@@ -245,6 +247,7 @@ class RdfSpider(Spider):
             iter_start_urls,
             iter_typed_seeds,
         )
+        from rdfcrawl.frontier.redis.operations import in_batches
 
         session, given = self.joined(), self.arguments
         schemes = self.options.crawl.schemes.of_seeds
@@ -280,6 +283,7 @@ class RdfSpider(Spider):
         """Register all named sitemaps before the first one is read."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seeds import SeedFilter, iter_typed_seeds
+        from rdfcrawl.frontier.redis.operations import in_batches
 
         budget = self.arguments.budget
         if not (budget.of_host or budget.of_domain):
@@ -499,7 +503,7 @@ class RdfSpider(Spider):
 
         With `nofollow` in `follow`, links marked `nofollow` are followed.
         """
-        from rdfcrawl.core.link_relations import Relation
+        from rdfcrawl.core.formats import Relation
 
         policy = self.options.reservation_policy
         document.reservations = reservations

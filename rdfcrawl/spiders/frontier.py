@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from rdfcrawl.core.counting import in_batches
 from rdfcrawl.core.records import Record, Urgency
 from rdfcrawl.spiders.base import RdfSpider
 
@@ -41,6 +40,7 @@ class FrontierSpider(RdfSpider):
             iter_seeds,
             iter_start_urls,
         )
+        from rdfcrawl.frontier.redis.operations import in_batches
 
         schemes = self.options.crawl.schemes.of_seeds
         seeds = SeedFilter(self.options.fetch.guard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from rdfcrawl.core.warc_files import LOCAL_SCHEME
+from rdfcrawl.core.source_tasks import LOCAL_SCHEME
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rdfcrawl.analysis.refresh.domain_schedule import DomainSchedule
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.core.task_records import decode_record, encode_record
+from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.parts import PartFacts
 from rdfcrawl.sources.harvest.ckan import FinishedHarvest
 from rdfcrawl.sources.harvest.collections import PageState

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.ckan import CkanTask
+from rdfcrawl.core.errors import FaultLog
+from rdfcrawl.core.source_tasks import CkanTask
 from rdfcrawl.sources.ckan.deletions import (
     check_listing,
     check_missing,

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sync import ResourceChange, SyncMode, SyncStep, SyncTask
-from rdfcrawl.core.w3c_dates import text_of
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.source_tasks import ResourceChange, SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.times import text_of
 from rdfcrawl.sources.resourcesync.dumps import unpack
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, check_bytes
 from rdfcrawl.sources.resourcesync.mirror import (

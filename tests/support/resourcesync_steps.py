@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sync import (
+from rdfcrawl.core.errors import FaultLog
+from rdfcrawl.core.source_tasks import (
     SyncTask,
 )
-from rdfcrawl.core.w3c_dates import begin_us
+from rdfcrawl.core.times import begin_us
 from rdfcrawl.sources.resourcesync.mirror import (
     KnownResource,
     MirrorState,

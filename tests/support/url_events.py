@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import Fault, FaultLog, Reason
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.records import Document, FetchedResponse, ReadResult, Record
-from rdfcrawl.core.w3c_dates import parse_point
+from rdfcrawl.core.times import parse_point
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
 from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry

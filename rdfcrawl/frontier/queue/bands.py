@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.records import Urgency
-from rdfcrawl.core.scores import DiscoveryScore, RankScore, SitemapScore
-from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, ListedPage, SamplePage
+from rdfcrawl.core.records import DiscoveryScore, RankScore, SitemapScore, Urgency
+from rdfcrawl.core.tasks import DescribedSample, DumpPart, ListedPage, SamplePage
 from rdfcrawl.frontier.queue.options import EpochOptions
 from rdfcrawl.frontier.redis.operations import millisecs
 

@@ -53,7 +53,7 @@ from rdfcrawl.uri.origin import origin_of
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault
     from rdfcrawl.core.records import CrawlBudget
-    from rdfcrawl.core.tasks.text import Task
+    from rdfcrawl.core.tasks import Task
     from rdfcrawl.frontier.redis.server_state import ServerState
     from rdfcrawl.uri import PolitenessKey
 
@@ -272,7 +272,7 @@ def parent_of(payload: bytes, key: str) -> str:
 
 
 def _task(text: str) -> Task:
-    from rdfcrawl.core.tasks.text import decode_task  # noqa: PLC0415
+    from rdfcrawl.core.tasks import decode_task  # noqa: PLC0415
 
     return decode_task(text)
 

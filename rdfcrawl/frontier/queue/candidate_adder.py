@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import CrawlBudget
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.queue.candidate import (
     SEEN_ONLY,
     AddedCounts,

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
-from rdfcrawl.core.options.own_formats import OwnFormats
 from rdfcrawl.core.options.table import (
     OptionsTable,
     integer,
@@ -35,11 +34,16 @@ from rdfcrawl.core.options.table import (
 from rdfcrawl.core.options.values import as_number, choices, member
 from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
-from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
-from rdfcrawl.core.scores import DiscoveryScore, SitemapScore
+from rdfcrawl.core.records import (
+    NO_BUDGET,
+    CrawlBudget,
+    DiscoveryScore,
+    SitemapScore,
+)
 from rdfcrawl.frontier.queue.host_rules import WorkingHours, read_file, working_hours
 from rdfcrawl.frontier.queue.inbox import PushedUrls
 from rdfcrawl.frontier.redis.address import SCHEMES, named_redis
+from rdfcrawl.rdf.extraction.options import OwnFormats
 from rdfcrawl.stores.crawl_folder import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.arguments.crawl import (
     ARGUMENTS,
     NAMED,

@@ -16,7 +16,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.records import Document, Kind, Record, refused
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.core.visits import UrlDeferral, Visit
 from rdfcrawl.frontier.queue.candidate import (
     bucket_of,

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-from rdfcrawl.core.counting import in_batches
+from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ class DeferredLinks:
 
 
 def _entry(waiting: DeferredRecord) -> tuple[str, str]:
-    from rdfcrawl.core.task_records import encode_record  # noqa: PLC0415
+    from rdfcrawl.core.visits import encode_record  # noqa: PLC0415
 
     record, band = waiting
     text = f"{band.decode()} {encode_record(record)}"
@@ -303,7 +303,7 @@ def _entry(waiting: DeferredRecord) -> tuple[str, str]:
 
 
 def _deferred(key: str, text: str) -> DeferredRecord:
-    from rdfcrawl.core.task_records import decode_record  # noqa: PLC0415
+    from rdfcrawl.core.visits import decode_record  # noqa: PLC0415
 
     band, _, rest = text.partition(" ")
     return DeferredRecord(decode_record(key.partition(" ")[0], rest), band.encode())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self, cast
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.host_clocks import WorkerDelays
 
 if TYPE_CHECKING:

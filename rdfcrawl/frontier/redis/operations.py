@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
 from redis.asyncio import Redis
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 
 
 Reply = TypeVar("Reply")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,3 +230,16 @@ async def delete_keys(
                 doomed.clear()
         if doomed:
             await redis.unlink(*doomed)
+
+
+def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in order, `size` at a time; the last group may be smaller.
+
+    One Redis command with all of a long list would delay the commands of others.
+
+    >>> list(in_batches("abc", 2))
+    [['a', 'b'], ['c']]
+    """
+    iterator = iter(items)
+    while group := list(islice(iterator, size)):
+        yield group

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from redis.exceptions import AskError, ReadOnlyError, RedisError, ResponseError
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core import __version__
 from rdfcrawl.core.errors import ConfigError, CrawlGone
-from rdfcrawl.core.version import __version__
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.redis.operations import ManyPrimaries, query_primaries
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import in_batches
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import FollowUp, Record, Urgency
 from rdfcrawl.frontier.queue.candidate import JudgedLinks, RejectedLinks
 from rdfcrawl.frontier.queue.inbox import follow_up_of
+from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.uri import BadUri
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-from rdfcrawl.core.tasks.pages import DumpPart
+from rdfcrawl.core.tasks import DumpPart
 from rdfcrawl.frontier.queue.tables import MAX_DEFERRED, DeferredLinks
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter

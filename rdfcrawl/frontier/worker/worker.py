@@ -21,9 +21,9 @@ from zlib import crc32
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.clock import now_ms
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import CrawlGone
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.queue.worker_reports import (
     GONE_AFTER_SECS,
     HOSTS,

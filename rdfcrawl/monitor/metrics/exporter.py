@@ -24,7 +24,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import FORMATS
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.core.small_server import SmallServer
 from rdfcrawl.frontier.connection import FrontierConnection, begun_crawl
 from rdfcrawl.frontier.queue.options import CrawlOptions

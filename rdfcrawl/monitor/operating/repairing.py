@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rdfcrawl.core.counting import in_batches
 from rdfcrawl.frontier.queue.candidate import bucket_of, unpack_or_none
+from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.checking import total_words
 from rdfcrawl.monitor.operating.damages import DamageKind, FrontierDamage

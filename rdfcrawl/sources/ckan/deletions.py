@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.tasks.ckan import CkanStep, CkanTask
+from rdfcrawl.core.source_tasks import CkanStep, CkanTask
 
 _CONFIRM_BATCH_SIZE: Final = 20  # ids in one request
 MAX_IDS_CHARS: Final = 1400  # of one task

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, SPDX
 from rdfcrawl.rdf import terms
 from rdfcrawl.sources.ckan import vocabularies

@@ -46,7 +46,7 @@ from rdfcrawl.sources.ckan.writing import (
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.ckan.api import PortalAddress
 
 DEFAULT_MAPPING_LIMITS: Final = MappingLimits()

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.ckan import CkanTask
+    from rdfcrawl.core.source_tasks import CkanTask
     from rdfcrawl.sources.ckan.envelope import PackageText
 
 

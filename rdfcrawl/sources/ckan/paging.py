@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.tasks.ckan import CkanOrder, CkanStep, CkanTask
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.source_tasks import CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.envelope import (
     CkanResponse,
     DamagedResponse,
@@ -21,7 +21,7 @@ from rdfcrawl.sources.ckan.outcome import CkanOutcome, DatasetListing, PlanLimit
 from rdfcrawl.sources.ckan.times import solr_time
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.ckan.api import PortalAddress
 
 NOT_THERE: Final = frozenset({401, 403, 404, 410})  # rather than a bad request

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.tasks.ckan import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.source_tasks import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.envelope import (
     CkanResponse,
     RequestRefused,
@@ -35,7 +35,7 @@ from rdfcrawl.sources.ckan.paging import NOT_THERE, PageWork, sort_of
 from rdfcrawl.sources.ckan.times import solr_time
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import NamedNode
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import ADMS, DCTERMS, RDF, RDFS, SKOS, XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.terms import MAX_CHARS, mended_iri, note_mended
@@ -28,7 +28,7 @@ from rdfcrawl.sources.ckan.values import (
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.ckan.values import PackageFields
 
 TYPE: Final = f"<{RDF}type>"

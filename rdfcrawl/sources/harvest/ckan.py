@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-from rdfcrawl.core.bytesource import body_of, head_of
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import body_of, head_of
+from rdfcrawl.core.errors import FaultLog, SourceFault
 from rdfcrawl.core.records import (
     Document,
     FollowUp,
@@ -24,8 +23,7 @@ from rdfcrawl.core.records import (
     Record,
     Urgency,
 )
-from rdfcrawl.core.tasks.ckan import CkanStep, CkanTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import CkanStep, CkanTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod, DatasetAccess

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Decision, Fault, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, RevisitedPage
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import SourceTask
+from rdfcrawl.core.tasks import DescribedSample, DumpPart, RevisitedPage
 from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
 from rdfcrawl.sources.access import (
     AccessMethod,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rdfcrawl.core.warc_files import file_of_url
+from rdfcrawl.core.source_tasks import file_of_url
 from rdfcrawl.downloader.scheme_fetcher import SchemeRequest, SchemeResponse
 
 

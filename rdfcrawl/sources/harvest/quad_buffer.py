@@ -12,7 +12,7 @@ from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.output import QuadOutput
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.core.records import HarvestedPart
     from rdfcrawl.rdf.output import QuadLines
 

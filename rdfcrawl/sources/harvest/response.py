@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import ByteSource, body_of, head_of
-from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource, body_of, head_of
+from rdfcrawl.core.errors import Fault, FaultLog, Reason
 from rdfcrawl.core.records import FollowUp, Record, Urgency
-from rdfcrawl.core.tasks.sitemap import RobotsTask
+from rdfcrawl.core.source_tasks import RobotsTask
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 from rdfcrawl.downloader.robots.policy import RobotsRules, parse_robots

@@ -12,11 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
-from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import Fault, FaultLog, Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
-from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
+from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement

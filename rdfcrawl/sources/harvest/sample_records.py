@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from rdfcrawl.core.records import FollowUp, Kind, Record
-from rdfcrawl.core.tasks.pages import SamplePage
+from rdfcrawl.core.tasks import SamplePage
 from rdfcrawl.sources.access import DEFAULT_GRAPH
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.content import body_of
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.records import (
     Document,
@@ -23,8 +23,7 @@ from rdfcrawl.core.records import (
     Record,
     Urgency,
 )
-from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.frontier.queue.inbox import SitemapHosts
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages

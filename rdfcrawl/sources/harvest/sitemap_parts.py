@@ -15,7 +15,7 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.sources.harvest.run_state import RunState
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.w3c_dates import PointInTime
+    from rdfcrawl.core.times import PointInTime
     from rdfcrawl.sources.harvest.protocol import HarvestContext
 
 # Tables of a sitemap, or of a robots.txt.

@@ -11,7 +11,7 @@ from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.uri.parse import is_of_web
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.sitemap import SitemapTask
+    from rdfcrawl.core.source_tasks import SitemapTask
     from rdfcrawl.sources.harvest.consent import ForeignEntries
     from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim
     from rdfcrawl.sources.harvest.response import HarvestedResponse

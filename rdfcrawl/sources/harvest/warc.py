@@ -15,15 +15,12 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import BinaryIO, Final
 
-from rdfcrawl.core.bytesource import body_of
-from rdfcrawl.core.counting import counted
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import body_of
+from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FetchedResponse, FollowUp, Kind, Record
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
-from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.core.tasks.warc import WarcTask
-from rdfcrawl.core.warc_files import LOCAL_SCHEME, file_of_url
+from rdfcrawl.core.source_tasks import LOCAL_SCHEME, SourceTask, WarcTask, file_of_url
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.http.exchange import parse_content_type
 from rdfcrawl.downloader.redirects import REDIRECTS, resolve_redirect

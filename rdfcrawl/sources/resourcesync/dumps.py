@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import unquote
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.tasks.sync import SyncCapability, SyncTask
+from rdfcrawl.core.source_tasks import SyncCapability, SyncTask
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
 from rdfcrawl.rdf.unpack.streams import PieceStream, buffered
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.unpack.members import ArchiveEntry as Member
     from rdfcrawl.rdf.unpack.scratch import ScratchSpace, SeekableBytes
     from rdfcrawl.sources.resourcesync.versions import StatedVersion

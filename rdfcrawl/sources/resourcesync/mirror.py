@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from rdfcrawl.core.tasks.sync import ResourceChange, SyncStep, SyncTask
+from rdfcrawl.core.source_tasks import ResourceChange, SyncStep, SyncTask
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
 
 

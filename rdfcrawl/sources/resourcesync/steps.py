@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from rdfcrawl.core.tasks.sync import SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
 from rdfcrawl.sources.resourcesync.mirror import MirrorState, StatedResource
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
-    from rdfcrawl.core.link_relations import Link
+    from rdfcrawl.core.content import ByteSource
+    from rdfcrawl.core.formats import Link
     from rdfcrawl.sources.resourcesync.documents import ResourceEntry
 
 

@@ -12,11 +12,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 MAX_VALUE_CHARS: Final = 1024  # of one declared entity
 MAX_DECLARED_CHARS: Final = 16 * 1024  # of all declared entities

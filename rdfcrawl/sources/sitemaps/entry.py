@@ -13,11 +13,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.w3c_dates import PointInTime, parse_point
+from rdfcrawl.core.times import PointInTime, parse_point
 from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.elements import Element
 
 

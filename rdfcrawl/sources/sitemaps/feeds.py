@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import ATOM, RELATIONS
-from rdfcrawl.core.w3c_dates import PointInTime, parse_point
+from rdfcrawl.core.times import PointInTime, parse_point
 from rdfcrawl.sources.sitemaps.addresses import url_in, url_of
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits, extension_of
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.elements import Element
 
 # The time of the update takes precedence.

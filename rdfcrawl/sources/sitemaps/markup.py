@@ -14,16 +14,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import XML
 from rdfcrawl.sources.sitemaps.entities import EntityDecoder, TextBuffer
 from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
 from rdfcrawl.sources.sitemaps.text import iter_text
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.content import ByteSource
+    from rdfcrawl.core.errors import FaultLog
 
 _MAX_KNOWN_NAMES = 1024
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.sources.sitemaps.addresses import BLANKS, url_in, url_of
 from rdfcrawl.sources.sitemaps.elements import Element, iter_elements
 from rdfcrawl.sources.sitemaps.entry import (
@@ -43,7 +43,7 @@ from rdfcrawl.sources.sitemaps.text import iter_text
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.markup import Event
 
 Item: TypeAlias = SitemapEntry | SitemapDataset

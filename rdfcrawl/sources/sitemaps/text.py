@@ -10,8 +10,8 @@ from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.rdf.text import Utf8Stream
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.content import ByteSource
+    from rdfcrawl.core.errors import FaultLog
 
 PIECE_BYTES: Final = 64 * 1024
 

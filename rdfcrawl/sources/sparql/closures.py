@@ -16,7 +16,7 @@ from rdfcrawl.sources.sparql.queries import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.sparql import SparqlPart, SparqlTask
+    from rdfcrawl.core.source_tasks import SparqlPart, SparqlTask
 
 DATASET: Final = f"<{DCAT}Dataset>"
 _WITH_BLANK = "?s ?p ?o FILTER(isBlank(?s) || isBlank(?o))"

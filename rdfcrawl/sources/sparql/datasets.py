@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
 from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.closures import n_descriptions
 from rdfcrawl.sources.sparql.parts import LISTED_ROWS, iter_logged, looks_cut

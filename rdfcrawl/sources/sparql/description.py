@@ -13,7 +13,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import RDF_TYPE, SD
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 MAX_STATEMENTS: Final = 200_000
 MAX_GRAPHS: Final = 100_000

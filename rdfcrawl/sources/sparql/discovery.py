@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.source_tasks import UNKNOWN, SparqlPart, SparqlTask
 from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.parts import (
     LISTED_ROWS,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
 from rdfcrawl.sources.sparql import datasets, discovery
 from rdfcrawl.sources.sparql.components import n_halvings
 from rdfcrawl.sources.sparql.exchange import SparqlFailure

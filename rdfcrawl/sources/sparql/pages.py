@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, SparqlPart, SparqlTask
 from rdfcrawl.rdf.output import without_labels
 from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.parts import (

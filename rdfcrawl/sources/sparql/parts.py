@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF_TYPE
-from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, SparqlPart, SparqlTask
 from rdfcrawl.rdf.queries import is_safe
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from rdfcrawl.core.errors import ConfigError, Fault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sparql import SparqlStep, SparqlTask
+from rdfcrawl.core.errors import ConfigError, Fault, FaultLog
+from rdfcrawl.core.source_tasks import SparqlStep, SparqlTask
 from rdfcrawl.sources.sparql import closures, queries
 from rdfcrawl.sources.sparql import exchange as ex
 from rdfcrawl.sources.sparql.exchange import (

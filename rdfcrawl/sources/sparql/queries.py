@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.rdf.queries import iri, text
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.sparql import BlankNaming, RowOrder, SparqlPart, SparqlTask
+    from rdfcrawl.core.source_tasks import BlankNaming, RowOrder, SparqlPart, SparqlTask
 
 _ARQ_LABEL: Final = "<http://jena.apache.org/ARQ/function#bnode>"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

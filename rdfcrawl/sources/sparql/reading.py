@@ -9,8 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.output import QuadLines, quad_chunks, without_labels
@@ -26,7 +25,7 @@ from rdfcrawl.sources.sparql.results import iter_rows
 from rdfcrawl.sources.sparql.writing import GraphTerms, RowWriter
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.sparql import SparqlTask
+    from rdfcrawl.core.source_tasks import SparqlTask
     from rdfcrawl.sources.sparql.cells import Row
     from rdfcrawl.sources.sparql.settings import HarvestTarget
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.tasks.ckan import CkanStep
+from rdfcrawl.core.source_tasks import CkanStep
 from rdfcrawl.sources.ckan.deletions import (
     check_listing,
     check_missing,

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.ckan import CkanOrder, CkanStep, CkanTask
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.source_tasks import CkanOrder, CkanStep, CkanTask
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.sources.sitemaps.elements import MAX_PARTS, Element, iter_elements
 from rdfcrawl.sources.sitemaps.markup import (
     ClosingTag,

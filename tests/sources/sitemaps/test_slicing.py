@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.sources.sitemaps.samples import compare_sample
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sources.sitemaps.slicing import slice_dump
@@ -163,7 +162,7 @@ def test_a_description_is_bounded() -> None:
 PROGRAM = """
 import resource, sys
 from pathlib import Path
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix, Slicing
 from rdfcrawl.sources.sitemaps import slicing
 from rdfcrawl.sources.sitemaps.slicing import slice_dump

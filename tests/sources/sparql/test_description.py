@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import ConfigError, FaultLog, Reason
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.queries import parse_user_query
 from rdfcrawl.sources.sparql.description import read_description

@@ -8,12 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.errors import FaultLog, SourceFault
+from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import RevisitedPage
-from rdfcrawl.core.tasks.sync import SyncMode, SyncTask
+from rdfcrawl.core.source_tasks import SyncMode, SyncTask
+from rdfcrawl.core.tasks import RevisitedPage
 from rdfcrawl.sources.harvest.resourcesync.step_runner import StepRunner
 from rdfcrawl.sources.harvest.response import iter_unpacked
 from rdfcrawl.sources.resourcesync.describe import describe_document
@@ -25,7 +24,7 @@ from rdfcrawl.sources.resourcesync.resources import links_of, source_id
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
+    from rdfcrawl.core.content import ByteSource
     from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.sources.harvest.resourcesync.resource_writer import ResourceWriter
     from rdfcrawl.sources.harvest.resourcesync.response import SyncResponse

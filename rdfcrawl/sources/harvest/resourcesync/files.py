@@ -16,7 +16,7 @@ from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, FixityVerifier
 from rdfcrawl.stores.drafts import synced_file
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
+    from rdfcrawl.core.content import ByteSource
 
 _MAX_NAME: Final = 200  # file systems allow 255 bytes
 _PIECE_BYTES: Final = 256 * 1024

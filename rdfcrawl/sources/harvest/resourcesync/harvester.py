@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.tasks.sync import SyncSearch, SyncStep, SyncTask
+from rdfcrawl.core.source_tasks import SyncSearch, SyncStep, SyncTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.sources.harvest.resourcesync.document_reader import check
 from rdfcrawl.sources.harvest.resourcesync.response import SyncResponse, is_rdf
@@ -18,7 +18,7 @@ from rdfcrawl.sources.resourcesync.patch import MAX_BYTES, apply_patch
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
-    from rdfcrawl.core.tasks.sync import SyncTask
+    from rdfcrawl.core.source_tasks import SyncTask
     from rdfcrawl.sources.harvest.resourcesync.files import ResourceFiles
     from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.sources.resourcesync.mirror import StatedResource

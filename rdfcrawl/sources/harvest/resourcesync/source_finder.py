@@ -10,11 +10,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.core.tasks.sync import SyncCapability, SyncMode, SyncSearch, SyncTask
+from rdfcrawl.core.source_tasks import (
+    SourceTask,
+    SyncCapability,
+    SyncMode,
+    SyncSearch,
+    SyncTask,
+)
 from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.sources.harvest.protocol import read_task
 from rdfcrawl.sources.harvest.resourcesync.document_reader import (

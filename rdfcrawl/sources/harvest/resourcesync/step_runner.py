@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.records import Document, FollowUp, Urgency
-from rdfcrawl.core.tasks.sync import SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
 from rdfcrawl.sources.resourcesync.describe import describe
 from rdfcrawl.sources.resourcesync.mirror import version_of
 from rdfcrawl.sources.resourcesync.plan import superfluous

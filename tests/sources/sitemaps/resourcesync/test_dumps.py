@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sync import (
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.source_tasks import (
     ResourceChange,
     SyncCapability,
     SyncMode,
