@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.core.processes import start_module_async
-from rdfcrawl.downloader.disk import WorkerDisk
+from rdfcrawl.downloader.spool import WorkerDisk
 from rdfcrawl.frontier.connection import (
     FrontierConnection,
     lost_logs,
@@ -36,7 +36,7 @@ from rdfcrawl.launch.progress_table import (
 from rdfcrawl.stores.crawl_folder import mark_finished
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.log.compaction import BackgroundCompaction
-from rdfcrawl.uri.guard.operator import EXIT_CODE as REFUSED
+from rdfcrawl.uri.guard.gate import EXIT_CODE as REFUSED
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.frontier_client import Frontier

@@ -23,7 +23,7 @@ from rdfcrawl.rdf.queries import UserQuery, parse_user_query
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import HostNames
 from rdfcrawl.uri.link_filter import UrlPatterns, load_patterns, parse_patterns
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 Take = Literal["all", "datasets"]
 GivenUp = Literal["failed", "dead"]

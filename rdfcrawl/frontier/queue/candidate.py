@@ -48,7 +48,7 @@ from rdfcrawl.uri import (
     partition_of,
     requestable,
 )
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault

@@ -54,8 +54,7 @@ from rdfcrawl.uri import (
     PolitenessKey,
 )
 from rdfcrawl.uri.guard.policy import Guard
-from rdfcrawl.uri.ignored_names import IGNORED_EXTENSIONS, IgnoredNames
-from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
+from rdfcrawl.uri.parse import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from rdfcrawl.frontier.redis.operations import in_batches
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

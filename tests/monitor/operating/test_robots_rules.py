@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.downloader.robots.packing import pack_rules
 from rdfcrawl.downloader.robots.parser import read_records
+from rdfcrawl.downloader.robots.storage import pack_rules
 from rdfcrawl.frontier.queue.host_rules import KeepingOptions
 from rdfcrawl.frontier.queue.shared_rules import KeptRobots
 from rdfcrawl.frontier.redis.errors import RedisRetry
