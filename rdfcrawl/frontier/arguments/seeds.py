@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.uri import BadUri
+from rdfcrawl.uri.guard.gate import refusal_of
 from rdfcrawl.uri.parse import check_scheme, seed_url
 
 if TYPE_CHECKING:

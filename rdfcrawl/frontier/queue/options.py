@@ -54,6 +54,7 @@ from rdfcrawl.uri import (
     PolitenessKey,
 )
 from rdfcrawl.uri.guard.policy import Guard
+from rdfcrawl.uri.link_filter import IGNORED_EXTENSIONS, IgnoredNames
 from rdfcrawl.uri.parse import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
