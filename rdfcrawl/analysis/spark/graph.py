@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.spark.urls import rows_of
 from rdfcrawl.analysis.urldb.database import UrlDatabase
-from rdfcrawl.analysis.urldb.rank_nodes import is_node, redirect_mark
+from rdfcrawl.analysis.urldb.rank_graph import is_node, redirect_mark
 from rdfcrawl.analysis.urldb.record import parse_record
 from rdfcrawl.uri import fingerprint
 
