@@ -125,7 +125,7 @@ class ReportTable:
     title: str
     sentence: str
     columns: tuple[str, ...]
-    rows: tuple[ReportRow, ...]
+    rows: tuple[ReportRow, ...] = ()
     n_left_out: int = 0
     why_empty: str = ""
 

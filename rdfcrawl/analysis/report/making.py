@@ -72,30 +72,51 @@ def make_report(
         title: with the name of the crawl.
         scope: sites and times that were counted.
     """
-    return CrawlReport(
-        title,
-        scope,
-        (
-            _crawl_section(counts),
-            _coverage_section(sites),
-            _freshness_section(sites, counts),
-            _usage_section(sites),
-            _health_section(counts),
+    sections = (
+        ReportSection(
+            "crawl",
+            "The crawl",
+            "Growth, and outcomes of requests.",
+            (
+                *make_growth_figures(counts),
+                make_outcome_table(counts),
+                make_document_format_table(counts),
+            ),
+        ),
+        _coverage_section(sites),
+        ReportSection(
+            "freshness",
+            "First sightings, and freshness of copies",
+            "Times are fetch times of the sitemap, or of the page with the link.",
+            (
+                *make_discovery_figures(sites),
+                *(make_ping_table(sites), make_first_seen_table(sites)),
+                *(make_lastmod_table(sites), make_copies_table(sites)),
+                make_refresh_table(counts),
+            ),
+        ),
+        ReportSection(
+            "usage",
+            "How sites use sitemaps",
+            "Formats, optional values, and maintenance of lists.",
+            (
+                make_format_table(sites),
+                make_usage_table(sites),
+                make_habit_table(sites),
+            ),
+        ),
+        ReportSection(
+            "health",
+            "Hosts and faults",
+            "Slow hosts, and causes of failures.",
+            (
+                make_slow_host_table(counts),
+                make_faulty_host_table(counts),
+                make_fault_table(counts),
+            ),
         ),
     )
-
-
-def _crawl_section(counts: ActivityCounts) -> ReportSection:
-    return ReportSection(
-        "crawl",
-        "The crawl",
-        "Growth, and outcomes of requests.",
-        (
-            *make_growth_figures(counts),
-            make_outcome_table(counts),
-            make_document_format_table(counts),
-        ),
-    )
+    return CrawlReport(title, scope, sections)
 
 
 def _coverage_section(sites: SiteFigures) -> ReportSection:
@@ -112,48 +133,6 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
             make_coverage_table(sites),
             make_census_table(sites),
             make_missed_table(sites),
-        ),
-    )
-
-
-def _freshness_section(sites: SiteFigures, counts: ActivityCounts) -> ReportSection:
-    return ReportSection(
-        "freshness",
-        "First sightings, and freshness of copies",
-        "Times are fetch times of the sitemap, or of the page with the link.",
-        (
-            *make_discovery_figures(sites),
-            make_ping_table(sites),
-            make_first_seen_table(sites),
-            make_lastmod_table(sites),
-            make_copies_table(sites),
-            make_refresh_table(counts),
-        ),
-    )
-
-
-def _usage_section(sites: SiteFigures) -> ReportSection:
-    return ReportSection(
-        "usage",
-        "How sites use sitemaps",
-        "Formats, optional values, and maintenance of lists.",
-        (
-            make_format_table(sites),
-            make_usage_table(sites),
-            make_habit_table(sites),
-        ),
-    )
-
-
-def _health_section(counts: ActivityCounts) -> ReportSection:
-    return ReportSection(
-        "health",
-        "Hosts and faults",
-        "Slow hosts, and causes of failures.",
-        (
-            make_slow_host_table(counts),
-            make_faulty_host_table(counts),
-            make_fault_table(counts),
         ),
     )
 

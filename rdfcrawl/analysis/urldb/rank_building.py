@@ -228,10 +228,7 @@ class RankReport:
 
 
 def rank(
-    root: Path,
-    *,
-    memory_bytes: int = MEMORY_BYTES,
-    scratch: Path | None = None,
+    root: Path, *, memory_bytes: int = MEMORY_BYTES, scratch: Path | None = None
 ) -> RankReport:
     """Rank the URIs of a URL database, unless it is unchanged since the last ranking.
 
