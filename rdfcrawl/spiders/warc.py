@@ -33,9 +33,7 @@ class WarcSpider(RdfSpider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Add the fetcher of local files to `FETCH_SCHEMES`; see `RdfSpider`."""
-        fetchers = {
-            LOCAL_SCHEME: "rdfcrawl.sources.harvest.local_warc.LocalWarcFetcher"
-        }
+        fetchers = {LOCAL_SCHEME: "rdfcrawl.sources.harvest.warc.LocalWarcFetcher"}
         fetchers |= settings.getdict("FETCH_SCHEMES")
         settings.set("FETCH_SCHEMES", fetchers, priority="spider")
         super().update_settings(settings)

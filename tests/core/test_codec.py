@@ -20,9 +20,8 @@ from rdfcrawl.sources.harvest.collections import PageState
 from rdfcrawl.sources.harvest.cross_host_checks import StoredDataset
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.resourcesync.mirror_index import BegunRun, OwedResource
-from rdfcrawl.sources.harvest.sitemap_parts import SitemapState
-from rdfcrawl.sources.resourcesync.mirror import KnownResource, MirrorState
-from rdfcrawl.sources.resourcesync.steps import RunPart
+from rdfcrawl.sources.harvest.sitemap_reading import SitemapState
+from rdfcrawl.sources.resourcesync.mirror import KnownResource, MirrorState, RunPart
 from tests.support.task_values import tasks, values
 
 KEPT = [

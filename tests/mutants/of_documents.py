@@ -51,7 +51,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         6,
-        "rdfcrawl/sources/sitemaps/entities.py",
+        "rdfcrawl/sources/sitemaps/text.py",
         "        if self._left < 0:\n",
         "        if False:\n",
         "tests/sources/sitemaps/test_markup.py"
@@ -206,7 +206,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         15,
-        "rdfcrawl/uri/lookalike.py",
+        "rdfcrawl/uri/hosts.py",
         '    return "xn--" in url and is_lookalike(host_of(url))\n',
         "    return False\n",
         "tests/crawl/threats/test_threats.py"

@@ -8,15 +8,13 @@ from rdfcrawl.core.source_tasks import (
 )
 from rdfcrawl.core.times import begin_us
 from rdfcrawl.sources.resourcesync.mirror import (
+    FollowStep,
     KnownResource,
     MirrorState,
+    Step,
 )
 from rdfcrawl.sources.resourcesync.plan import follow
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
-from rdfcrawl.sources.resourcesync.steps import (
-    FollowStep,
-    Step,
-)
 from tests.support.resourcesync_source import (
     SITE,
     document,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase, identity_of
 from rdfcrawl.core.namespaces import RC, RDF, SQUIRREL
 from rdfcrawl.uri import BadUri, fingerprint
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

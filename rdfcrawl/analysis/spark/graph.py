@@ -1,8 +1,7 @@
 """The graph of the links between the URIs of all machines, as tables of Spark.
 
 Nodes have the same numbers as on one machine: those of the URL database, in its order.
-`analysis.urldb.rank_nodes` defines which URIs are nodes, and
-`analysis.urldb.link_graph` which links count.
+`analysis.urldb.rank_graph` defines which URIs are nodes, and which links count.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.sorting import StringSorter
 from rdfcrawl.stores.log.links import LinkLog
 from rdfcrawl.uri import BadUri, fingerprint
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

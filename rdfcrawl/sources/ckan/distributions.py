@@ -11,10 +11,16 @@ from rdfcrawl.core.namespaces import DCAT, DCTERMS, SPDX
 from rdfcrawl.rdf import terms
 from rdfcrawl.sources.ckan import vocabularies
 from rdfcrawl.sources.ckan.api import path_segment
-from rdfcrawl.sources.ckan.fields import RESOURCE_FIELDS, SERVICE_FIELDS, ValueShape
+from rdfcrawl.sources.ckan.fields import (
+    RESOURCE_FIELDS,
+    SERVICE_FIELDS,
+    TYPE,
+    DatasetWriter,
+    ValueShape,
+    iter_fields,
+)
 from rdfcrawl.sources.ckan.places import iter_retention
 from rdfcrawl.sources.ckan.values import PackageFields, iter_objects
-from rdfcrawl.sources.ckan.writing import TYPE, DatasetWriter, iter_fields
 
 _ALGORITHM: Final = f"{SPDX}checksumAlgorithm_"
 _ALGORITHMS: Final = vocabularies.parse_pairs(

@@ -28,11 +28,6 @@ from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod, DatasetAccess
 from rdfcrawl.sources.ckan.api import PortalAddress, PortalScope
-from rdfcrawl.sources.ckan.deletions import (
-    check_listing,
-    check_missing,
-    iter_confirmations,
-)
 from rdfcrawl.sources.ckan.envelope import MAX_RESPONSE_BYTES, CkanResponse
 from rdfcrawl.sources.ckan.mapping import (
     catalogue_url,
@@ -40,8 +35,15 @@ from rdfcrawl.sources.ckan.mapping import (
     iter_catalogue,
     iter_statements,
 )
-from rdfcrawl.sources.ckan.outcome import CkanOutcome, DatasetListing
-from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
+from rdfcrawl.sources.ckan.paging import CkanOutcome, DatasetListing
+from rdfcrawl.sources.ckan.plan import (
+    advance,
+    check_listing,
+    check_missing,
+    first_task,
+    iter_confirmations,
+    request_of,
+)
 from rdfcrawl.sources.ckan.portal import portal_url
 from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind, iter_targets
 from rdfcrawl.sources.ckan.times import since_for_next
@@ -55,7 +57,7 @@ from rdfcrawl.sources.harvest.protocol import (
     next_step,
     read_task,
 )
-from rdfcrawl.sources.harvest.quad_buffer import iter_quads
+from rdfcrawl.sources.harvest.response import iter_quads
 from rdfcrawl.sources.harvest.run_state import RunState
 
 # Tables of a portal, or of a part of a portal (`_key_of`).

@@ -17,7 +17,7 @@ from rdfcrawl.core.records import (
 )
 from rdfcrawl.core.source_tasks import CustomTask, SourceTask
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task
-from rdfcrawl.sources.harvest.quad_buffer import iter_quads
+from rdfcrawl.sources.harvest.response import iter_quads
 
 _MAX_CONTENT_BYTES: Final = 64 * 1024 * 1024
 

@@ -33,15 +33,20 @@ from rdfcrawl.sources.access import (
 )
 from rdfcrawl.sources.alternatives import ways_by_dataset
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, combined, found
-from rdfcrawl.sources.harvest.known_datasets import DATASET, KnownDataset, KnownDatasets
+from rdfcrawl.sources.harvest.known_datasets import (
+    DATASET,
+    KnownDataset,
+    KnownDatasets,
+    describe_url,
+    sample_of,
+)
 from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim, RevisitPolicy
 from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
-from rdfcrawl.sources.harvest.sample_records import describe_url, sample_of
 from rdfcrawl.sources.sitemaps.access import choose_way
 from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession

@@ -22,9 +22,12 @@ from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.sources.sitemaps.description import is_own_name
-from rdfcrawl.sources.sitemaps.samples import SampleDifference, compare_sample
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
-from rdfcrawl.sources.sitemaps.slicing import slice_dump
+from rdfcrawl.sources.sitemaps.slicing import (
+    SampleDifference,
+    compare_sample,
+    slice_dump,
+)
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document

@@ -46,7 +46,7 @@ from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, HarvestedPart
-    from rdfcrawl.sources.sparql.reading import ResponseReader
+    from rdfcrawl.sources.sparql.plan import ResponseReader
 
 # An endpoint that fails both the GET of its URL and a first query is given up.
 _SILENT: Final = SparqlFailure.CLOSED

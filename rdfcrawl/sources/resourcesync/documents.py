@@ -20,8 +20,12 @@ from rdfcrawl.core.source_tasks import ResourceChange, SyncCapability
 from rdfcrawl.core.times import is_datetime
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, parse_hashes
 from rdfcrawl.sources.sitemaps.elements import Element, iter_elements
-from rdfcrawl.sources.sitemaps.markup import ElementStructure, OpeningTag, iter_events
-from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
+from rdfcrawl.sources.sitemaps.markup import (
+    ElementStructure,
+    MarkupLimits,
+    OpeningTag,
+    iter_events,
+)
 from rdfcrawl.uri import BadUri, parse_uri, requestable
 
 if TYPE_CHECKING:

@@ -20,10 +20,17 @@ from rdfcrawl.rdf.unpack.streams import PieceStream, buffered
 from rdfcrawl.rdf.unpack.zip import iter_zip
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries
 from rdfcrawl.sources.resourcesync.fixity import FixityVerifier
-from rdfcrawl.sources.resourcesync.mirror import NO_STATE, Lookup, MirrorState, nothing
+from rdfcrawl.sources.resourcesync.mirror import (
+    NO_STATE,
+    DumpedResource,
+    Lookup,
+    MirrorState,
+    RunPart,
+    Step,
+    nothing,
+)
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
 from rdfcrawl.sources.resourcesync.resources import ResourceSteps
-from rdfcrawl.sources.resourcesync.steps import DumpedResource, RunPart, Step
 from rdfcrawl.sources.resourcesync.versions import ChangeReader, SnapshotReader
 
 if TYPE_CHECKING:

@@ -24,10 +24,17 @@ from rdfcrawl.core.source_tasks import (
 )
 from rdfcrawl.core.times import begin_us, end_us
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries, linked
-from rdfcrawl.sources.resourcesync.mirror import NO_STATE, StatedResource, nothing
+from rdfcrawl.sources.resourcesync.mirror import (
+    NO_STATE,
+    FollowStep,
+    OpenedSet,
+    RunPart,
+    StatedResource,
+    Step,
+    nothing,
+)
 from rdfcrawl.sources.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
 from rdfcrawl.sources.resourcesync.resources import ResourceSteps, source_id
-from rdfcrawl.sources.resourcesync.steps import FollowStep, OpenedSet, RunPart, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,16 +17,17 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
 from rdfcrawl.sources.resourcesync.documents import PATCH, linked
-from rdfcrawl.sources.resourcesync.mirror import VersionAction, decide
-from rdfcrawl.sources.resourcesync.patch import why_unsupported
-from rdfcrawl.sources.resourcesync.policy import SourceScope, SyncPolicy
-from rdfcrawl.sources.resourcesync.steps import (
+from rdfcrawl.sources.resourcesync.mirror import (
     DeletedResource,
     FollowStep,
     ListedResources,
     RelatedLink,
     UnfetchedResource,
+    VersionAction,
+    decide,
 )
+from rdfcrawl.sources.resourcesync.patch import why_unsupported
+from rdfcrawl.sources.resourcesync.policy import SourceScope, SyncPolicy
 from rdfcrawl.sources.resourcesync.versions import (
     ChangeReader,
     SnapshotReader,
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
         RsLink,
     )
     from rdfcrawl.sources.resourcesync.mirror import (
+        DumpedResource,
         KnownResource,
         Lookup,
         MirrorState,
         StatedResource,
+        Step,
     )
-    from rdfcrawl.sources.resourcesync.steps import DumpedResource, Step
     from rdfcrawl.sources.resourcesync.versions import StatedVersion
 
 _RELATIONS: Final = {

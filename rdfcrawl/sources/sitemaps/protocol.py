@@ -23,12 +23,13 @@ from rdfcrawl.sources.sitemaps.entry import (
     SitemapEntry,
     SitemapFormat,
     SitemapLimits,
+    atom_entry,
     extension_of,
     read_frequency,
     read_lastmod,
     read_priority,
+    rss_entry,
 )
-from rdfcrawl.sources.sitemaps.feeds import atom_entry, rss_entry
 from rdfcrawl.sources.sitemaps.markup import (
     ElementStructure,
     MarkupTokenizer,

@@ -17,7 +17,7 @@ import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
-from rdfcrawl.sources.harvest.resourcesync.files import path_of
+from rdfcrawl.sources.harvest.resourcesync.resources import path_of
 from tests.support.crawl_kills import worker_pids
 from tests.support.small_disk import MIB, SmallDisk, small_disk
 from tests.support.web_archives import read_archive
@@ -69,7 +69,7 @@ def test_full_disk_costs_nothing(
     pages: dict[str, Any] = {f"/{n}": page for n in range(N_PAGES)}
     dump = loopback.response(body, "application/n-triples")
     host = "127.0.74.1" if min_free else "127.0.74.2"
-    server = loopback(pages | {f"/{n}.nt": dump for n in range(10)}, host=host)
+    server = loopback(pages | {f"/{n}.nt": dump for n in range(3)}, host=host)
     seeds = [server.url(path) for path in server.pages]
     running = commands.start_crawl(
         seeds,

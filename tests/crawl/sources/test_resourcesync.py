@@ -12,7 +12,11 @@ from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
-from rdfcrawl.sources.harvest.resourcesync.files import PARTIAL, ResourceFiles, path_of
+from rdfcrawl.sources.harvest.resourcesync.resources import (
+    PARTIAL,
+    ResourceFiles,
+    path_of,
+)
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
 from tests.support.resourcesync_source import archive, document, facts_of, fixity_of
 

@@ -21,7 +21,7 @@ from rdfcrawl.sources.ckan import envelope
 from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
 from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.mapping import iter_statements
-from rdfcrawl.sources.ckan.outcome import PlanLimits
+from rdfcrawl.sources.ckan.paging import PlanLimits
 from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
 from tests.support.ckan_harvests import PORTAL, all_ids, harvest
 from tests.support.ckan_portals import FakePortal, id_of

@@ -16,11 +16,11 @@ from rdfcrawl.sources.sitemaps.elements import MAX_PARTS, Element, iter_elements
 from rdfcrawl.sources.sitemaps.markup import (
     ClosingTag,
     ElementStructure,
+    MarkupLimits,
     MarkupTokenizer,
     OpeningTag,
     iter_events,
 )
-from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
 from tests.support.examples import examples
 
 if TYPE_CHECKING:

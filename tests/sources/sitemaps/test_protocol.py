@@ -21,7 +21,7 @@ from rdfcrawl.sources.sitemaps.entry import (
     SitemapFormat,
     SitemapLimits,
 )
-from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
+from rdfcrawl.sources.sitemaps.markup import MarkupLimits
 from rdfcrawl.sources.sitemaps.protocol import Sitemap
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
 from tests.support.examples import examples

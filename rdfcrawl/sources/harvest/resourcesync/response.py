@@ -13,9 +13,8 @@ from rdfcrawl.core.records import Document, Urgency
 from rdfcrawl.core.source_tasks import SyncSearch, SyncTask
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.sources.harvest.protocol import next_step, read_task
-from rdfcrawl.sources.harvest.quad_buffer import iter_quads
 from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
-from rdfcrawl.sources.harvest.response import HarvestedResponse
+from rdfcrawl.sources.harvest.response import HarvestedResponse, iter_quads
 from rdfcrawl.sources.resourcesync.policy import SyncPolicy
 from rdfcrawl.sources.resourcesync.resources import fitted
 from rdfcrawl.uri import host_of, registered_domain

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.times import begin_us
-from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
-from rdfcrawl.sources.resourcesync.steps import (
+from rdfcrawl.sources.resourcesync.mirror import (
     DeletedResource,
     FollowStep,
     RunPart,
 )
+from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
 from tests.support.resourcesync_source import (
     SITE,
     time_of,

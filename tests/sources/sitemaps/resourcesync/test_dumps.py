@@ -21,11 +21,11 @@ from rdfcrawl.core.source_tasks import (
 )
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.sources.resourcesync.dumps import unpack
-from rdfcrawl.sources.resourcesync.mirror import KnownResource
-from rdfcrawl.sources.resourcesync.steps import (
+from rdfcrawl.sources.resourcesync.mirror import (
     DeletedResource,
     DumpedResource,
     FollowStep,
+    KnownResource,
     RunPart,
 )
 from tests.support.examples import examples
@@ -34,7 +34,7 @@ from tests.support.resourcesync_source import SITE, archive, document, facts_of,
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.sources.resourcesync.steps import Step
+    from rdfcrawl.sources.resourcesync.mirror import Step
 
 URL = f"{SITE}/dump.zip"
 CONTENTS = [b"first", b"second" * 1000, random.Random(1).randbytes(2_500_000)]

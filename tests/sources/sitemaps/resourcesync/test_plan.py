@@ -21,28 +21,26 @@ from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.sources.resourcesync import discovery
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries
 from rdfcrawl.sources.resourcesync.mirror import (
+    FollowStep,
     KnownResource,
+    ListedResources,
     MirrorState,
+    OpenedSet,
+    RelatedLink,
+    RunPart,
     StatedResource,
+    UnfetchedResource,
     VersionAction,
+    commit,
     decide,
     is_settled,
+    n_outstanding,
     next_attempt,
     version_of,
 )
 from rdfcrawl.sources.resourcesync.plan import fallback
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
 from rdfcrawl.sources.resourcesync.resources import fitted, source_id
-from rdfcrawl.sources.resourcesync.steps import (
-    FollowStep,
-    ListedResources,
-    OpenedSet,
-    RelatedLink,
-    RunPart,
-    UnfetchedResource,
-    commit,
-    n_outstanding,
-)
 from tests.support.resourcesync_source import (
     SITE,
     Mirror,
