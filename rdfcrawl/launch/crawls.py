@@ -16,11 +16,7 @@ from scrapy import Spider, signals
 from scrapy.addons import AddonManager
 from scrapy.crawler import Crawler, CrawlerProcess, CrawlerProcessBase
 from scrapy.settings import Settings
-from scrapy.spiderloader import (
-    SpiderLoader,
-    SpiderLoaderProtocol,
-    get_spider_loader,
-)
+from scrapy.spiderloader import SpiderLoader, SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
 
 from rdfcrawl.core.console import fail, program

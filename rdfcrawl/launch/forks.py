@@ -67,8 +67,7 @@ LOADED = [
         "closespider corestats logcount logstats memusage spiderstate",
     ),
     *_in(
-        "scrapy.spidermiddlewares",
-        "depth httperror metacopy referer start urllength",
+        "scrapy.spidermiddlewares", "depth httperror metacopy referer start urllength"
     ),
 ]
 _REACTOR = "twisted.internet.reactor"

@@ -1,22 +1,27 @@
-"""Observations from the provenance of a crawl: the outcome of each URI."""
+"""Observations of URIs from the logs: outcomes, links, and entries of sitemaps."""
 
 from __future__ import annotations
 
 import json
 import re
 from contextlib import suppress
+from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.analysis.urldb.joining import observe
-from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
+from rdfcrawl.analysis.urldb.record import observe
+from rdfcrawl.core.formats import Relation
+from rdfcrawl.core.namespaces import DCTERMS, HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
+from rdfcrawl.rdf.links.outlinks import relation_iri
 from rdfcrawl.rdf.values import unix_ms, whole_number
+from rdfcrawl.stores.reading import iter_marked
 from rdfcrawl.uri import MAX_URL_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.analysis.urldb.joining import Columns
+    from rdfcrawl.analysis.urldb.record import Columns
+
 
 _ACTIVITY: Final = "<urn:rdfcrawl:activity:"
 _END: Final = " <urn:rdfcrawl:provenance> .\n"
@@ -213,3 +218,170 @@ def number_of(term: str | None, default: int) -> int:
 def time_of(term: str) -> int:
     """Return a time of provenance in ms; 0 if missing or invalid."""
     return unix_ms(term[1:].partition('"')[0]) or 0
+
+
+_MAX_BYTES: Final = 4 * 1024 * 1024  # of lines with buffered targets
+_MAX_TARGETS: Final = 150_000
+# Relations to other URLs of the page itself; they are not links.
+_FORMS: Final = [
+    relation_iri(each).encode() for each in (Relation.CANONICAL, Relation.ALTERNATE)
+]
+_forms = b"|".join(map(re.escape, _FORMS))
+_begin = rb"^<(?!(?:%b)>)[^>\n]*> <([^>\n]*)" % _forms
+_find_targets = re.compile(_begin, re.MULTILINE).findall
+_find_forms = re.compile(rb"^<(?:%b)> <([^>\n]*)" % _forms, re.MULTILINE).findall
+
+
+class LinkedUrls:
+    """Targets of links, with the first and the last document that links to each.
+
+    They are buffered, since many documents link to the same targets.
+    """
+
+    def __init__(self) -> None:
+        self._documents: list[tuple[int, bytes, list[bytes]]] = []
+        self._n_bytes = 0
+        self._first: dict[bytes, tuple[int, bytes]] = {}
+        self._last: dict[bytes, int] = {}
+        self._forms: dict[bytes, None] = {}
+
+    def add(self, blocks: Iterable[bytes]) -> None:
+        """Add the links in the marked documents of a member, as complete lines."""
+        ms, document = 0, b""
+        for mark, lines in iter_marked(blocks):
+            if mark is not None:
+                ms, document = int(mark[2]), mark[1]
+            else:
+                self._documents.append((ms, document, _find_targets(lines)))
+                self._n_bytes += len(lines)
+                if any(each in lines for each in _FORMS):
+                    self._forms.update(dict.fromkeys(_find_forms(lines)))
+        if self._n_bytes >= _MAX_BYTES:
+            self._join_targets()
+
+    def _join_targets(self) -> None:
+        """Join the buffered targets of documents with the known ones."""
+        self._documents.sort(key=lambda each: each[:2])
+        first: dict[bytes, tuple[int, bytes]] = {}
+        last: dict[bytes, int] = {}
+        for ms, _, targets in self._documents:
+            last.update(dict.fromkeys(targets, ms))
+        for ms, document, targets in reversed(self._documents):
+            first.update(dict.fromkeys(targets, (ms, document)))
+        for target in first.keys() & self._first.keys():
+            first[target] = min(first[target], self._first[target])
+            last[target] = max(last[target], self._last[target])
+        self._first.update(first)
+        self._last.update(last)
+        self._documents.clear()
+        self._n_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `take` should be called."""
+        return len(self._first) + len(self._forms) >= _MAX_TARGETS
+
+    def take(self) -> Iterator[UrlObservation]:
+        """Yield all observations, and start empty."""
+        self._join_targets()
+        for target, (ms, document) in self._first.items():
+            source = quoted(document.decode("utf-8", "replace"))
+            linked = f"[{ms},{source},{self._last[target]}]"
+            columns = ["", linked, "", "", "", "", ""]
+            yield UrlObservation(target.decode("utf-8", "replace"), 0, columns)
+        for target in self._forms.keys() - self._first.keys():
+            yield UrlObservation(target.decode("utf-8", "replace"), 0, observe())
+        self._first, self._last, self._forms = {}, {}, {}
+
+
+_LISTS: Final = f"{RC}lists".encode()
+_LISTS_SITEMAP: Final = f"{RC}listsSitemap".encode()
+_MODIFIED: Final = f"{DCTERMS}modified".encode()
+_CHANGEFREQ: Final = f"{RC}changefreq".encode()
+_PRIORITY: Final = f"{RC}priority".encode()
+_STATEMENT: Final = re.compile(
+    rb'^<([^>\n]*)> <(%b)> ["<]([^>"\n]*)[">]'
+    % b"|".join(
+        map(re.escape, (_LISTS, _LISTS_SITEMAP, _MODIFIED, _CHANGEFREQ, _PRIORITY))
+    ),
+    re.MULTILINE,
+)
+_MAX_CLAIM_BYTES: Final = 100  # of a claim
+
+
+def iter_listings(blocks: Iterable[bytes]) -> Iterator[UrlObservation]:
+    """Yield the observations in the marked documents of a member, in complete lines.
+
+    A document is a sitemap if it has a statement about its own listed URLs.
+    """
+    reading: _SitemapReading | None = None
+    for mark, quads in iter_marked(blocks):
+        if mark is not None:
+            if reading is not None:
+                yield from reading.end()
+            reading = _SitemapReading(mark[1], int(mark[2]))
+        elif reading is not None and (reading.is_sitemap or _LISTS in quads):
+            yield from reading.read(quads)
+    if reading is not None:
+        yield from reading.end()
+
+
+class _SitemapReading:
+    """One version of a document that may be a sitemap."""
+
+    def __init__(self, graph: bytes, version_ms: int) -> None:
+        self._sitemap = graph.partition(b"#")[0]  # further parts have a fragment
+        self._name = self._sitemap.decode("utf-8", "replace")
+        self._name_json = quoted(self._name)
+        self._ms = version_ms
+        self._url = b""
+        self._is_index = False
+        self._claims: dict[bytes, bytes] = {}
+        self._n_urls = 0
+        self._hash = blake2b(digest_size=16)
+        self.is_sitemap = False
+
+    def read(self, quads: bytes) -> Iterator[UrlObservation]:
+        """Yield complete entries; the claims of an entry follow it."""
+        for subject, predicate, value in _STATEMENT.findall(quads):
+            if predicate in (_LISTS, _LISTS_SITEMAP):
+                if subject == self._sitemap:
+                    yield from self.take()
+                    self._url, self._is_index = value, predicate == _LISTS_SITEMAP
+                    self.is_sitemap = True
+                    self._n_urls += 1
+                    self._hash.update(value + b"\n")
+            elif subject == self._url and len(value) <= _MAX_CLAIM_BYTES:
+                self._claims[predicate] = value
+
+    def end(self) -> Iterator[UrlObservation]:
+        """Yield the last entry, and the reading itself."""
+        yield from self.take()
+        if self.is_sitemap:
+            digest = self._hash.hexdigest()
+            is_index = "true" if self._is_index else "false"
+            columns = observe(
+                reading=f'{self._ms},{self._n_urls},"{digest}",{is_index}'
+            )
+            yield UrlObservation(self._name, 0, columns)
+
+    def take(self) -> Iterator[UrlObservation]:
+        """Yield the last entry, if there is one."""
+        if not self._url:
+            return
+        claim = ",".join(
+            [
+                quoted(self._claims.get(predicate, b"").decode("utf-8", "replace"))
+                for predicate in (_MODIFIED, _CHANGEFREQ, _PRIORITY)
+            ]
+        )
+        ms, url = self._ms, self._url.decode("utf-8", "replace")
+        columns = observe(
+            listed=f"{ms},{self._name_json},{ms}",
+            claim=f"{claim},{ms},{ms}",
+            latest=f'["isSitemap",{ms},"true"]' if self._is_index else "",
+            listing=f"{self._name_json},{ms},{ms},{claim}",
+        )
+        self._url = b""
+        self._claims.clear()
+        yield UrlObservation(url, 0, columns)
