@@ -20,7 +20,7 @@ from rdfcrawl.uri.parse import scheme_of
 if TYPE_CHECKING:
     from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.watch import WatchedExchange
-    from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+    from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 
 
 class RareExchange:

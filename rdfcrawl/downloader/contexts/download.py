@@ -26,7 +26,7 @@ from rdfcrawl.downloader.client import (
 from rdfcrawl.downloader.contexts.cache import ContextEntry
 from rdfcrawl.downloader.redirects import is_redirect, resolve_redirect
 from rdfcrawl.downloader.retry_policy import RetryDecision, judge_response
-from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.links.headers import json_ld_alternate

@@ -26,7 +26,7 @@ from rdfcrawl.downloader.robots.policy import (
     rules_of,
 )
 from rdfcrawl.downloader.robots.storage import SizedMemory, pack_rules, unpack_rules
-from rdfcrawl.frontier.queue.robots_keeping import KeptRules, OwnRules, RulesKeeper
+from rdfcrawl.frontier.queue.host_rules import KeptRules, OwnRules, RulesKeeper
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.hosts import origin_of
