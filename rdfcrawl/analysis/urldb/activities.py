@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.analysis.urldb.joining import observe
 from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
-from rdfcrawl.rdf.values import unix_ms, whole_number
+from rdfcrawl.rdf.terms import unix_ms, whole_number
 from rdfcrawl.uri import MAX_URL_CHARS
 
 if TYPE_CHECKING:

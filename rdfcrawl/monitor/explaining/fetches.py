@@ -13,7 +13,7 @@ from rdfcrawl.monitor.explaining.values import (
     ReadPart,
     UriFault,
 )
-from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
+from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

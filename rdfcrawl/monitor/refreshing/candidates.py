@@ -9,7 +9,7 @@ from rdfcrawl.analysis.measures.uri_facts import UriFetch
 from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
 from rdfcrawl.analysis.urldb.joining import MAX_FETCHES
 from rdfcrawl.core.tasks.pages import RefreshedPage
-from rdfcrawl.rdf.values import unix_ms
+from rdfcrawl.rdf.terms import unix_ms
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts

@@ -5,7 +5,6 @@ See `messages` for the frames in its pipes.
 
 from __future__ import annotations
 
-import ctypes  # noqa: F401  # numpy imports it, when that is denied already
 import fcntl
 import gc
 import os
@@ -13,13 +12,26 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from isal import isal_zlib
 
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.quad_chunks import (
+    RAW_DEFLATE,
+    DeflatePiece,
+    FoundLinks,
+    QuadChunk,
+    check_statements,
+)
 from rdfcrawl.rdf.environment import GC_THRESHOLDS, ContextDocument, ReaderContext
-from rdfcrawl.rdf.extraction.bounds import ProcessBounds, used_secs
-from rdfcrawl.rdf.extraction.bulk import BulkPacker
-from rdfcrawl.rdf.extraction.confinement import NONE, WRITING, confine
+from rdfcrawl.rdf.extraction.confinement import (
+    NONE,
+    WRITING,
+    ProcessBounds,
+    confine,
+    used_secs,
+)
 from rdfcrawl.rdf.extraction.messages import (
     HEADER,
     PIPE_BYTES,
@@ -30,6 +42,71 @@ from rdfcrawl.rdf.extraction.messages import (
 from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.html.extractors import CustomExtractor
 from rdfcrawl.rdf.unpack.scratch import FileScratch
+from rdfcrawl.uri.origin import origin_of_link
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from rdfcrawl.rdf.extraction.messages import BulkOutput
+    from rdfcrawl.rdf.output import QuadLines
+
+
+_LEVEL = 1  # of compression, as isal has them: 0 is the fastest, 3 the smallest
+_PLAIN_BYTES: Final = 256 * 1024  # a store gathers documents up to here into a member
+
+
+class PiecePacker:
+    """A compressor of one stream into `DeflatePiece`s."""
+
+    def __init__(self) -> None:
+        self._deflate = isal_zlib.compressobj(
+            _LEVEL, isal_zlib.DEFLATED, RAW_DEFLATE, isal_zlib.DEF_MEM_LEVEL
+        )
+
+    def pack(self, content: bytes) -> DeflatePiece:
+        """Return the piece of this content."""
+        packed = self._deflate.compress(content)
+        packed += self._deflate.flush(isal_zlib.Z_FULL_FLUSH)
+        return DeflatePiece(packed, isal_zlib.crc32(content), len(content))
+
+
+class BulkPacker:
+    """Maker of the chunks of one document; the first ones are not packed."""
+
+    def __init__(self, bulk: BulkOutput) -> None:
+        self._bulk = bulk
+        self._n_plain = 0
+        self._packer: PiecePacker | None = None
+        self._host = b""  # that most links were to
+
+    def chunk(self, lines: QuadLines) -> QuadChunk:
+        """Return the next chunk.
+
+        Raises:
+            ValueError: the lines cannot be stored.
+        """
+        check_statements(lines)
+        if self._packer is None:
+            self._n_plain += len(lines)
+            if self._n_plain <= _PLAIN_BYTES:
+                return QuadChunk(lines)
+            self._packer = PiecePacker()
+        links, is_describing = self._scan(lines)
+        found = FoundLinks.sort(links, self._host)
+        if 2 * found.n_of_host < len(links):
+            host = origin_of_link(next(iter(links)))
+            self._host = host if host.endswith(b"/") else b""
+        n_quads, packed = lines.count(b"\n"), self._packer.pack(lines)
+        return QuadChunk(b"", n_quads, found, packed, is_describing=is_describing)
+
+    def _scan(self, lines: bytes) -> tuple[AbstractSet[bytes], bool]:
+        bulk = self._bulk
+        if not bulk.wants_links:
+            return frozenset(), False
+        if not bulk.follow.wants_datasets:
+            return bulk.follow.scan(lines), False
+        return bulk.follow.scan_bulk(lines)
+
 
 # Events of PEP 578 that parsing does not need.
 _DENIED_EVENTS = (

@@ -1,18 +1,64 @@
-"""Read the parts of a file in order, with their checksums."""
+"""Read the parts of a file in order, with their checksums.
+
+Integers of variable length have 7 bits a byte, lowest first, and 0x80 set on the last
+byte. Control information is the preamble of the file, header, dictionary and triples.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c, crc8
-from rdfcrawl.rdf.hdt.vbyte import decode_vbyte
+from rdfcrawl.core.namespaces import HDT
+from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c, crc8, crc16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.rdf.hdt.crc import Buffer
+
+
+_MAX_BYTES = 10  # a 64 bit integer never takes more
+
+
+def encode_vbyte(value: int) -> bytes:
+    """Return an unsigned integer as bytes.
+
+    >>> encode_vbyte(300).hex()
+    '2c82'
+    """
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F)
+        value >>= 7
+    out.append(value | 0x80)
+    return bytes(out)
+
+
+def decode_vbyte(buffer: bytes | memoryview, at: int) -> tuple[int, int]:
+    """Return the integer at an offset, and the offset after it.
+
+    Raises:
+        ValueError: the integer has no end or more than 64 bits.
+    """
+    value = 0
+    for n_byte, byte in enumerate(buffer[at : at + _MAX_BYTES]):
+        value |= (byte & 0x7F) << 7 * n_byte
+        if byte & 0x80:
+            if value >> 64:
+                break
+            return value, at + n_byte + 1
+    raise ValueError("an integer of variable length without an end")
+
+
+def preamble(head: bytes, *numbers: int) -> bytes:
+    """Return a type, integers of variable length and their CRC-8."""
+    content = head + b"".join(map(encode_vbyte, numbers))
+    return content + bytes([crc8(content)])
+
 
 CHUNK_BYTES = 2**20
 
@@ -107,3 +153,66 @@ class FileCursor:
         if int.from_bytes(self.take(CRC32C_BYTES, what), "little") != crc.value:
             raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-32C of its content")
         return content
+
+
+MAGIC = b"$HDT"
+GLOBAL_FORMAT = f"<{HDT}HDTv1>"
+HEADER_FORMAT = "ntriples"
+DICTIONARY_FORMAT = f"<{HDT}dictionaryFour>"
+TRIPLES_FORMAT = f"<{HDT}triplesBitmap>"
+
+_MAX_TEXT_BYTES = 64 * 1024  # real ones have less than 200
+
+
+class HdtPart(IntEnum):
+    """Part of the file that follows a control information."""
+
+    GLOBAL = 1
+    HEADER = 2
+    DICTIONARY = 3
+    TRIPLES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ControlInformation:
+    """Format (an IRI in angle brackets, or `ntriples`) and properties of a part."""
+
+    part: HdtPart
+    format: str
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """Return the bytes, with the checksum."""
+        pairs = "".join(f"{key}={value};" for key, value in self.properties.items())
+        text = f"{self.format}\0{pairs}\0".encode()
+        content = MAGIC + bytes([self.part]) + text
+        return content + crc16(content).to_bytes(2, "little")
+
+
+def read_control(cursor: FileCursor, part: HdtPart) -> ControlInformation:
+    """Return the next control information, which must be of this part.
+
+    Raises:
+        SourceFault: `SYNTAX` or `CHECKSUM`.
+    """
+    what = f"{part.name.lower()} control information"
+    begin = cursor.at
+    if cursor.take(len(MAGIC), what) != MAGIC:
+        raise SourceFault(Reason.SYNTAX, f"{what}: does not begin with $HDT")
+    found = cursor.take(1, what)[0]
+    texts = [cursor.take_until_nul(_MAX_TEXT_BYTES, what) for _ in range(2)]
+    expected = crc16(cursor.take_since(begin))
+    if int.from_bytes(cursor.take(2, what), "little") != expected:
+        raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-16")
+    if found != part:
+        raise SourceFault(Reason.SYNTAX, f"{what}: opens part {found}")
+    name, pairs = (text.decode("utf-8", "replace") for text in texts)
+    properties = (pair.partition("=") for pair in pairs.split(";") if pair)
+    return ControlInformation(part, name, {key: value for key, _, value in properties})
+
+
+def demand_format(control: ControlInformation, supported: str) -> None:
+    """Check that a part is in the supported format (`UNSUPPORTED_FORMAT`)."""
+    if control.format != supported:
+        detail = f"HDT {control.part.name.lower()} in {control.format[:100]}"
+        raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)

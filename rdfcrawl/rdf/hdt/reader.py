@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.control import (
+from rdfcrawl.rdf.hdt.cursor import (
     GLOBAL_FORMAT,
     HEADER_FORMAT,
+    FileCursor,
     HdtPart,
     demand_format,
     read_control,
 )
-from rdfcrawl.rdf.hdt.cursor import FileCursor
 from rdfcrawl.rdf.hdt.dictionary import TermDictionary, TooMuch
 from rdfcrawl.rdf.hdt.terms import TermWriter
 from rdfcrawl.rdf.hdt.triples import FileTriples, HdtPosition

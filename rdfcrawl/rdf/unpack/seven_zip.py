@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.unpack import codecs
+from rdfcrawl.rdf.unpack.codecs import branch_filter, lzma1, lzma2
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.members import ArchiveEntry
-from rdfcrawl.rdf.unpack.raw_codecs import branch_filter, lzma1, lzma2
 from rdfcrawl.rdf.unpack.scratch import BlobReader, SeekableBytes
 from rdfcrawl.rdf.unpack.seven_zip_header import (
     ENCODED_HEADER,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.unpack import codecs
+from rdfcrawl.rdf.unpack.codecs import lzma1
 from rdfcrawl.rdf.unpack.members import ArchiveEntry, decode_name
-from rdfcrawl.rdf.unpack.raw_codecs import lzma1
 from rdfcrawl.rdf.unpack.scratch import BLOCK_BYTES, BlobReader, SeekableBytes
 from rdfcrawl.rdf.unpack.streams import decoded
 

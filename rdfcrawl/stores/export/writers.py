@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.errors import ConfigError, SourceFault
 from rdfcrawl.core.extras import needed_by_operator
-from rdfcrawl.rdf.packing import packer
-from rdfcrawl.rdf.serializing import StatementSerializer
+from rdfcrawl.rdf.serializing import StatementSerializer, packer
 from rdfcrawl.stores.export.formats import HDT, JSONL, PARQUET
 from rdfcrawl.stores.export.output import as_binary
 

@@ -12,27 +12,33 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.sorting import SpillFolder, StringRun
-from rdfcrawl.rdf.hdt.control import (
+from rdfcrawl.rdf.hdt.crc import Crc32c
+from rdfcrawl.rdf.hdt.cursor import (
     ControlInformation,
+    FileCursor,
     HdtPart,
+    decode_vbyte,
     demand_format,
+    encode_vbyte,
     read_control,
 )
-from rdfcrawl.rdf.hdt.crc import Crc32c
-from rdfcrawl.rdf.hdt.cursor import FileCursor
-from rdfcrawl.rdf.hdt.dictionary import BlockCache
-from rdfcrawl.rdf.hdt.front_coding import (
+from rdfcrawl.rdf.hdt.dictionary import (
+    BlockCache,
     BrokenBlock,
     decode_block,
     decode_few,
     encode_blocks,
     iter_long_block,
 )
-from rdfcrawl.rdf.hdt.sequences import LogArray, WindowedBitmap
-from rdfcrawl.rdf.hdt.sorting import KeyRun, merge_keys, merge_strings
-from rdfcrawl.rdf.hdt.spill import IntegerPacker
+from rdfcrawl.rdf.hdt.sequences import (
+    IntegerPacker,
+    KeyRun,
+    LogArray,
+    WindowedBitmap,
+    merge_keys,
+    merge_strings,
+)
 from rdfcrawl.rdf.hdt.triples import KeyCodec
-from rdfcrawl.rdf.hdt.vbyte import decode_vbyte, encode_vbyte
 
 STRINGS = st.lists(
     st.binary(max_size=40).map(lambda text: text.replace(b"\0", b"")), unique=True
