@@ -28,8 +28,10 @@ from rdfcrawl.rdf.terms import mended_line
 
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Format
+    from rdfcrawl.rdf.environment import ParseLimits
 
 
+_UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is skipped
 
 # RFC 3987 section 2.2 in valid UTF-8: `ucschar` from U+00C0 to
@@ -121,6 +123,34 @@ def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:
     """Return the lines of a block if none of them needs the parser; see `iter_runs`."""
     found = (_QUADS if has_graphs else _TRIPLES).fullmatch(block)
     return None if found is None else _without_strings(block)
+
+
+def canonical_lines(
+    data: bytes | None, document_format: Format, *, charset: str, limits: ParseLimits
+) -> tuple[bytes, bool] | None:
+    """Return the lines of a small document that readers would not change, else None.
+
+    The second value is whether the lines may name graphs. `data` is None for a document
+    that is not in memory.
+    """
+    if (
+        not document_format.is_line_based
+        or data is None
+        or len(data) > min(GATHER_BYTES, limits.doc_bytes)
+        or charset not in _UTF8
+    ):
+        return None
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return None
+    if (lines := canonical(data, has_graphs=False)) is not None:
+        return lines, False
+    if not document_format.has_graphs:
+        return None
+    lines = canonical(data, has_graphs=True)
+    return None if lines is None else (lines, True)
 
 
 def _without_strings(lines: bytes) -> bytes:

@@ -9,26 +9,8 @@ from __future__ import annotations
 
 import re
 
-from rdfcrawl.core.formats import (
-    HDT,
-    HEXTUPLES,
-    HTML,
-    JSON_LD,
-    N_QUADS,
-    N_TRIPLES,
-    RDF_JSON,
-    RDF_XML,
-    TRIG,
-    TRIX,
-    TURTLE,
-    DecidedBy,
-    Format,
-    FormatDecision,
-    PackingKind,
-    file_name,
-    format_of_media_type,
-    format_of_name,
-)
+from rdfcrawl.core import formats
+from rdfcrawl.core.formats import HTML, TURTLE, FormatDecision, PackingKind, file_name
 from rdfcrawl.core.namespaces import RDF
 
 _BROTLI_MEDIA_TYPES = frozenset(
@@ -37,7 +19,7 @@ _BROTLI_MEDIA_TYPES = frozenset(
 _NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
 
 # First bytes of known formats that are not text.
-_MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
+_MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
     (b"\x1f\x8b", PackingKind.GZIP),
     *((b"BZh%d1AY&SY" % level, PackingKind.BZIP2) for level in range(1, 10)),
     *((b"BZh%d\x17rE8P\x90" % level, PackingKind.BZIP2) for level in range(1, 10)),
@@ -49,7 +31,7 @@ _MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
     (b"PK\x03\x04", PackingKind.ZIP),
     (b"PK\x05\x06", PackingKind.ZIP),  # empty
     (b"7z\xbc\xaf\x27\x1c", PackingKind.SEVEN_ZIP),
-    (b"$HDT", HDT),
+    (b"$formats.HDT", formats.HDT),
     (b"%PDF-", "PDF"),
     (b"\x89PNG", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
@@ -75,7 +57,7 @@ _MEDIA = (
 _RIFF_TYPES = (b"WEBP", b"WAVE", b"AVI ")
 _MEDIA_STARTS = tuple(magic for magic, _ in _MEDIA)
 _MAGIC_STARTS = tuple(magic for magic, _ in _MAGIC)
-_TAR_MAGIC = slice(257, 262), b"ustar"  # POSIX pax, "ustar Interchange Format"
+_TAR_MAGIC = slice(257, 262), b"ustar"  # POSIX pax, "ustar Interchange formats.Format"
 
 _IRI = rb"<[^<>\"{}|^`\s]*>"
 _IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]{1,200}+)"
@@ -147,13 +129,13 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
         url: only its extension is used.
         head: first `HEAD_BYTES` of the body.
     """
-    declared = format_of_media_type(media_type)
+    declared = formats.format_of_media_type(media_type)
     head = _as_ascii_superset(head)
     if declared is not None and declared is not HTML and _has_no_extension(url):
         return _checked(declared, "content-type", head)
     if packing := _packing_without_magic(media_type, url, head):
         return FormatDecision(None, "extension", packing, packing)
-    by_name = format_of_name(url)
+    by_name = formats.format_of_name(url)
     # Servers declare unknown types as HTML.
     if declared is not None and (declared is not HTML or by_name is None):
         return _checked(declared, "content-type", head)
@@ -175,7 +157,9 @@ def media_at(head: bytes) -> str:
     return "RIFF" if head[:4] == b"RIFF" and head[8:12] in _RIFF_TYPES else ""
 
 
-def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecision:
+def _checked(
+    claimed: formats.Format, decided_by: formats.DecidedBy, head: bytes
+) -> FormatDecision:
     """Return the claimed format unless the content clearly contradicts it."""
     if (
         decided_by == "content-type"
@@ -197,14 +181,14 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecis
         return sniffed
     # Within the text formats, a Content-Type is trusted more than an extension.
     if decided_by == "extension" and (
-        (actual is N_QUADS and claimed is not N_QUADS)
-        or (actual in (TURTLE, TRIG) and claimed.is_line_based)
+        (actual is formats.N_QUADS and claimed is not formats.N_QUADS)
+        or (actual in (TURTLE, formats.TRIG) and claimed.is_line_based)
     ):
         return sniffed
     return FormatDecision(claimed, decided_by)
 
 
-def _refutes(found: str, claimed: Format, head: bytes) -> bool:
+def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:
     """Return whether content without a known RDF format cannot be the claimed one."""
     if found == "JSON":  # JSON-LD without keywords, if its context is separate
         return claimed.family != "json"
@@ -223,12 +207,12 @@ def _sniff(head: bytes) -> FormatDecision:
     if text_format := _sniff_text(head):
         return FormatDecision(text_format, "content")
     if _HEXTUPLE.match(head):
-        return FormatDecision(HEXTUPLES, "content")
+        return FormatDecision(formats.HEXTUPLES, "content")
     return _sniff_json(head) if _JSON_START.match(head) else _sniff_markup(head)
 
 
-def _by_magic(what: str | PackingKind | Format) -> FormatDecision:
-    if isinstance(what, Format):
+def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
+    if isinstance(what, formats.Format):
         return FormatDecision(what, "content")
     packing = what if isinstance(what, PackingKind) else None
     return FormatDecision(None, "content", what, packing)
@@ -249,19 +233,19 @@ def _packing_without_magic(
     return None
 
 
-def _sniff_text(head: bytes) -> Format | None:
+def _sniff_text(head: bytes) -> formats.Format | None:
     if _DIRECTIVE.match(head):
-        return TRIG if b"{" in head and _GRAPH_BLOCK.search(head) else TURTLE
+        return formats.TRIG if b"{" in head and _GRAPH_BLOCK.search(head) else TURTLE
     if statement := _STATEMENT.match(head):
-        return N_QUADS if statement[1] else N_TRIPLES
+        return formats.N_QUADS if statement[1] else formats.N_TRIPLES
     return TURTLE if _TURTLE_START.match(head) else None
 
 
 def _sniff_json(head: bytes) -> FormatDecision:
     if _JSON_LD_KEY.search(head):
-        return FormatDecision(JSON_LD, "content")
+        return FormatDecision(formats.JSON_LD, "content")
     if _RDF_JSON_START.match(head):
-        return FormatDecision(RDF_JSON, "content")
+        return FormatDecision(formats.RDF_JSON, "content")
     return FormatDecision(None, "content", "JSON")
 
 
@@ -276,11 +260,11 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     if lower & _HTML_ROOTS:
         return FormatDecision(HTML, "content")
     if b"trix" in lower:
-        return FormatDecision(TRIX, "content")
+        return FormatDecision(formats.TRIX, "content")
     # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
-        return FormatDecision(RDF_XML, "content")
+        return FormatDecision(formats.RDF_XML, "content")
     return FormatDecision(None, "content", "XML")
 
 

@@ -215,10 +215,7 @@ class StatementReader:
             return None
 
     def _continues_after(
-        self,
-        error: SyntaxError | SourceFault,
-        text: str | None,
-        parser: QuadParser,
+        self, error: SyntaxError | SourceFault, text: str | None, parser: QuadParser
     ) -> bool:
         """Log the error and return whether reading may continue."""
         if isinstance(error, SourceFault):

@@ -216,19 +216,9 @@ class DocumentText:
     def __init__(
         self, source: ByteSource, *, charset: str, is_xml: bool, max_bytes: int
     ) -> None:
-        self._source, self._charset = source, charset
+        self.source, self._charset = source, charset
         self._is_xml, self._max_bytes = is_xml, max_bytes
         self._passing: BinaryIO | None = None
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether the document is in memory."""
-        return self._source.data is not None
-
-    @property
-    def can_reopen(self) -> bool:
-        """Whether the text can be read more than once."""
-        return self._source.can_reopen
 
     @contextmanager
     def open(self, log: FaultLog, *screens: Screen) -> Iterator[bytes | BinaryIO]:
@@ -237,22 +227,22 @@ class DocumentText:
         `screens` are applied to each block in order; they may change the text or raise
         `SourceFault`.
         """
-        if self._source.data is not None:
-            yield self._load(self._source.data, log, *screens)
+        if self.source.data is not None:
+            yield self._load(self.source.data, log, *screens)
             return
         with self._stream(log, *screens) as stream:
             yield stream
 
     def open_stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
         """Return the text as a stream (`OSError` if not reopenable)."""
-        if self._source.data is not None:
-            return io.BytesIO(self._load(self._source.data, log, *screens))
+        if self.source.data is not None:
+            return io.BytesIO(self._load(self.source.data, log, *screens))
         return self._stream(log, *screens)
 
     def gather(self, max_bytes: int) -> bool:
         """Load a document of at most `max_bytes` into memory; return whether done."""
-        self._source = self._source.gathered(max_bytes)
-        return self._source.data is not None and len(self._source.data) <= max_bytes
+        self.source = self.source.gathered(max_bytes)
+        return self.source.data is not None and len(self.source.data) <= max_bytes
 
     def drain(self) -> None:
         """Read a stream to the end, to find its remaining faults."""
@@ -263,7 +253,7 @@ class DocumentText:
 
     def load(self, log: FaultLog) -> bytes:
         """Return the text of a document in memory."""
-        return self._load(self._source.data or b"", log)
+        return self._load(self.source.data or b"", log)
 
     def _load(self, data: bytes, log: FaultLog, *screens: Screen) -> bytes:
         if len(data) > self._max_bytes:
@@ -275,7 +265,7 @@ class DocumentText:
         return text
 
     def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
-        is_stream, file = self._source.is_stream, self._source.open()
+        is_stream, file = self.source.is_stream, self.source.open()
         if is_stream:
             self._passing = file
         stream = Utf8Stream(

@@ -11,12 +11,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.options.own_formats import OwnFormats
 from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, switch
-from rdfcrawl.core.options.values import (
-    check_class,
-    check_method,
-    iter_classes,
-    member,
-)
+from rdfcrawl.core.options.values import check_class, check_method, iter_classes, member
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.extraction.messages import Confinement
 from rdfcrawl.rdf.html.extractors import CustomExtractor

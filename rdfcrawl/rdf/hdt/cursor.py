@@ -108,7 +108,7 @@ class FileCursor:
             raise SourceFault(Reason.SYNTAX, f"{what}: {error}") from error
         return value
 
-    def take_since(self, begin: int) -> memoryview:
+    def since(self, begin: int) -> memoryview:
         """Return a view of the bytes read since an offset."""
         return self._view[begin : self.at]
 
@@ -123,7 +123,7 @@ class FileCursor:
         begin = self.at
         found, *numbers = self.take(1 + n_octets, what)
         numbers += [self.take_vbyte(what) for _ in range(n_integers)]
-        expected = crc8(self.take_since(begin))
+        expected = crc8(self.since(begin))
         if self.take(1, what)[0] != expected:
             raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-8 of its preamble")
         if found != kind:
@@ -131,10 +131,7 @@ class FileCursor:
         return numbers
 
     def take_checked(
-        self,
-        n_bytes: int,
-        what: str,
-        visit: Callable[[memoryview], None] | None = None,
+        self, n_bytes: int, what: str, visit: Callable[[memoryview], None] | None = None
     ) -> memoryview:
         """Return a view of the next bytes; their CRC-32C follows (`CHECKSUM`).
 
@@ -189,11 +186,13 @@ class ControlInformation:
         return content + crc16(content).to_bytes(2, "little")
 
 
-def read_control(cursor: FileCursor, part: HdtPart) -> ControlInformation:
-    """Return the next control information, which must be of this part.
+def read_control(
+    cursor: FileCursor, part: HdtPart, supported: str
+) -> ControlInformation:
+    """Return the next control information, of this part in the supported format.
 
     Raises:
-        SourceFault: `SYNTAX` or `CHECKSUM`.
+        SourceFault: `SYNTAX`, `CHECKSUM` or `UNSUPPORTED_FORMAT`.
     """
     what = f"{part.name.lower()} control information"
     begin = cursor.at
@@ -201,18 +200,14 @@ def read_control(cursor: FileCursor, part: HdtPart) -> ControlInformation:
         raise SourceFault(Reason.SYNTAX, f"{what}: does not begin with $HDT")
     found = cursor.take(1, what)[0]
     texts = [cursor.take_until_nul(_MAX_TEXT_BYTES, what) for _ in range(2)]
-    expected = crc16(cursor.take_since(begin))
+    expected = crc16(cursor.since(begin))
     if int.from_bytes(cursor.take(2, what), "little") != expected:
         raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-16")
     if found != part:
         raise SourceFault(Reason.SYNTAX, f"{what}: opens part {found}")
     name, pairs = (text.decode("utf-8", "replace") for text in texts)
+    if name != supported:
+        detail = f"HDT {part.name.lower()} in {name[:100]}"
+        raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)
     properties = (pair.partition("=") for pair in pairs.split(";") if pair)
     return ControlInformation(part, name, {key: value for key, _, value in properties})
-
-
-def demand_format(control: ControlInformation, supported: str) -> None:
-    """Check that a part is in the supported format (`UNSUPPORTED_FORMAT`)."""
-    if control.format != supported:
-        detail = f"HDT {control.part.name.lower()} in {control.format[:100]}"
-        raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)

@@ -20,7 +20,6 @@ from rdfcrawl.rdf.hdt.cursor import (
     DICTIONARY_FORMAT,
     HdtPart,
     decode_vbyte,
-    demand_format,
     encode_vbyte,
     read_control,
 )
@@ -248,12 +247,7 @@ class DictionarySection:
     """One sorted list of strings in front coding."""
 
     def __init__(
-        self,
-        cursor: FileCursor,
-        what: str,
-        *,
-        cache: BlockCache,
-        longest: int,
+        self, cursor: FileCursor, what: str, *, cache: BlockCache, longest: int
     ) -> None:
         """Read the next section, and verify its checksums.
 
@@ -413,7 +407,7 @@ class TermDictionary:
 
     def __init__(self, cursor: FileCursor, *, longest: int) -> None:
         """Read the next dictionary; see `DictionarySection`."""
-        demand_format(read_control(cursor, HdtPart.DICTIONARY), DICTIONARY_FORMAT)
+        read_control(cursor, HdtPart.DICTIONARY, DICTIONARY_FORMAT)
         cache = BlockCache()
         self._shared, self._subjects, self._predicates, self._objects = (
             DictionarySection(cursor, what, cache=cache, longest=longest)

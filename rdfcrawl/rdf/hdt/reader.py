@@ -13,7 +13,6 @@ from rdfcrawl.rdf.hdt.cursor import (
     HEADER_FORMAT,
     FileCursor,
     HdtPart,
-    demand_format,
     read_control,
 )
 from rdfcrawl.rdf.hdt.dictionary import TermDictionary, TooMuch
@@ -63,7 +62,7 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
     Source: https://www.rdfhdt.org/hdt-binary-format/
     """
     cursor = FileCursor(buffer)
-    demand_format(read_control(cursor, HdtPart.GLOBAL), GLOBAL_FORMAT)
+    read_control(cursor, HdtPart.GLOBAL, GLOBAL_FORMAT)
     _pass_header(cursor)
     longest = min(limits.literal_bytes, _MAX_TERM_BYTES)
     dictionary = TermDictionary(cursor, longest=longest)
@@ -72,8 +71,7 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
 
 
 def _pass_header(cursor: FileCursor) -> None:
-    control = read_control(cursor, HdtPart.HEADER)
-    demand_format(control, HEADER_FORMAT)
+    control = read_control(cursor, HdtPart.HEADER, HEADER_FORMAT)
     length = control.properties.get("length", "")
     if not (length.isascii() and length.isdigit() and len(length) < 20):
         raise SourceFault(Reason.SYNTAX, f"length of the header: {length[:40]!r}")

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.cursor import (
-    TRIPLES_FORMAT,
-    HdtPart,
-    demand_format,
-    read_control,
-)
+from rdfcrawl.rdf.hdt.cursor import TRIPLES_FORMAT, HdtPart, read_control
 from rdfcrawl.rdf.hdt.sequences import (
     IntegerPacker,
     KeyRun,
@@ -64,8 +59,7 @@ class FileTriples:
             SourceFault: not triples, an unsupported format or order, or contradictory
                 counts.
         """
-        control = read_control(cursor, HdtPart.TRIPLES)
-        demand_format(control, TRIPLES_FORMAT)
+        control = read_control(cursor, HdtPart.TRIPLES, TRIPLES_FORMAT)
         order = control.properties.get("order", "1")
         if order not in ORDERS:
             detail = f"HDT triples in order {order[:20]}"

@@ -18,7 +18,6 @@ from rdfcrawl.rdf.hdt.cursor import (
     FileCursor,
     HdtPart,
     decode_vbyte,
-    demand_format,
     encode_vbyte,
     read_control,
 )
@@ -260,26 +259,28 @@ def test_control_gives_its_properties_back() -> None:
     control = ControlInformation(
         HdtPart.TRIPLES, "<x:>", {"order": "1", "numTriples": "5"}
     )
-    assert read_control(FileCursor(control.encode()), HdtPart.TRIPLES) == control
+    cursor = FileCursor(control.encode())
+    assert read_control(cursor, HdtPart.TRIPLES, "<x:>") == control
 
 
 def test_control_of_another_part_is_refused() -> None:
     """If the header stands where the triples should, then that is no HDT file."""
     control = ControlInformation(HdtPart.HEADER, "ntriples", {})
     with pytest.raises(SourceFault, match="opens part 2") as caught:
-        read_control(FileCursor(control.encode()), HdtPart.TRIPLES)
+        read_control(FileCursor(control.encode()), HdtPart.TRIPLES, "<x:>")
     assert caught.value.fault.reason is Reason.SYNTAX
 
 
 def test_endless_control_is_refused() -> None:
     """If control information does not end, then only its begin is looked at."""
     with pytest.raises(SourceFault, match="no end"):
-        read_control(FileCursor(b"$HDT\x01" + b"a" * 200_000), HdtPart.GLOBAL)
+        read_control(FileCursor(b"$HDT\x01" + b"a" * 200_000), HdtPart.GLOBAL, "<x:>")
 
 
 def test_other_format_is_named() -> None:
     """If a dictionary is in another format, then the fault names it."""
     other = "<http://purl.org/HDT/hdt#dictionaryMult>"
+    control = ControlInformation(HdtPart.DICTIONARY, other)
     with pytest.raises(SourceFault, match="dictionaryMult") as caught:
-        demand_format(ControlInformation(HdtPart.DICTIONARY, other), "<x:>")
+        read_control(FileCursor(control.encode()), HdtPart.DICTIONARY, "<x:>")
     assert caught.value.fault.reason is Reason.UNSUPPORTED_FORMAT
