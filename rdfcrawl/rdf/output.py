@@ -196,14 +196,6 @@ class QuadOutput:
         Raises:
             SourceFault: the name of the graph is not an IRI.
         """
-        names = self._names_of(has_graphs=has_graphs)
-        for lines in blocks:
-            kept = self._count(*names.place(self._relabel(self._drop(lines))))
-            yield from quad_chunks(kept)
-            if self.is_full:
-                return
-
-    def _names_of(self, *, has_graphs: bool) -> GraphNames:
         names = self._names.get(has_graphs)
         if names is None:
             names = self._names[has_graphs] = GraphNames(
@@ -213,7 +205,11 @@ class QuadOutput:
                 has_graphs=has_graphs,
                 log=self._log,
             )
-        return names
+        for lines in blocks:
+            kept = self._count(*names.place(self._relabel(self._drop(lines))))
+            yield from quad_chunks(kept)
+            if self.is_full:
+                return
 
     def _drop(self, lines: bytes) -> bytes:
         """Return the lines without long lines and lines with bad text."""
@@ -255,9 +251,8 @@ class QuadOutput:
             self._log.note(Reason.TOO_LARGE, "more statements than are read")
             self.is_full = True
         self.n_quads += n_lines
-        return self._skip(lines, n_lines) if self._n_skipped else lines
-
-    def _skip(self, lines: bytes, n_lines: int) -> bytes:
-        n_skipped = min(self._n_skipped, n_lines)
-        self._n_skipped -= n_skipped
-        return b"".join(lines.splitlines(keepends=True)[n_skipped:])
+        if self._n_skipped:
+            n_skipped = min(self._n_skipped, n_lines)
+            self._n_skipped -= n_skipped
+            lines = b"".join(lines.splitlines(keepends=True)[n_skipped:])
+        return lines

@@ -118,6 +118,11 @@ _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
+_WIDE_STARTS = {
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16"),
+    **{b"<\0": "utf-16-le", b"\0<": "utf-16-be"},
+}
+
 _NOTHING = FormatDecision(None, "content")
 
 
@@ -131,7 +136,10 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     """
     declared = formats.format_of_media_type(media_type)
     head = _as_ascii_superset(head)
-    if declared is not None and declared is not HTML and _has_no_extension(url):
+    name = file_name(url)
+    # The names of most resources have no extension.
+    has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
+    if declared is not None and declared is not HTML and has_no_extension:
         return _checked(declared, "content-type", head)
     if packing := _packing_without_magic(media_type, url, head):
         return FormatDecision(None, "extension", packing, packing)
@@ -204,11 +212,23 @@ def _sniff(head: bytes) -> FormatDecision:
         return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
     if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
         return _by_magic(PackingKind.TAR)
-    if text_format := _sniff_text(head):
-        return FormatDecision(text_format, "content")
-    if _HEXTUPLE.match(head):
-        return FormatDecision(formats.HEXTUPLES, "content")
-    return _sniff_json(head) if _JSON_START.match(head) else _sniff_markup(head)
+    found: formats.Format | None = None
+    if _DIRECTIVE.match(head):
+        has_graphs = b"{" in head and _GRAPH_BLOCK.search(head)
+        found = formats.TRIG if has_graphs else TURTLE
+    elif statement := _STATEMENT.match(head):
+        found = formats.N_QUADS if statement[1] else formats.N_TRIPLES
+    elif _TURTLE_START.match(head):
+        found = TURTLE
+    elif _HEXTUPLE.match(head):
+        found = formats.HEXTUPLES
+    elif not _JSON_START.match(head):
+        return _sniff_markup(head)
+    elif _JSON_LD_KEY.search(head):
+        found = formats.JSON_LD
+    elif _RDF_JSON_START.match(head):
+        found = formats.RDF_JSON
+    return FormatDecision(found, "content", "" if found else "JSON")
 
 
 def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
@@ -231,22 +251,6 @@ def _packing_without_magic(
     if extension == "tar" and b"\0" in head[:100] and _sniff(head) == _NOTHING:
         return PackingKind.TAR
     return None
-
-
-def _sniff_text(head: bytes) -> formats.Format | None:
-    if _DIRECTIVE.match(head):
-        return formats.TRIG if b"{" in head and _GRAPH_BLOCK.search(head) else TURTLE
-    if statement := _STATEMENT.match(head):
-        return formats.N_QUADS if statement[1] else formats.N_TRIPLES
-    return TURTLE if _TURTLE_START.match(head) else None
-
-
-def _sniff_json(head: bytes) -> FormatDecision:
-    if _JSON_LD_KEY.search(head):
-        return FormatDecision(formats.JSON_LD, "content")
-    if _RDF_JSON_START.match(head):
-        return FormatDecision(formats.RDF_JSON, "content")
-    return FormatDecision(None, "content", "JSON")
 
 
 def _sniff_markup(head: bytes) -> FormatDecision:
@@ -286,13 +290,8 @@ def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
     if head.startswith(b"\xef\xbb\xbf"):
         return head[3:]
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return head[: len(head) & ~1].decode("utf-16", "replace").encode()
-    if head.startswith(b"<\0"):
-        return head[: len(head) & ~1].decode("utf-16-le", "replace").encode()
-    if head.startswith(b"\0<"):
-        return head[: len(head) & ~1].decode("utf-16-be", "replace").encode()
-    return head
+    codec = _WIDE_STARTS.get(head[:2])
+    return head[: len(head) & ~1].decode(codec, "replace").encode() if codec else head
 
 
 def _is_text(head: bytes) -> bool:
@@ -308,9 +307,3 @@ def _is_binary(head: bytes) -> bool:
     if head.isascii() or len(head.translate(None, _CONTROLS)) >= len(head) * 0.9:
         return False
     return "\ufffd" in head[:-3].decode("utf-8", "replace")
-
-
-def _has_no_extension(url: str) -> bool:
-    """Return whether a name has no extension, like those of most resources."""
-    name = file_name(url)
-    return "." not in name and name not in _NAMES_WITHOUT_MAGIC

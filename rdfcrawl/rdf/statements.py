@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Container, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -95,7 +94,11 @@ class StatementReader:
         if self._format.is_line_based:
             return self._read_lines(source)
         if isinstance(source, bytes):
-            self._check_depth(source)
+            is_json = self._format.family == "json"
+            if is_json:
+                check_json_depth(source)
+            if has_long_chain(source) if is_json else is_text_too_deep(source):
+                raise SourceFault(Reason.SYNTAX, TOO_DEEP)
         return gathered(self._read_stream(source, reopen), GATHER_BYTES)
 
     # Line-based formats: canonical lines skip the parser. Other lines have a separate
@@ -161,24 +164,26 @@ class StatementReader:
         parser = new_parser(
             source, self._format, self._base, is_lenient=self.is_lenient
         )
-        batch = FIRST_BATCH
-        with closing(_SourceLines(reopen)) as places:
+        batch, places = FIRST_BATCH, None
+        try:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
                 self.n_read += n_quads
-                if failure is not None:
-                    text = self._text_before(failure, places)
-                    continues = self._continues_after(failure, text, parser)
-                    yield (
-                        lines if continues else _without_cut_off(lines, failure, text)
-                    )
-                    if not continues:
+                if failure is None:
+                    yield lines
+                    if n_quads < batch:
                         return
+                    batch = next_batch(batch, len(lines))
                     continue
-                yield lines
-                if n_quads < batch:
+                places = places or _SourceLines(reopen)
+                text = self._text_before(failure, places)
+                if not self._continues_after(failure, text, parser):
+                    yield _without_cut_off(lines, failure, text)
                     return
-                batch = next_batch(batch, len(lines))
+                yield lines
+        finally:
+            if places:
+                places.close()
 
     def _read_batch(
         self, parser: QuadParser, batch: int
@@ -253,15 +258,6 @@ class StatementReader:
             message = _PLACE.sub("", message)
         self._log.note(Reason.SYNTAX, place + message)
 
-    def _check_depth(self, source: bytes) -> None:
-        if self._format.family == "json":
-            check_json_depth(source)
-            is_too_deep = has_long_chain(source)
-        else:
-            is_too_deep = is_text_too_deep(source)
-        if is_too_deep:
-            raise SourceFault(Reason.SYNTAX, TOO_DEEP)
-
 
 def _without_cut_off(
     lines: bytes, error: SyntaxError | SourceFault, text: str | None
@@ -317,11 +313,11 @@ def _breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
     if "prefix" not in lower and "base" not in lower:  # the usual case
         return False
     match = _OPEN_DIRECTIVE.search(text)
-    if match is None:
-        return False
-    if match["keyword"].lower() == "base":
-        return True
-    return match["prefix"] is None or match["prefix"] in prefixes
+    return match is not None and (
+        match["keyword"].lower() == "base"
+        or match["prefix"] is None
+        or match["prefix"] in prefixes
+    )
 
 
 def _is_cut_off(text: str | None, line: bytes) -> bool:

@@ -228,7 +228,7 @@ class DocumentText:
         `SourceFault`.
         """
         if self.source.data is not None:
-            yield self._load(self.source.data, log, *screens)
+            yield self.load(log, *screens)
             return
         with self._stream(log, *screens) as stream:
             yield stream
@@ -236,7 +236,7 @@ class DocumentText:
     def open_stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
         """Return the text as a stream (`OSError` if not reopenable)."""
         if self.source.data is not None:
-            return io.BytesIO(self._load(self.source.data, log, *screens))
+            return io.BytesIO(self.load(log, *screens))
         return self._stream(log, *screens)
 
     def gather(self, max_bytes: int) -> bool:
@@ -251,16 +251,14 @@ class DocumentText:
             while file.read(BLOCK_BYTES):
                 pass
 
-    def load(self, log: FaultLog) -> bytes:
+    def load(self, log: FaultLog, *screens: Screen) -> bytes:
         """Return the text of a document in memory."""
-        return self._load(self.source.data or b"", log)
-
-    def _load(self, data: bytes, log: FaultLog, *screens: Screen) -> bytes:
+        data = self.source.data or b""
         if len(data) > self._max_bytes:
             data = data[: self._max_bytes]
             log.note(Reason.TOO_LARGE, "document cut at its largest size")
         text = to_utf8(data, charset=self._charset, is_xml=self._is_xml, log=log)
-        for each in self._all(screens):
+        for each in (XmlScreen().feed, *screens) if self._is_xml else screens:
             text = each(text, True)  # a screen takes no keywords
         return text
 
@@ -274,13 +272,10 @@ class DocumentText:
             is_xml=self._is_xml,
             max_bytes=self._max_bytes,
             log=log,
-            screens=self._all(screens),
+            screens=(XmlScreen().feed, *screens) if self._is_xml else screens,
         )
         # The parser reads 2 KiB at a time.
         return cast("BinaryIO", io.BufferedReader(stream, BLOCK_BYTES))
-
-    def _all(self, screens: tuple[Screen, ...]) -> tuple[Screen, ...]:
-        return (XmlScreen().feed, *screens) if self._is_xml else screens
 
 
 MAX_VALUE_BYTES = 1024

@@ -75,12 +75,10 @@ class FactsReading:
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
-        if self._job.wants_fingerprint:
-            self._set_facts(outcome)
         if self._outlinks is not None:
             outcome.outlinks, outcome.targets = self._outlinks.end()
-
-    def _set_facts(self, outcome: ExtractOutcome) -> None:
+        if not self._job.wants_fingerprint:
+            return
         shown = content_hash(self._body) if self._body else ""
         page = self._page
         canonical = (page.canonical if page else "") or _canonical_in(outcome)

@@ -70,6 +70,7 @@ class DocumentReading:
             links = links_of(job.http_links, base=job.url)
             decision = self._with_context(decision)
         self._decision = decision
+        self._wants_facts = job.wants_fingerprint or job.outlinks is not None
         self._is_member = False  # in an archive
         self._is_users = False  # read by a custom extractor
         self._n_unearned: list[int] = []  # bytes that it has read
@@ -135,9 +136,9 @@ class DocumentReading:
         except Exception as error:  # the boundary: any library may fail
             self._note_exception(error, str(self._decision.packing or "reading"))
         job, body = self._job, self._source.data
-        if job.wants_facts and body and self._lines:
+        if self._wants_facts and body and self._lines:
             set_facts_of_lines(outcome, job, body, self._lines)
-        elif job.wants_facts:
+        elif self._wants_facts:
             (self._facts or FactsReading(job, body)).end(outcome)
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
@@ -149,7 +150,7 @@ class DocumentReading:
         else:
             output = self._output(job.graph, job.key)
             chunks = self._document(self._source, self._decision, self._claim, output)
-        if not job.wants_facts:
+        if not self._wants_facts:
             yield from chunks
             return
         self._facts = facts = FactsReading(job, self._source.data)
@@ -280,11 +281,10 @@ class DocumentReading:
         job = self._job
         media_type = "" if self._is_member else job.media_type.partition(";")[0]
         content = DocumentContent(
-            source,
+            *(source, self._n_unearned.append),
             url=job.url,
             media_type=media_type,
             charset=job.charset,
-            note_read=self._n_unearned.append,
         )
         self._is_users = True
         lines = iter_checked(chosen.extractor.lines(content), self._log)
