@@ -40,20 +40,16 @@ _CHARS: Final = rb"[A-Za-z0-9._~!$&'()*+,;=:@/?\-\x80-\xbf\xc3-\xed]*+"
 _MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")*+"
 _IRI: Final = (
     rb"<[A-Za-z][A-Za-z0-9+.-]*+:"
-    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//))"
-    + _CHARS
-    + _MORE
-    + rb"(?:#"
-    + _CHARS
-    + _MORE
-    + rb")?+>"
+    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//))%s%s(?:#%s%s)?+>"
+    % (_CHARS, _MORE, _CHARS, _MORE)
 )
 _BLANK: Final = rb"_:[A-Za-z0-9_][A-Za-z0-9_-]*+"
 _RESOURCE: Final = rb"(?:" + _IRI + rb"|" + _BLANK + rb")"
 # RDF 1.2 N-Quads, "Canonical Form": escapes that it requires; U+FFFE and U+FFFF too.
 _TEXT: Final = rb"[^\"\\\x00-\x1f\x7f\xef]*+"
-_STRING: Final = (
-    rb'"' + _TEXT + rb'(?:(?:\\[tbnrf"\\]|\xef(?!\xbf[\xbe\xbf]))' + _TEXT + rb')*+"'
+_STRING: Final = rb'"%s(?:(?:\\[tbnrf"\\]|\xef(?!\xbf[\xbe\xbf]))%s)*+"' % (
+    _TEXT,
+    _TEXT,
 )
 _XSD_STRING: Final = f"{XSD}string".encode()
 _NO_DATATYPE: Final = (
@@ -62,15 +58,11 @@ _NO_DATATYPE: Final = (
 )
 # Language tags are in lower case.
 _LITERAL: Final = (
-    _STRING
-    + rb"(?:@[a-z]{2,3}(?:-[a-z]{4})?+(?:-[a-z]{2})?+|\^\^(?:"
-    + _NO_DATATYPE
-    + _IRI
-    + rb"|<"
-    + re.escape(_XSD_STRING)
-    + rb">(?= \.\n)))?+"
+    rb"%s(?:@[a-z]{2,3}(?:-[a-z]{4})?+(?:-[a-z]{2})?+"
+    rb"|\^\^(?:%s%s|<%s>(?= \.\n)))?+"
+    % (_STRING, _NO_DATATYPE, _IRI, re.escape(_XSD_STRING))
 )
-_REST: Final = rb" " + _IRI + rb" (?:" + _RESOURCE + rb"|" + _LITERAL + rb")"
+_REST: Final = rb" %s (?:%s|%s)" % (_IRI, _RESOURCE, _LITERAL)
 _GRAPH: Final = rb"(?: " + _RESOURCE + rb")?+"
 _END: Final = rb" \.\n"
 

@@ -63,26 +63,19 @@ _IRI = rb"<[^<>\"{}|^`\s]*>"
 _IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]{1,200}+)"
 _LITERAL = rb'"(?>[^"\\\n]++|\\.)*+"(?:@[\w-]++|\^\^' + _IRI + rb")?"
 _COMMENTS = rb"(?>\s++|#[^\n]*+\n)*+"
+# A relative IRI at the beginning: Turtle
 _STATEMENT = re.compile(
-    _COMMENTS  # a relative IRI at the beginning: Turtle
-    + (
-        rb"(?=_:|<[A-Za-z][\w+.-]*+:)"
-        + _IRI_OR_BLANK
-        + rb"[ \t]*+"
-        + _IRI
-        + rb"[ \t]*+"
-    )
-    + (rb"(?:" + _IRI_OR_BLANK + rb"|" + _LITERAL + rb"|<<\([^\n]*\)>>)[ \t]*+")
-    + (rb"(" + _IRI_OR_BLANK + rb")?[ \t]*+\.[ \t]*+(?:#[^\n]*+)?(?:[\r\n]|$)")
+    rb"%s(?=_:|<[A-Za-z][\w+.-]*+:)%s[ \t]*+%s[ \t]*+(?:%s|%s|<<\([^\n]*\)>>)[ \t]*+"
+    rb"(%s)?[ \t]*+\.[ \t]*+(?:#[^\n]*+)?(?:[\r\n]|$)"
+    % (_COMMENTS, _IRI_OR_BLANK, _IRI, _IRI_OR_BLANK, _LITERAL, _IRI_OR_BLANK)
 )
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
 )
 # A subject that is not a tag: `<html>\n<head>` begins a page.
 _TURTLE_START = re.compile(
-    _COMMENTS
-    + (rb"(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))" + _IRI_OR_BLANK + rb"|\[\s*+\])")
-    + (rb"\s+(?:a\s|" + _IRI + rb"|[\w-]*:[\w-])")
+    rb"%s(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))%s|\[\s*+\])"
+    rb"\s+(?:a\s|%s|[\w-]*:[\w-])" % (_COMMENTS, _IRI_OR_BLANK, _IRI)
 )
 _GRAPH_BLOCK = re.compile(
     rb"[\n.}][ \t]*+(?:(?i:graph)[ \t]++)?"
@@ -118,10 +111,8 @@ _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
-_WIDE_STARTS = {
-    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16"),
-    **{b"<\0": "utf-16-le", b"\0<": "utf-16-be"},
-}
+_WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
+_WIDE_STARTS |= {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
 _NOTHING = FormatDecision(None, "content")
 

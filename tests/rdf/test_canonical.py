@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf import checking, statements
+from rdfcrawl.rdf import checking
 from rdfcrawl.rdf.checking import CanonicalRun, iter_runs
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.parse import parse
@@ -63,7 +63,7 @@ def assert_is_read_alike(
     limits = limits or ParseLimits()
     found = read(data, media_type, limits)
     with (
-        patch.object(statements, "iter_runs", for_the_parser),
+        patch.object(checking, "iter_runs", for_the_parser),
         patch.object(checking, "canonical", no_short_way),
     ):
         assert found == read(data, media_type, limits)

@@ -153,10 +153,6 @@ class FileCursor:
 
 
 MAGIC = b"$HDT"
-GLOBAL_FORMAT = f"<{HDT}HDTv1>"
-HEADER_FORMAT = "ntriples"
-DICTIONARY_FORMAT = f"<{HDT}dictionaryFour>"
-TRIPLES_FORMAT = f"<{HDT}triplesBitmap>"
 
 _MAX_TEXT_BYTES = 64 * 1024  # real ones have less than 200
 
@@ -168,6 +164,15 @@ class HdtPart(IntEnum):
     HEADER = 2
     DICTIONARY = 3
     TRIPLES = 4
+
+
+FORMATS = {
+    HdtPart.GLOBAL: f"<{HDT}HDTv1>",
+    HdtPart.HEADER: "ntriples",
+    HdtPart.DICTIONARY: f"<{HDT}dictionaryFour>",
+    HdtPart.TRIPLES: f"<{HDT}triplesBitmap>",
+}
+"""The supported format of each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +191,7 @@ class ControlInformation:
         return content + crc16(content).to_bytes(2, "little")
 
 
-def read_control(
-    cursor: FileCursor, part: HdtPart, supported: str
-) -> ControlInformation:
+def read_control(cursor: FileCursor, part: HdtPart) -> ControlInformation:
     """Return the next control information, of this part in the supported format.
 
     Raises:
@@ -206,7 +209,7 @@ def read_control(
     if found != part:
         raise SourceFault(Reason.SYNTAX, f"{what}: opens part {found}")
     name, pairs = (text.decode("utf-8", "replace") for text in texts)
-    if name != supported:
+    if name != FORMATS[part]:
         detail = f"HDT {part.name.lower()} in {name[:100]}"
         raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)
     properties = (pair.partition("=") for pair in pairs.split(";") if pair)

@@ -17,7 +17,6 @@ import numpy as np
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.cursor import (
-    DICTIONARY_FORMAT,
     HdtPart,
     decode_vbyte,
     encode_vbyte,
@@ -407,7 +406,7 @@ class TermDictionary:
 
     def __init__(self, cursor: FileCursor, *, longest: int) -> None:
         """Read the next dictionary; see `DictionarySection`."""
-        read_control(cursor, HdtPart.DICTIONARY, DICTIONARY_FORMAT)
+        read_control(cursor, HdtPart.DICTIONARY)
         cache = BlockCache()
         self._shared, self._subjects, self._predicates, self._objects = (
             DictionarySection(cursor, what, cache=cache, longest=longest)

@@ -9,8 +9,6 @@ import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.cursor import (
-    GLOBAL_FORMAT,
-    HEADER_FORMAT,
     FileCursor,
     HdtPart,
     read_control,
@@ -62,7 +60,7 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
     Source: https://www.rdfhdt.org/hdt-binary-format/
     """
     cursor = FileCursor(buffer)
-    read_control(cursor, HdtPart.GLOBAL, GLOBAL_FORMAT)
+    read_control(cursor, HdtPart.GLOBAL)
     _pass_header(cursor)
     longest = min(limits.literal_bytes, _MAX_TERM_BYTES)
     dictionary = TermDictionary(cursor, longest=longest)
@@ -71,7 +69,7 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
 
 
 def _pass_header(cursor: FileCursor) -> None:
-    control = read_control(cursor, HdtPart.HEADER, HEADER_FORMAT)
+    control = read_control(cursor, HdtPart.HEADER)
     length = control.properties.get("length", "")
     if not (length.isascii() and length.isdigit() and len(length) < 20):
         raise SourceFault(Reason.SYNTAX, f"length of the header: {length[:40]!r}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.cursor import TRIPLES_FORMAT, HdtPart, read_control
+from rdfcrawl.rdf.hdt.cursor import HdtPart, read_control
 from rdfcrawl.rdf.hdt.sequences import (
     IntegerPacker,
     KeyRun,
@@ -59,7 +59,7 @@ class FileTriples:
             SourceFault: not triples, an unsupported format or order, or contradictory
                 counts.
         """
-        control = read_control(cursor, HdtPart.TRIPLES, TRIPLES_FORMAT)
+        control = read_control(cursor, HdtPart.TRIPLES)
         order = control.properties.get("order", "1")
         if order not in ORDERS:
             detail = f"HDT triples in order {order[:20]}"

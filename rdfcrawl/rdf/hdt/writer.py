@@ -20,10 +20,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.checking import check, new_parser, serialize
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.hdt.cursor import (
-    DICTIONARY_FORMAT,
-    GLOBAL_FORMAT,
-    HEADER_FORMAT,
-    TRIPLES_FORMAT,
+    FORMATS,
     ControlInformation,
     HdtPart,
     preamble,
@@ -381,19 +378,19 @@ def _columns(run: SortedRun, dictionary: DictionaryWriter) -> Iterator[Places]:
 def _write(
     out: BinaryIO, base: str, dictionary: DictionaryWriter, triples: TriplesWriter
 ) -> None:
-    def begin(part: HdtPart, name: str, **properties: object) -> None:
+    def begin(part: HdtPart, **properties: object) -> None:
         texts = {key: str(value) for key, value in properties.items()}
-        out.write(ControlInformation(part, name, texts).encode())
+        out.write(ControlInformation(part, FORMATS[part], texts).encode())
 
-    begin(HdtPart.GLOBAL, GLOBAL_FORMAT)
+    begin(HdtPart.GLOBAL)
     header = _header(base, dictionary, triples.n_triples)
-    begin(HdtPart.HEADER, HEADER_FORMAT, length=len(header))
+    begin(HdtPart.HEADER, length=len(header))
     out.write(header)
     n_bytes = sum(section.string_bytes for section in dictionary.sections)
-    begin(HdtPart.DICTIONARY, DICTIONARY_FORMAT, mapping=_MAPPING, sizeStrings=n_bytes)
+    begin(HdtPart.DICTIONARY, mapping=_MAPPING, sizeStrings=n_bytes)
     dictionary.write(out)
     n_triples = triples.n_triples
-    begin(HdtPart.TRIPLES, TRIPLES_FORMAT, numTriples=n_triples, order=_ORDER_SPO)
+    begin(HdtPart.TRIPLES, numTriples=n_triples, order=_ORDER_SPO)
     triples.write(out)
 
 

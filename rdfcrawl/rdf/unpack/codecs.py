@@ -303,19 +303,6 @@ def deflate(*, is_bare: bool | None = None) -> StreamCodec:
     return _careful(make, follow=b"")
 
 
-def bzip2() -> StreamCodec:
-    """Return a decoder of consecutive bzip2 streams."""
-    return _careful(lambda _: bz2.BZ2Decompressor(), follow=b"B")
-
-
-def _xz(memory_bytes: int) -> StreamCodec:
-    """Return a decoder of consecutive xz streams with padding."""
-    limit = memory_bytes + 2**20  # additional allocations besides the dictionary
-    return _careful(
-        lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limit), follow=b"\xfd"
-    )
-
-
 def raw_lzma(filters: list[dict[str, int]]) -> StreamCodec:
     """Return a decoder of LZMA or LZMA2 without container."""
     return _careful(
@@ -340,8 +327,14 @@ def _careful(make: Callable[[bytes], Any], follow: bytes = _ANY) -> StreamCodec:
 
 _MAKERS: Final[dict[str, Callable[[UnpackLimits], StreamCodec]]] = {
     PackingKind.GZIP: lambda _: gzip(),
-    PackingKind.BZIP2: lambda _: bzip2(),
-    PackingKind.XZ: lambda limits: _xz(limits.codec_memory_bytes),
+    PackingKind.BZIP2: lambda _: _careful(lambda _: bz2.BZ2Decompressor(), b"B"),
+    PackingKind.XZ: lambda limits: _careful(
+        # The dictionary, and 1 MiB of further allocations.
+        lambda _: lzma.LZMADecompressor(
+            lzma.FORMAT_XZ, memlimit=limits.codec_memory_bytes + 2**20
+        ),
+        b"\xfd",
+    ),
     PackingKind.ZSTD: lambda limits: zstandard(limits.window_log),
     PackingKind.BROTLI: lambda _: br(),
     # consecutive frames (LZ4 frame format 1.6)

@@ -14,6 +14,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.sorting import SpillFolder, StringRun
 from rdfcrawl.rdf.hdt.crc import Crc32c
 from rdfcrawl.rdf.hdt.cursor import (
+    FORMATS,
     ControlInformation,
     FileCursor,
     HdtPart,
@@ -256,25 +257,24 @@ def test_keys_sort_as_statements_do(bits: tuple[int, int, int]) -> None:
 
 def test_control_gives_its_properties_back() -> None:
     """If control information is encoded, then it is read again."""
-    control = ControlInformation(
-        HdtPart.TRIPLES, "<x:>", {"order": "1", "numTriples": "5"}
-    )
+    name, properties = FORMATS[HdtPart.TRIPLES], {"order": "1", "numTriples": "5"}
+    control = ControlInformation(HdtPart.TRIPLES, name, properties)
     cursor = FileCursor(control.encode())
-    assert read_control(cursor, HdtPart.TRIPLES, "<x:>") == control
+    assert read_control(cursor, HdtPart.TRIPLES) == control
 
 
 def test_control_of_another_part_is_refused() -> None:
     """If the header stands where the triples should, then that is no HDT file."""
     control = ControlInformation(HdtPart.HEADER, "ntriples", {})
     with pytest.raises(SourceFault, match="opens part 2") as caught:
-        read_control(FileCursor(control.encode()), HdtPart.TRIPLES, "<x:>")
+        read_control(FileCursor(control.encode()), HdtPart.TRIPLES)
     assert caught.value.fault.reason is Reason.SYNTAX
 
 
 def test_endless_control_is_refused() -> None:
     """If control information does not end, then only its begin is looked at."""
     with pytest.raises(SourceFault, match="no end"):
-        read_control(FileCursor(b"$HDT\x01" + b"a" * 200_000), HdtPart.GLOBAL, "<x:>")
+        read_control(FileCursor(b"$HDT\x01" + b"a" * 200_000), HdtPart.GLOBAL)
 
 
 def test_other_format_is_named() -> None:
@@ -282,5 +282,5 @@ def test_other_format_is_named() -> None:
     other = "<http://purl.org/HDT/hdt#dictionaryMult>"
     control = ControlInformation(HdtPart.DICTIONARY, other)
     with pytest.raises(SourceFault, match="dictionaryMult") as caught:
-        read_control(FileCursor(control.encode()), HdtPart.DICTIONARY, "<x:>")
+        read_control(FileCursor(control.encode()), HdtPart.DICTIONARY)
     assert caught.value.fault.reason is Reason.UNSUPPORTED_FORMAT
