@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.console import QuietCommand, fail, program
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -66,10 +66,9 @@ class Command(QuietCommand):
 
 
 def _write(root: Path, opts: argparse.Namespace) -> None:
-    from rdfcrawl.stores.changes.comparing import LogComparison
+    from rdfcrawl.stores.changes.comparing import LogComparison, find_start
     from rdfcrawl.stores.changes.patch import write_patch
     from rdfcrawl.stores.changes.report import write_json, write_table
-    from rdfcrawl.stores.changes.start import find_start
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     start = find_start(root, opts.since)

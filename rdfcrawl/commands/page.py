@@ -15,8 +15,7 @@ from rdfcrawl.core.console import (
     fail,
     stop_event,
 )
-from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.extras import needed_by_operator
+from rdfcrawl.core.errors import ConfigError, needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
@@ -69,8 +68,7 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     with needed_by_operator("page", "page"):
         from rdfcrawl.monitor.page.application import PageServer
     from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-    from rdfcrawl.monitor.page.listening import SOCKET, page_socket, url_of
-    from rdfcrawl.monitor.page.options import PageOptions
+    from rdfcrawl.monitor.page.options import SOCKET, PageOptions, page_socket, url_of
 
     options = PageOptions.checked(
         address=opts.address or LOOPBACK,

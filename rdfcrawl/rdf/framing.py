@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import PREFIXES, RDF_TYPE, SCHEMA, SCHEMA_HTTPS
 
 logger = logging.getLogger(__name__)

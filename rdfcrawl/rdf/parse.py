@@ -23,10 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.core.extras import needed_by_document
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import (
+    Fault,
+    FaultLog,
+    Reason,
+    SourceFault,
+    needed_by_document,
+)
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import canonical_lines, iter_checked
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
@@ -240,7 +244,7 @@ class DocumentParser:
         return sum(fault.count for fault in self.faults if fault.reason in breaks)
 
     def _note_contexts(self) -> None:
-        from rdfcrawl.rdf.jsonld.loading import remote_contexts
+        from rdfcrawl.rdf.jsonld.contexts import remote_contexts
 
         urls: list[str] = []
         with (

@@ -19,7 +19,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.n3 import has_logic
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
 # RDF/XML section 6.1.4: attributes that may lack a namespace.

@@ -21,7 +21,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.text import BLOCK_BYTES
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
 

@@ -9,21 +9,65 @@ Service Description section 3, schema.org `DataDownload`, Semantic Sitemaps sect
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core import namespaces
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, SD, VOID
 from rdfcrawl.rdf.graphs import is_crawls
-from rdfcrawl.sources.alternatives import group_alternatives
-from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind, classify
-from rdfcrawl.sources.sitemaps.access import AccessMethod, DatasetAccess
 from rdfcrawl.uri import BadUri
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.ckan.targets import TargetKind
 
 MAX_FACTS: Final = 100_000  # of one document
 
 _SCHEMA = (namespaces.SCHEMA, namespaces.SCHEMA_HTTPS)
+
+
+# not an IRI, so not the name of a graph
+DEFAULT_GRAPH: Final = "default"
+
+
+class AccessMethod(StrEnum):
+    """A method to access the data of a dataset."""
+
+    DUMP = "dump"
+    FRAGMENTS = "fragments"
+    SPARQL = "sparql"
+    PREFIX = "prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetAccess:
+    """One way to access a dataset.
+
+    Attributes:
+        parts: all are needed; of each, the first working mirror. The mirrors of SPARQL
+            have the same data; those of `PREFIX` are start URLs.
+        graphs: of `SPARQL`, the graphs with the dataset: names, `DEFAULT_GRAPH`, or `*`
+            for all; empty if no sitemap names them.
+    """
+
+    way: AccessMethod
+    parts: tuple[tuple[str, ...], ...]
+    graphs: tuple[str, ...] = ()
+
+    def place_of(self, url: str) -> str:
+        """Return the key of one of its URLs, as a place of data."""
+        return place_of(url, self.graphs)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """All its URLs, including mirrors."""
+        return tuple(url for mirrors in self.parts for url in mirrors)
+
+
+def place_of(url: str, graphs: Collection[str] = ()) -> str:
+    """Return a key for a file, or for graphs of an endpoint."""
+    return " ".join((url, *graphs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +110,11 @@ class DatasetDescriptions:
             named.append(NamedDistribution(own, AccessMethod.SPARQL, own))
         return replace(self, named=tuple(named), services=self.services | {own})
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the document describes no dataset."""
+        return not (self.named or self.links)
+
     def without(self, way: AccessMethod) -> DatasetDescriptions:
         """Return a copy without one kind of access."""
         return replace(self, named=tuple(x for x in self.named if x.way is not way))
@@ -99,11 +148,11 @@ _PARTS: Final = frozenset(
 _SERVED: Final = DCAT + "servesDataset"
 _LABELS: Final = (namespaces.RDF + "value", namespaces.RDFS + "label")  # of formats
 
-# Chunks without any of these have none of the predicates; long ones are found faster.
-_MARKS: Final = (SD.encode(), VOID.encode(), DCAT.encode(), b"://schema.org/")
 _PREDICATES: Final = (
     *_WAYS, *_FILES, *_FORMATS, *_PARTS, *_PAGES, _SERVICE, _SERVED, _SPACE, _PATTERN,
 )  # fmt: skip
+# Chunks without any of these have none of the predicates; long ones are found faster.
+_MARKS: Final = (SD.encode(), VOID.encode(), DCAT.encode(), b"://schema.org/")
 _OBJECT: Final = rb'(<[^>\n]*+>|_:[^ \n]*+|"(?:[^"\\\n]|\\.)*+")'
 
 
@@ -123,10 +172,6 @@ _ALL: Final = re.compile(r"\(?\.[*+]\)?\$?\Z")  # an open end
 _SPECIAL: Final = re.compile(r"[\[\](){}*+?|^$]")
 _escaped = re.compile(r"\\(.)").sub
 _MAX_PARTS: Final = 3  # dataset, distribution, service
-_ACCESS_OF_KIND: Final[dict[TargetKind | None, AccessMethod]] = {
-    TargetKind.DUMP: AccessMethod.DUMP,
-    TargetKind.SPARQL: AccessMethod.SPARQL,
-}
 
 
 @dataclass(slots=True)
@@ -202,6 +247,8 @@ class AccessScan:
         """
         if not self._n_facts:  # the common case
             return DatasetDescriptions()
+        from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind
+
         accesses = [
             self._access(subject, way, url, document_url)
             for subject, url, way in self._named
@@ -210,8 +257,8 @@ class AccessScan:
         left_out: set[str] = set()
         for subject, url, predicate in self._iter_files():
             kind = self._kind(subject, url)
-            if kind in _ACCESS_OF_KIND:
-                way = _ACCESS_OF_KIND[kind]
+            if kind in (TargetKind.DUMP, TargetKind.SPARQL):
+                way = AccessMethod(kind)
                 accesses.append(self._access(subject, way, url, document_url))
             elif kind is not None and kind not in FETCHED:
                 left_out.add(url)
@@ -256,6 +303,8 @@ class AccessScan:
 
         An endpoint must be declared: a path such as `/sparql` is not enough.
         """
+        from rdfcrawl.sources.ckan.targets import TargetKind, classify
+
         kinds = []
         for text in self._formats_of(subject) or ("",):
             try:
@@ -300,30 +349,6 @@ def _decoded(term: bytes) -> str:
 def _text(term: str) -> str:
     """Return the text of a literal or an IRI, unescaping single characters."""
     return re.sub(r"\\(.)", r"\1", term[1:-1])
-
-
-def ways_by_dataset(
-    named: Iterable[NamedDistribution],
-) -> dict[str, tuple[DatasetAccess, ...]]:
-    """Return the access methods of each dataset, in the order to try.
-
-    All dumps of a dataset count as parts of it, the usual case. Dumps that differ only
-    in format are mirrors of one part.
-
-    Source: Semantic Sitemaps section 2.2 (dumps before endpoints).
-    """
-    urls: dict[str, dict[AccessMethod, dict[str, None]]] = {}
-    for each in named:
-        urls.setdefault(each.dataset, {}).setdefault(each.way, {})[each.url] = None
-    ways = {}
-    for dataset, of_way in urls.items():
-        found = []
-        if dumps := of_way.get(AccessMethod.DUMP):
-            found.append(DatasetAccess(AccessMethod.DUMP, group_alternatives(dumps)))
-        if endpoints := of_way.get(AccessMethod.SPARQL):
-            found.append(DatasetAccess(AccessMethod.SPARQL, (tuple(endpoints),)))
-        ways[dataset] = tuple(found)
-    return ways
 
 
 # -- URI spaces: VoID section 4.2 --------------------------------------------------

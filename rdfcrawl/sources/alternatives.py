@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
+from rdfcrawl.sources.access import AccessMethod, DatasetAccess
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.access import NamedDistribution
 
 # Best first: fast to read, and without loss.
 _FORMATS: Final = (
@@ -37,6 +42,30 @@ def group_alternatives(urls: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(
         tuple(sorted(group, key=group.__getitem__)) for group in groups.values()
     )
+
+
+def ways_by_dataset(
+    named: Iterable[NamedDistribution],
+) -> dict[str, tuple[DatasetAccess, ...]]:
+    """Return the access methods of each dataset, in the order to try.
+
+    All dumps of a dataset count as parts of it, the usual case. Dumps that differ only
+    in format are mirrors of one part.
+
+    Source: Semantic Sitemaps section 2.2 (dumps before endpoints).
+    """
+    urls: dict[str, dict[AccessMethod, dict[str, None]]] = {}
+    for each in named:
+        urls.setdefault(each.dataset, {}).setdefault(each.way, {})[each.url] = None
+    ways = {}
+    for dataset, of_way in urls.items():
+        found = []
+        if dumps := of_way.get(AccessMethod.DUMP):
+            found.append(DatasetAccess(AccessMethod.DUMP, group_alternatives(dumps)))
+        if endpoints := of_way.get(AccessMethod.SPARQL):
+            found.append(DatasetAccess(AccessMethod.SPARQL, (tuple(endpoints),)))
+        ways[dataset] = tuple(found)
+    return ways
 
 
 def _split(url: str) -> tuple[str, tuple[int, int]]:

@@ -17,14 +17,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import DCAT, HYDRA, LDES, RDF_TYPE, TREE
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.origin import is_same_origin
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 MAX_PAGES: Final = 100_000  # of one collection
 MAX_RELATIONS: Final = 20_000  # of one page
@@ -75,14 +75,10 @@ class PagingScan:
     _n_members: int = 0
     _sum: int = 0
     _is_cut: bool = False
-    _has_any: bool = False
 
     def feed(self, chunk: bytes) -> None:
         """Process the next complete lines of canonical N-Quads."""
         is_paged = _HYDRA in chunk or _TREE in chunk or _LDES in chunk
-        if not is_paged and _DATASET not in chunk:
-            return
-        self._has_any = True
         lines = b"\n" + chunk
         for subject, name in _find_types(lines):
             if name == _DATASET:
@@ -98,8 +94,6 @@ class PagingScan:
         Statements about other pages are ignored, unless all are about one page and none
         is about `urls`: behind a proxy, the page has another name.
         """
-        if not self._has_any:  # the common case
-            return PagingFacts()
         own = {_bare(f"<{url}>".encode()) for url in urls}
         next_pages = _of_page(self._next, own, self._views)
         relations = _of_page(self._relations, own, {x for _, x in self._tree_views})

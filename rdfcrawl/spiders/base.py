@@ -15,7 +15,7 @@ from scrapy import Spider
 from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.frontier.redis.batches import in_batches
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.rdf.links.policy import EveryLink
-    from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
@@ -78,13 +77,12 @@ class RdfSpider(Spider):
         self.session: CrawlSession | None = None
         self.harvesters = HarvesterRegistry(self._context, options.harvest.harvesters)
         self._harvesters: dict[int, HarvesterRegistry] = {}
-        self._datasets: DatasetRegistry | None = None
         self.fetchers: Mapping[str, SchemeFetcher] = {}
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Set the `custom_settings` of the class, and our defaults."""
-        from rdfcrawl.core.options.merging import apply_defaults, is_of_shell
+        from rdfcrawl.core.options.scrapy_settings import apply_defaults, is_of_shell
         from rdfcrawl.pipelines.spider_options import SpiderOptions
 
         super().update_settings(settings)
@@ -102,7 +100,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.core.options.conflicts import iter_warnings
+        from rdfcrawl.core.options.scrapy_settings import iter_warnings
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.pipelines.items import adapt_documents
 
@@ -145,8 +143,11 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: one of them is wrong.
         """
-        from rdfcrawl.core.options.conflicts import check_components
-        from rdfcrawl.core.options.merging import apply_defaults, has_defaults
+        from rdfcrawl.core.options.scrapy_settings import (
+            apply_defaults,
+            check_components,
+            has_defaults,
+        )
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
         from rdfcrawl.pipelines.spider_options import (
             PreparedSpider,
@@ -421,13 +422,9 @@ class RdfSpider(Spider):
         return harvesters
 
     def _context(self, profile: int | None = None) -> HarvestContext:
-        from rdfcrawl.sources.harvest.datasets import DatasetRegistry
         from rdfcrawl.sources.harvest.protocol import HarvestContext
 
         session = self.joined()
-        if self._datasets is None:
-            revisit_secs = self.options.harvest.revisit_secs
-            self._datasets = DatasetRegistry(session, revisit_secs)
         number = session.profiles.own if profile is None else profile
         arguments = session.profiles.arguments[number]
         options = self.options
@@ -436,7 +433,6 @@ class RdfSpider(Spider):
             options.crawl,
             options.harvest,
             session,
-            self._datasets,
             self.crawler.stats.inc_value,
         )
 
@@ -454,7 +450,7 @@ class RdfSpider(Spider):
         return None
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
-        from rdfcrawl.pipelines.callbacks.inspect_response import look_at
+        from rdfcrawl.pipelines.callbacks.extract_response import look_at
 
         return look_at(
             response,
@@ -479,18 +475,19 @@ class RdfSpider(Spider):
 
     @cached_property
     def _processor(self) -> VisitProcessor:
-        from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
         from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
 
-        parsing = None
+        parse = None
         if self.parses_documents:
-            parsing = DocumentParsing(
+            from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
+
+            parse = DocumentParsing(
                 self.crawler,
                 self.joined(),
                 self.parse_document,
                 max_bytes=self.options.fetch.max_document_bytes,
-            )
-        return VisitProcessor(self.crawler, self, self.joined(), self.options, parsing)
+            ).parse
+        return VisitProcessor(self.crawler, self, self.joined(), self.options, parse)
 
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""
@@ -503,7 +500,7 @@ class RdfSpider(Spider):
 
         With `nofollow` in `follow`, links marked `nofollow` are followed.
         """
-        from rdfcrawl.core.link_relations import Relation
+        from rdfcrawl.core.formats import Relation
 
         policy = self.options.reservation_policy
         document.reservations = reservations

@@ -10,8 +10,7 @@ from rdfcrawl.core.namespaces import DCTERMS, RDF_TYPE, VOID
 from rdfcrawl.core.records import Record
 from rdfcrawl.frontier.redis.program import program_version
 from rdfcrawl.pipelines.provenance import describe
-from rdfcrawl.stores.log.decisions import DECISION_IRI
-from rdfcrawl.stores.nquads import NQuadsStore, document_mark
+from rdfcrawl.stores.nquads import DECISION_IRI, NQuadsStore, document_mark
 from rdfcrawl.stores.segments import QuadSegments
 from tests.support.described_documents import WORKER, document
 from tests.support.frontier_state import candidates

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.monitor.refreshing.plan_file import RefreshPlanFile
+from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile
 from tests.support.url_events import UrlFetched, write_events
 
 if TYPE_CHECKING:

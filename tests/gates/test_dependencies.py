@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = {
     "stores/columns": "parquet",
     "dataweb": "dataweb",
-    "stores/export/writers.py": "parquet",
+    "stores/export/output.py": "parquet",
     "stores/followers/parquet_files.py": "parquet",
     "monitor/metrics": "metrics",
     "rdf/html/rules/yaml_nodes.py": "rules",

@@ -65,7 +65,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/monitor/page",
-        "foreign form_token forms guarding listening options request_log rendering",
+        "guarding options rendering",
         (
             "tests/monitor/page/test_parts.py",
             "tests/monitor/page/test_guarding.py",
@@ -74,7 +74,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/monitor/page",
-        "query_rules query_child query_service kept_answers child_jobs children",
+        "query_rules query_child query_service child_jobs children",
         (
             "tests/monitor/page/test_parts.py",
             "tests/monitor/page/test_kept_answers.py",
@@ -97,21 +97,19 @@ _ROOMS: Final = (
         ("tests/monitor/page/test_report_view.py",),
     ),
     DefendedModule(
-        "rdfcrawl/launch/progress",
-        "logformatter",
+        "rdfcrawl/launch",
+        "scrapy_classes",
         (
-            "tests/launch/progress/test_logformatter.py",
-            "tests/launch/progress/test_json_logs.py",
+            "tests/launch/test_logformatter.py",
+            "tests/launch/test_json_logs.py",
         ),
     ),
     DefendedModule(
         "rdfcrawl/monitor/pings",
-        "intake judging server",
+        "judging server",
         ("tests/monitor/pings/test_judging.py", "tests/monitor/pings/test_server.py"),
     ),
-    DefendedModule(
-        "rdfcrawl/core", "errors", ("tests/launch/progress/test_logformatter.py",)
-    ),
+    DefendedModule("rdfcrawl/core", "errors", ("tests/launch/test_logformatter.py",)),
     DefendedModule(
         "rdfcrawl/monitor/page", "texts", ("tests/monitor/page/test_parts.py",)
     ),

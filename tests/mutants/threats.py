@@ -245,7 +245,7 @@ MUTANTS = (
     ),
     Mutant(
         30,
-        "rdfcrawl/sources/harvest/resourcesync/files.py",
+        "rdfcrawl/sources/harvest/resourcesync/resources.py",
         '_short(quote(uri, safe=""))',
         "urlsplit(uri).path.lstrip('/')",
         "tests/crawl/sources/test_resourcesync.py::test_files_stay_in_their_folder",
@@ -360,7 +360,7 @@ MUTANTS = (
     ),
     Mutant(
         39,
-        "rdfcrawl/monitor/page/foreign.py",
+        "rdfcrawl/monitor/page/guarding.py",
         'not in ("same-origin", "none")',
         "in ()",
         "tests/monitor/page/test_query.py::test_other_sites_run_no_query",

@@ -7,8 +7,13 @@ import random
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.sources.access import AccessScan, NamedDistribution, ways_by_dataset
-from rdfcrawl.sources.sitemaps.access import AccessMethod, DatasetAccess
+from rdfcrawl.sources.access import (
+    AccessMethod,
+    AccessScan,
+    DatasetAccess,
+    NamedDistribution,
+)
+from rdfcrawl.sources.alternatives import ways_by_dataset
 
 PAGE = "http://a.example/void.ttl"
 PREFIXES = """

@@ -7,7 +7,7 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-from rdfcrawl.monitor.page.form_token import HEADER
+from rdfcrawl.monitor.page.guarding import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -27,7 +27,7 @@ from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.analysis.urldb.keys import partition_name
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
 from rdfcrawl.core.sorting import SpillFolder
-from rdfcrawl.stores.followers.dataset_versions import DatasetVersions
+from rdfcrawl.stores.followers.parquet import DatasetVersions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Final
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import ConfigError, Decision, Reason, hide_logins
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.frontier.begun_crawl import begun_crawl
+from rdfcrawl.frontier.queue.blocked_hosts import parse_hosts
 from rdfcrawl.frontier.queue.decisions import is_sampled
+from rdfcrawl.frontier.queue.leave_list import shared_entries
 from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.redis.refusals import one_line
-from rdfcrawl.monitor.explaining.fetches import MAX_LISTED
-from rdfcrawl.monitor.explaining.logs import UriSearch, way_to_seed
-from rdfcrawl.monitor.explaining.rules import judge_by_settings, judge_by_spiders
+from rdfcrawl.monitor.explaining.logs import MAX_LISTED, UriSearch, way_to_seed
 from rdfcrawl.monitor.explaining.sources import SearchedLogs
 from rdfcrawl.monitor.explaining.values import (
     ExplainedFetch,
@@ -30,7 +31,9 @@ from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.uris import UriLookup, UriPlace, UriStatus
 from rdfcrawl.stores.crawl_folder import find_crawl
 from rdfcrawl.uri import BadUri, fingerprint
+from rdfcrawl.uri.guard.operator import refusal_of
 from rdfcrawl.uri.schemes import check_scheme, seed_url
+from rdfcrawl.uri.traps import is_endless
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +42,38 @@ if TYPE_CHECKING:
 
     from rdfcrawl.stores.log.decisions import LoggedDecision
     from rdfcrawl.uri.schemes import SchemePolicy
+
+
+def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:
+    """Return why settings would refuse a requestable URL for any spider."""
+    found = []
+    if is_endless(url, options.trap_limits):
+        found.append(RuleVerdict("", Decision.URL_TRAP))
+    if options.ignored_names.covers_url(url):
+        found.append(RuleVerdict("", Decision.IGNORED_EXTENSION))
+    if detail := refusal_of(url, options.guard):
+        found.append(RuleVerdict("", Reason.GUARD_BLOCKED, detail))
+    return found
+
+
+async def judge_by_spiders(crawl: OperatedCrawl, url: str) -> list[RuleVerdict]:
+    """Return the verdict of each spider of a crawl on a requestable URL.
+
+    Raises:
+        RedisError: Redis is unreachable.
+    """
+    found = []
+    left = parse_hosts(await shared_entries(crawl.frontier))
+    if left.covers(url):
+        found.append(RuleVerdict("", Decision.HOST_LEFT))
+    profiles = SpiderProfiles(crawl.frontier, crawl.connection.outage)
+    await profiles.learn_all()
+    for name, link_filter in zip(
+        profiles.names.values(), await profiles.link_filters(), strict=False
+    ):
+        found.append(RuleVerdict(name, link_filter.refusal(url) or ""))
+    return found
+
 
 _WAITING: Final = (UriPlace.WAITING, UriPlace.QUEUED, UriPlace.IN_FLIGHT)
 _GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)

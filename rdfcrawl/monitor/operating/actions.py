@@ -7,18 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.operating import tables
 from rdfcrawl.monitor.operating.checking import FrontierCheck
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl, crawls_in
-from rdfcrawl.monitor.operating.draining import DrainOutcome, drain_worker
 from rdfcrawl.monitor.operating.exporting import MovedFrontier, export_frontier
-from rdfcrawl.monitor.operating.given_up import (
-    GivenUpList,
-    discard_given_up,
-    iter_given_up,
-)
 from rdfcrawl.monitor.operating.hosts import (
     HostOrder,
     HostPhase,
@@ -30,8 +24,19 @@ from rdfcrawl.monitor.operating.importing import import_frontier
 from rdfcrawl.monitor.operating.queue_import import import_queue
 from rdfcrawl.monitor.operating.repairing import FrontierRepair
 from rdfcrawl.monitor.operating.status import read_status
-from rdfcrawl.monitor.operating.steering import MAX_DELAY_SECS, HostSteering
-from rdfcrawl.monitor.operating.uris import UriLookup, add_uris
+from rdfcrawl.monitor.operating.steering import (
+    MAX_DELAY_SECS,
+    DrainOutcome,
+    HostSteering,
+    drain_worker,
+)
+from rdfcrawl.monitor.operating.uris import (
+    GivenUpList,
+    UriLookup,
+    add_uris,
+    discard_given_up,
+    iter_given_up,
+)
 
 if TYPE_CHECKING:
     import argparse

@@ -1,4 +1,4 @@
-"""Find a URI in the frontier, and add URIs."""
+"""Find a URI in the frontier, also among those given up, and add URIs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Record
@@ -16,13 +16,58 @@ from rdfcrawl.frontier.queue.dns_cache import AddressBook
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
-from rdfcrawl.monitor.operating.given_up import GivenUpList, iter_given_up
+from rdfcrawl.monitor.operating.hosts import url_of
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, registered_domain
 from rdfcrawl.uri.guard.operator import refusal_of
 from rdfcrawl.uri.schemes import check_scheme, seed_url
 
 if TYPE_CHECKING:
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+    from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl
+
+
+OWED: Final = b"\x01"  # prefix of entries that the next run requests again
+GivenUpList = Literal["dead", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUpUri:
+    """One URI that was given up.
+
+    Attributes:
+        url: of the record, or a substitute for an unreadable one.
+        key: politeness key of its host.
+        why: `dead` if its workers died, `failed` if its host did not respond.
+    """
+
+    url: str
+    key: str
+    why: GivenUpList
+
+
+async def iter_given_up(
+    crawl: FrontierView, name: GivenUpList
+) -> AsyncIterator[GivenUpUri]:
+    """Yield the entries of a list, partition by partition; it may grow meanwhile."""
+    for prefix in crawl.prefixes:
+        start = 0
+        while page := await crawl.redis.lrange(
+            f"{prefix}:{name}", start, start + _BATCH_SIZE - 1
+        ):
+            for entry in cast("list[bytes]", page):
+                key, _, item = entry.removeprefix(OWED).partition(b"\0")
+                text = key.decode(errors="replace")
+                yield GivenUpUri(url_of(item, text), text, name)
+            start += len(page)
+
+
+async def discard_given_up(crawl: FrontierView, name: GivenUpList) -> int:
+    """Remove all URIs from a list, so that no retry finds them; return their number."""
+    total = 0
+    for number in range(len(crawl.prefixes)):
+        while n := await crawl.run("discard", number, name, _BATCH_SIZE):
+            total += n
+    return total
+
 
 _BATCH_SIZE: Final = 500
 _ORDER: Final = (0, 1, 4, 5, 6, 2, 7, 8, 3, 9)  # of bands (`lua/claim.lua`)

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Final, cast
 from aiohttp import web
 
 from rdfcrawl.core.small_server import BoundedConnections
-from rdfcrawl.monitor.page.context import PageContext
-from rdfcrawl.monitor.page.form_token import FormToken
-from rdfcrawl.monitor.page.guarding import PageGuard
+from rdfcrawl.monitor.page.context import PageContext, PageMessages
+from rdfcrawl.monitor.page.guarding import REQUEST_LOG, FormToken, PageGuard
 from rdfcrawl.monitor.page.host_sweep import HostSweep
-from rdfcrawl.monitor.page.messages import PageMessages
 from rdfcrawl.monitor.page.moment_feed import MomentFeed
 from rdfcrawl.monitor.page.rendering import PageRenderer
-from rdfcrawl.monitor.page.request_log import REQUEST_LOG
 from rdfcrawl.monitor.page.views import (
     control,
     datasets,
@@ -36,6 +33,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.monitor.page.crawl_access import CrawlAccess
     from rdfcrawl.monitor.page.options import PageOptions
+
 
 _STATIC: Final = files("rdfcrawl.monitor.page.static")
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

@@ -1,13 +1,15 @@
-"""The objects that views use."""
+"""The objects that views use, and messages after a redirect."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import secrets
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rdfcrawl.monitor.page.crawl_access import CrawlAccess
     from rdfcrawl.monitor.page.host_sweep import HostSweep
-    from rdfcrawl.monitor.page.messages import PageMessages
     from rdfcrawl.monitor.page.moment_feed import MomentFeed
     from rdfcrawl.monitor.page.options import PageOptions
     from rdfcrawl.monitor.page.rendering import PageRenderer
@@ -31,3 +33,25 @@ class PageContext(NamedTuple):
     feed: MomentFeed
     sweep: HostSweep
     messages: PageMessages
+
+
+_MOST: Final = 100
+
+
+class PageMessages:
+    """The latest messages, named in URLs, so that links cannot forge them."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def note(self, text: str) -> str:
+        """Keep a message; return its name."""
+        while len(self._texts) >= _MOST:
+            del self._texts[next(iter(self._texts))]
+        name = secrets.token_urlsafe(9)
+        self._texts[name] = text
+        return name
+
+    def of(self, query: Mapping[str, str]) -> str:
+        """Return the message that a query string names; empty if there is none."""
+        return self._texts.get(query.get("message", ""), "")

@@ -1,22 +1,80 @@
-"""Access control of the page, and limits for browsers."""
+"""Access control of the page: its forms, limits for browsers, the log of requests."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
+import logging
+import secrets
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
-from rdfcrawl.monitor.page.form_token import FIELD, HEADER
-from rdfcrawl.monitor.page.forms import read_form
 from rdfcrawl.monitor.page.options import is_loopback
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aiohttp.typedefs import Handler, Middleware
 
-    from rdfcrawl.monitor.page.form_token import FormToken
     from rdfcrawl.monitor.page.options import PageOptions
+
+
+FIELD: Final = "token"
+"""Name of the hidden field."""
+HEADER: Final = "X-Rdfcrawl-Control"
+"""Header of programs, which forms of other sites cannot send."""
+
+
+class FormToken:
+    """The token of one process: forms of an earlier process are refused.
+
+    Browsers from before 2020 do not name the site of a form. But no site can read our
+    pages, or show them in a frame, so it does not know the token.
+    """
+
+    def __init__(self) -> None:
+        secret = secrets.token_bytes(32)
+        self.text: Final = hmac.new(secret, b"form", sha256).hexdigest()
+
+    def is_in(self, value: object) -> bool:
+        """Return whether a field has the token."""
+        return isinstance(value, str) and hmac.compare_digest(
+            value.encode(errors="replace"), self.text.encode()
+        )
+
+
+_TYPE: Final = "application/x-www-form-urlencoded"
+_MOST_FIELDS: Final = 16
+_BODY_SECS: Final = 15.0
+
+
+async def read_form(request: web.Request) -> Mapping[str, str]:
+    """Return the fields of a form; of several with one name, the last.
+
+    Raises:
+        web.HTTPException: the body is no form, too large, or cannot be read.
+    """
+    if request.content_type != _TYPE:
+        raise web.HTTPUnsupportedMediaType(reason=f"a form must be {_TYPE}")
+    try:
+        async with asyncio.timeout(_BODY_SECS):
+            body = await request.read()
+    except TimeoutError as error:
+        raise web.HTTPRequestTimeout from error
+    except (HttpProcessingError, web.RequestPayloadError) as error:
+        raise web.HTTPBadRequest(reason="the body cannot be read") from error
+    text = body.decode("utf-8", "replace")
+    try:
+        fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise web.HTTPBadRequest(reason="the form has too many fields") from error
+    return dict(fields)
+
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -135,3 +193,28 @@ def _is_foreign(request: web.Request) -> bool:
 
 def _says_origin(request: web.Request) -> bool:
     return "Sec-Fetch-Site" in request.headers or "Origin" in request.headers
+
+
+def is_foreign(request: web.Request) -> bool:
+    """Return whether a page of another site has led to a request.
+
+    Browsers say so in `Sec-Fetch-Site`. Slow work is refused then: otherwise a link or
+    an
+    image elsewhere could load this machine.
+    """
+    return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
+
+
+_OF_VISITORS: Final = HttpProcessingError, web.RequestPayloadError
+
+
+class _OwnErrors(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether an error is other than malformed HTTP."""
+        kind = record.exc_info[0] if record.exc_info else None
+        return not (kind and issubclass(kind, _OF_VISITORS))
+
+
+REQUEST_LOG: Final = logging.getLogger(__name__)
+"""Logger of failed requests, without malformed ones, which any client can send."""
+REQUEST_LOG.addFilter(_OwnErrors())

@@ -1,13 +1,22 @@
-"""Hosts as nodes of a picture: the large ones alone, the others in groups."""
+"""Hosts as nodes of a picture: the large ones alone, the others in groups.
+
+Hosts that were not crawled, but are linked, are grouped by registered domain.
+"""
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import heappush, heappushpop
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+    from rdfcrawl.analysis.crawl_index.database import IndexDatabase
+
 
 MAX_LINKS: Final = 1200  # to draw
 _LINKS_OF_NODE: Final = 4  # the strongest of each node, in either direction
@@ -163,3 +172,175 @@ def strongest(
         if len(kept) == MAX_LINKS:
             break
     return kept
+
+
+_BATCH_SIZE: Final = 500  # hosts in one statement
+_FEW: Final = 20_000  # hosts whose names are read one by one
+_LARGEST: Final = 0.4  # of the area of the largest circle of crawled hosts
+_LEAST: Final = 0.12
+_MOST_ID: Final = "SELECT COALESCE(MAX(id), 0) FROM web_host"
+_NAMES: Final = "SELECT domain, id FROM web_host WHERE n_documents = 0"
+_NAMES_OF_SOME: Final = f"{_NAMES} AND id IN ({{}})"
+_NAMES_WITHIN: Final = """
+SELECT host, id FROM web_host WHERE n_documents = 0 AND (domain = ?1 OR host = ?1)
+ORDER BY host
+"""
+
+
+class LinkWeights:
+    """Number of links to each host that is not among the crawled ones.
+
+    Takes eight bytes for each host of the index.
+    """
+
+    def __init__(self, database: IndexDatabase) -> None:
+        ((most,),) = database.rows(_MOST_ID)
+        self.of_target = array("q", bytes(8 * (most + 1)))
+
+    def count(
+        self, rows: Iterable[tuple[int, int, int]], crawled: Container[int]
+    ) -> None:
+        """Count links.
+
+        Args:
+            rows: numbers of two hosts, and the number of links from one to the other.
+            crawled: the hosts of the picture; only links from them count.
+        """
+        of_target, n_known = self.of_target, len(self.of_target)
+        for source, target, n in rows:
+            if target not in crawled and target < n_known and source in crawled:
+                of_target[target] += n
+
+
+class _Domain(NamedTuple):
+    """Hosts of one domain; ordered by links, then by name."""
+
+    n_links: int
+    order: int
+    name: str
+    n_hosts: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideHosts:
+    """Hosts outside, as nodes.
+
+    Attributes:
+        groups: the domains with most links to them, and `elsewhere`.
+        n_links: to each of these.
+        n_hosts: in all of them.
+        of_target: number of the domain of each host, from 1; 0: it is not linked.
+        of_domain: the node of each domain by that number.
+    """
+
+    groups: tuple[HostGroup, ...] = ()
+    n_links: tuple[int, ...] = ()
+    n_hosts: int = 0
+    of_target: array[int] = field(default_factory=lambda: array("I"))
+    of_domain: Mapping[int, int] = field(default_factory=dict)
+
+    def sizes(self, largest: int) -> list[int]:
+        """Return sizes of circles, by links, below the largest of crawled hosts.
+
+        Args:
+            largest: size of a crawled node.
+        """
+        most = max(self.n_links, default=1)
+        return [round(largest * max(_LEAST, _LARGEST * n / most)) for n in self.n_links]
+
+    def take_links(
+        self,
+        rows: Iterable[tuple[int, int, int]],
+        of_host: Mapping[int, int],
+        found: Counter[tuple[int, int]],
+    ) -> Iterator[tuple[int, int, int]]:
+        """Count the links from crawled nodes to these; yield the other links.
+
+        Args:
+            rows: as in `LinkWeights.count`.
+            of_host: the node of each crawled host; these nodes come after them.
+            found: gets the links between two nodes.
+        """
+        first = max(of_host.values(), default=-1) + 1
+        rest = len(self.groups) - 1  # `elsewhere`, if there are others
+        of_target, n_known = self.of_target, len(self.of_target)
+        for row in rows:
+            source, target, n = row
+            domain = of_target[target] if target < n_known else 0
+            if domain:
+                if (node := of_host.get(source)) is not None:
+                    found[node, first + self.of_domain.get(domain, rest)] += n
+            else:
+                yield row
+
+
+def group_outside(
+    database: IndexDatabase, weights: LinkWeights, most: int, *, within: str = ""
+) -> OutsideHosts:
+    """Return linked hosts outside as nodes.
+
+    Args:
+        database: to read.
+        weights: links to them.
+        most: nodes, 1 or more.
+        within: a domain or host: only its hosts, each of which is a node.
+    """
+    of_target = array("I", bytes(4 * len(weights.of_target)))
+    named = _named(database, weights, within)
+    first, n_hosts, n_links = _gathered(named, weights, of_target, most + 1)
+    shown = first if len(first) <= most else first[: most - 1]
+    groups = [HostGroup(each.name, "linked", each.n_hosts, 0) for each in shown]
+    counts = [each.n_links for each in shown]
+    if len(shown) < len(first):
+        n_left = n_hosts - sum(each.n_hosts for each in shown)
+        groups.append(HostGroup("elsewhere", "elsewhere", n_left, 0))
+        counts.append(n_links - sum(counts))
+    of_domain = {-each.order: n for n, each in enumerate(shown)}
+    return OutsideHosts(tuple(groups), tuple(counts), n_hosts, of_target, of_domain)
+
+
+def _gathered(
+    named: Iterable[tuple[str, int]],
+    weights: LinkWeights,
+    of_target: array[int],
+    most: int,
+) -> tuple[list[_Domain], int, int]:
+    """Return the first domains by links, and hosts and links of all of them.
+
+    Args:
+        named: hosts in the order of their domains.
+        weights: links to them.
+        of_target: gets the number of the domain of each host that is linked.
+        most: domains to return.
+    """
+    first: list[_Domain] = []
+    n_hosts = n_links = 0
+    for number, (name, hosts) in enumerate(groupby(named, lambda row: row[0]), 1):
+        of_name = n_of_name = 0
+        for _, host in hosts:
+            if host < len(of_target) and (n := weights.of_target[host]):
+                of_target[host] = number
+                of_name, n_of_name = of_name + 1, n_of_name + n
+        if of_name:
+            n_hosts, n_links = n_hosts + of_name, n_links + n_of_name
+            push = heappush if len(first) < most else heappushpop
+            push(first, _Domain(n_of_name, -number, name, of_name))
+    return sorted(first, reverse=True), n_hosts, n_links
+
+
+def _named(
+    database: IndexDatabase, weights: LinkWeights, within: str
+) -> Iterable[tuple[str, int]]:
+    """Return names and numbers of hosts that were not crawled, in order of names."""
+    execute = database.connection.execute
+    if within:
+        return execute(_NAMES_WITHIN, (within,))
+    linked = [number for number, n in enumerate(weights.of_target) if n]
+    if len(linked) > _FEW:
+        return execute(f"{_NAMES} ORDER BY domain")
+    found: list[tuple[str, int]] = []
+    for start in range(0, len(linked), _BATCH_SIZE):
+        some = linked[start : start + _BATCH_SIZE]
+        marks = ", ".join("?" * len(some))
+        found += execute(_NAMES_OF_SOME.format(marks), some)
+    return sorted(found)

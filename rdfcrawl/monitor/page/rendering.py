@@ -15,7 +15,7 @@ from rdfcrawl.monitor.page.texts import FILTERS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rdfcrawl.monitor.page.form_token import FormToken
+    from rdfcrawl.monitor.page.guarding import FormToken
     from rdfcrawl.monitor.page.options import PageOptions
 
 VIEWS: Final = {

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from isal import isal_zlib
 
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.quad_chunks import (
+from rdfcrawl.core.content import (
     RAW_DEFLATE,
     DeflatePiece,
     FoundLinks,
     QuadChunk,
     check_statements,
 )
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.environment import GC_THRESHOLDS, ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction import confinement, messages
 from rdfcrawl.rdf.extraction.messages import HEADER, Confinement, ReadingJob

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import DocumentFacts
 from rdfcrawl.rdf import fingerprints
-from rdfcrawl.rdf.html.error_pages import is_error_page
 from rdfcrawl.rdf.html.visible_text import (
     count_images,
     count_linked_words,
+    is_error_page,
     visible_text,
 )
 from rdfcrawl.rdf.links.outlinks import Outlinks, links_about_itself

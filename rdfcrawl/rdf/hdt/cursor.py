@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import HDT
 from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c, crc8, crc16
 

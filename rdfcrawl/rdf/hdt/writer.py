@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import HDT, RDF_TYPE, VOID
 from rdfcrawl.core.sorting import SpillFolder, StringRun
 from rdfcrawl.rdf import terms

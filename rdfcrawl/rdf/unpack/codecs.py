@@ -18,9 +18,9 @@ import inflate64
 import lz4.frame
 from isal import igzip_lib
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.formats import PackingKind
+from rdfcrawl.core.messages import counted
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
 from rdfcrawl.rdf.unpack.codecs import BrokenStream, StreamCodec
 from rdfcrawl.rdf.unpack.limits import RATIO_FREE_BYTES

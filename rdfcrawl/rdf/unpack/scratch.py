@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
-from rdfcrawl.core.bytesource import PulledStream
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import PASSING, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
+    from rdfcrawl.core.content import ByteSource
     from rdfcrawl.rdf.environment import ReaderContext
 
     Buffer = bytes | bytearray | memoryview

@@ -12,17 +12,11 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from rdfcrawl.uri import MAX_URL_CHARS, BadUri, requestable
+from rdfcrawl.uri import MAX_URL_CHARS
 
-SCHEMES: Final = frozenset({"http", "https"})
 MAX_ROWS: Final = 1000  # CKAN's own default of ckan.search.rows_max
 AUTHORIZATION: Final = "Authorization"  # header of keys and tokens in all versions
 
-_ACTION_PATH = re.compile(r"/api(?:/[123])?(?:/(?:action|rest|search)\b.*)?/?\Z")
-_SITE_PATH = re.compile(
-    r"/(?:dataset|organization|group|user|about|harvest|datastore|catalog\.[a-z0-9]+)"
-    r"(?:[/.].*)?\Z"
-)
 _IN_PHRASE = re.compile(r'(["\\])')
 _NOT_NEGATED = re.compile(r"\s*(?:[-!]|NOT\b)").match
 _HAS_OR = re.compile(r"\bOR\b|\|\|").search
@@ -159,37 +153,6 @@ class PortalAddress:
     def page(self, section: str, name: str) -> str:
         """Return the URL of a page, for example `page("dataset", id)`."""
         return f"{self.url}/{section}/{path_segment(name)}"
-
-
-def portal_url(url: str) -> str:
-    """Return the URL of the portal of any URL within it.
-
-    CKAN's own paths are cut off: the API, pages of datasets, catalogues.
-
-    Raises:
-        BadUri: the URL cannot be requested.
-
-    >>> portal_url("https://h.example/data/api/3/action/package_list?limit=1")
-    'https://h.example/data'
-    """
-    bare = requestable(url, schemes=SCHEMES).partition("?")[0]
-    scheme, _, rest = bare.partition("://")
-    host, slash, path = rest.partition("/")
-    path = (slash + path).rstrip("/")
-    for known in (_ACTION_PATH, _SITE_PATH):
-        found = known.search(path)
-        if found:
-            path = path[: found.start()]
-    return f"{scheme}://{host}{path}"
-
-
-def is_api_url(url: str) -> bool:
-    """Return whether a URL has a path of the action API."""
-    try:
-        path = requestable(url, schemes=SCHEMES).partition("?")[0]
-    except BadUri:
-        return False
-    return re.search(r"/api/(?:3/)?action/[a-z_]+/?\Z|/api/3/?\Z", path) is not None
 
 
 def path_segment(name: str) -> str:

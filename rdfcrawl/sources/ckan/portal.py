@@ -8,16 +8,21 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from rdfcrawl.sources.ckan.api import SCHEMES, is_api_url, portal_url
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import is_same_origin
 
+SCHEMES: Final = frozenset({"http", "https"})
 LOOKED_AT_BYTES: Final = 512 * 1024
 _NAMED_WITHIN_BYTES: Final = 64 * 1024
 _ENOUGH: Final = 3  # of the marks below, without a generator
 _MAX_LINKS: Final = 1000  # with the path of a mark, to examine
 _MAX_LINK_BYTES: Final = 2048  # of an element up to that path
 
+_ACTION_PATH = re.compile(r"/api(?:/[123])?(?:/(?:action|rest|search)\b.*)?/?\Z")
+_SITE_PATH = re.compile(
+    r"/(?:dataset|organization|group|user|about|harvest|datastore|catalog\.[a-z0-9]+)"
+    r"(?:[/.].*)?\Z"
+)
 _find_metas = re.compile(rb"<meta\s[^>]{0,500}>").findall
 _IS_GENERATOR = re.compile(rb"\sname\s*+=\s*+[\"']?generator[\"'\s/>]").search
 _NAMES_CKAN = re.compile(
@@ -48,6 +53,37 @@ _MARKS: Final = tuple(
         rb"ckan-footer-logo|ckan-icon|docs\.ckan\.org",
     )
 )
+
+
+def portal_url(url: str) -> str:
+    """Return the URL of the portal of any URL within it.
+
+    CKAN's own paths are cut off: the API, pages of datasets, catalogues.
+
+    Raises:
+        BadUri: the URL cannot be requested.
+
+    >>> portal_url("https://h.example/data/api/3/action/package_list?limit=1")
+    'https://h.example/data'
+    """
+    bare = requestable(url, schemes=SCHEMES).partition("?")[0]
+    scheme, _, rest = bare.partition("://")
+    host, slash, path = rest.partition("/")
+    path = (slash + path).rstrip("/")
+    for known in (_ACTION_PATH, _SITE_PATH):
+        found = known.search(path)
+        if found:
+            path = path[: found.start()]
+    return f"{scheme}://{host}{path}"
+
+
+def is_api_url(url: str) -> bool:
+    """Return whether a URL has a path of the action API."""
+    try:
+        path = requestable(url, schemes=SCHEMES).partition("?")[0]
+    except BadUri:
+        return False
+    return re.search(r"/api/(?:3/)?action/[a-z_]+/?\Z|/api/3/?\Z", path) is not None
 
 
 def recognize(url: str, body: bytes = b"") -> str:

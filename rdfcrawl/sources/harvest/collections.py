@@ -12,20 +12,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Record
-from rdfcrawl.core.tasks.pages import CollectionPage
+from rdfcrawl.core.tasks import CollectionPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.sources.paging import choose_next, is_immutable, requestable_pages
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
+    from rdfcrawl.sources.harvest.discovery import DocumentScan
     from rdfcrawl.sources.harvest.protocol import HarvestContext
-    from rdfcrawl.sources.harvest.scan import DocumentScan
     from rdfcrawl.sources.paging import PagingFacts
 
 MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, stored in each task
@@ -104,8 +102,6 @@ class CollectionPages:
             if task is not None and document.status == 410:
                 await self._mark_gone(task, record)
             return NOTHING_FOUND
-        if task is None and not (scan.has_any or document.links):
-            return NOTHING_FOUND  # the common case
         facts = scan.paging.facts(record.url, document.url)
         named = _next_of(facts, document)
         if task is None:

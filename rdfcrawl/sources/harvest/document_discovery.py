@@ -2,38 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.tasks.pages import RefreshedPage, RevisitedPage
-from rdfcrawl.core.tasks.sitemap import RobotsTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
+from rdfcrawl.core.tasks import CollectionPage, RefreshedPage, RevisitedPage
+from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
 from rdfcrawl.frontier.arguments.parsers import VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
+from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
-from rdfcrawl.sources.harvest.collections import CollectionPages
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, found
-from rdfcrawl.sources.harvest.found_sources import FoundSources
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
-from rdfcrawl.sources.harvest.tasks import read_task
-from rdfcrawl.sources.sitemaps.access import AccessMethod
+from rdfcrawl.sources.harvest.protocol import read_task
 from rdfcrawl.sources.sparql import recognition
 from rdfcrawl.sources.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
 from rdfcrawl.uri import is_of_web
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
+    from rdfcrawl.sources.harvest.collections import CollectionPages
+    from rdfcrawl.sources.harvest.discovery import DocumentScan
     from rdfcrawl.sources.harvest.protocol import HarvestContext
-    from rdfcrawl.sources.harvest.scan import DocumentScan
+
+
+MAX_SOURCES: Final = 100_000
+_CRAWL: Final = "crawl:"  # the crawl, in place of a source
+_FOUND: Final = "found sources"  # table of the crawl: kind and URL -> the record
+
+
+class FoundSources:
+    """The discovered sources of a crawl, shared by all workers."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._store = context.state_store
+        self._run = context.run
+        self._wanted = context.arguments.harvest
+        self._noted: set[str] = set()  # by this worker
+
+    async def note(self, follow_ups: Iterable[FollowUp]) -> None:
+        """Keep the first records of sources, before they are queued."""
+        entries = {}
+        for each in follow_ups:
+            key = f"{int(each.record.kind)} {each.record.url}"
+            if key not in self._noted:
+                entries[key] = encode_record(each.record)
+        if entries:
+            self._noted.update(entries)
+            await self._store.put_up_to(_CRAWL, _FOUND, entries, MAX_SOURCES)
+
+    async def revisits(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield the first records of all sources for this run, in batches."""
+        async for batch in self._store.batches(_CRAWL, _FOUND):
+            records = (decode_record(k.partition(" ")[2], x) for k, x in batch.items())
+            yield [
+                self._of_run(each)
+                for each in records
+                if each.kind is Kind.PAGE or each.kind in self._wanted
+            ]
+
+    def _of_run(self, record: Record) -> FollowUp:
+        """Return a record for this run."""
+        task = record.task
+        if isinstance(task, SourceTask | RevisitedPage):
+            record = replace(record, task=replace(task, run=self._run))
+        return FollowUp(record, change=f"run {self._run}")
+
 
 _MAX_ENDPOINTS: Final = 100_000  # named by the operator
 
@@ -55,9 +99,8 @@ class DocumentDiscovery:
         self.follow = context.arguments.follow
         self._sources = RecognizedSources(context)
         self._sites = SiteOffers(context)
-        self._datasets = context.datasets
+        self._context = context
         self._wants_endpoints = Kind.SPARQL in context.arguments.harvest
-        self._collections = CollectionPages(context)
         self._fetches = PageFetches(context.state_store)
         self._found = FoundSources(context)
         self._harvest = harvest
@@ -65,7 +108,8 @@ class DocumentDiscovery:
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return the discoveries in a completely read document, except its links."""
-        kind, response = document.record.kind, document.response
+        task, kind = document.record.task, document.record.kind
+        response = document.response
         if kind.is_source:
             return await self._of_source(document)
         discoveries = []
@@ -77,21 +121,32 @@ class DocumentDiscovery:
                 )
             if self._sites.wants_any or document.record.url.endswith(PATH):
                 discoveries.append(await self._noted(self._sites.find(document)))
-            if scan.has_any or isinstance(document.record.task, RevisitedPage):
+            if scan.has_any or isinstance(task, RevisitedPage):
                 discoveries.append(await self._described(document, scan))
-            links = document.reading.links or document.listed_links
-            may_be_page = scan.has_any or links or document.record.task
+            may_be_page = scan.has_pages or isinstance(task, CollectionPage)
+            if not may_be_page and document.reading.format is not HTML:
+                # On an HTML page, it is an ordinary link.
+                links = (*document.reading.links, *document.listed_links)
+                may_be_page = any(x.relation is Relation.NEXT for x in links)
             if may_be_page and self.follow.wants_datasets:
                 discoveries.append(await self._collections.find(document, scan))
-        if kind is Kind.DUMP and (lack := shortfall_of(document)):
-            discoveries.append(await self._datasets.instead_of_file(document, lack))
-        task = document.record.task
-        if isinstance(task, RefreshedPage):
-            discoveries.append(_left_behind(document, task))
-        elif task is not None and (left := await self._fetches.left_by(document)):
-            discoveries.append(self._revisit(left, document))
+        if task is not None or kind is Kind.DUMP:
+            discoveries.append(await self._of_task(document))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
+
+    async def _of_task(self, document: Document) -> Discovery:
+        """Return the records that replace a dump, or the former URL of a page."""
+        discovery, task = NOTHING_FOUND, document.record.task
+        if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
+            discovery = await self._context.datasets.instead_of_file(document, lack)
+        if isinstance(task, RefreshedPage):
+            return discovery + _left_behind(document, task)
+        if left := await self._fetches.left_by(document):
+            record = document.record
+            further = Record(left, record.kind, record.depth, record.url)
+            discovery += found(FollowUp(further, change=f"run {self._run}"))
+        return discovery
 
     async def _of_source(self, document: Document) -> Discovery:
         """Return the records for the site of a source, and for waiting pages."""
@@ -110,8 +165,9 @@ class DocumentDiscovery:
         """Return the conditional request for a page of an earlier run, or None."""
         if isinstance(record.task, RefreshedPage):
             return _refreshing(record, record.task)
-        listed = await self._fetches.request_for(record)
-        return listed or await self._collections.request_for(record)
+        if isinstance(record.task, CollectionPage):
+            return await self._collections.request_for(record)
+        return await self._fetches.request_for(record)
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield the records that a later run repeats, in batches."""
@@ -120,17 +176,11 @@ class DocumentDiscovery:
         repeated = (
             self._collections.revisits(),
             self._found.revisits(),
-            self._datasets.revisits(),
+            self._context.datasets.revisits(),
         )
         for groups in repeated:
             async for group in groups:
                 yield list(self._without_named(found(*group)).follow_ups)
-
-    def _revisit(self, url: str, document: Document) -> Discovery:
-        """Return the record for another visit of a page."""
-        depth, parent = document.record.depth, document.record.url
-        record = Record(url, document.record.kind, depth, parent)
-        return found(FollowUp(record, change=f"run {self._run}"))
 
     async def _noted(self, discovery: Discovery) -> Discovery:
         """Return a discovery, after noting its sources for later runs."""
@@ -141,14 +191,17 @@ class DocumentDiscovery:
     async def _described(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return the records of the datasets in the statements of a document."""
         findings = scan.accesses.read(document.url)
-        if scan.services.has_some:
+        if scan.has_services and scan.services.has_some:
             own = scan.services.own_endpoint(document.url)
             replaced = scan.services.replaced(document.url)
             findings = findings.with_service(own, replaced)
         left_out = Discovery(not_rdf=findings.left_out)
         if not self._wants_endpoints:
             findings = findings.without(AccessMethod.SPARQL)
-        return left_out + await self._datasets.described(findings, document)
+        if findings.is_empty and not self._run:  # none to withdraw
+            return left_out
+        datasets = self._context.datasets
+        return left_out + await datasets.described(findings, document)
 
     def _without_named(self, found: Discovery) -> Discovery:
         """Return a discovery without the endpoints named by the operator."""
@@ -161,6 +214,12 @@ class DocumentDiscovery:
             if each.record.kind is not Kind.SPARQL or each.record.url not in named
         )
         return replace(found, follow_ups=kept)
+
+    @cached_property
+    def _collections(self) -> CollectionPages:
+        from rdfcrawl.sources.harvest.collections import CollectionPages
+
+        return CollectionPages(self._context)
 
     @cached_property
     def _named_endpoints(self) -> frozenset[str]:
@@ -238,7 +297,7 @@ class SiteOffers:
         if self._wants_void:
             follow_ups.append(_void(record, record.depth + 1, self._run))
         if self._wants_sitemaps:
-            from rdfcrawl.sources.harvest.sitemap import root_of  # noqa: PLC0415 (slow)
+            from rdfcrawl.sources.harvest.sitemap import root_of
 
             root = root_of(origin, self._run, is_named=False)
             root = replace(root, depth=record.depth + 1, parent=record.url)
@@ -264,7 +323,7 @@ class RecognizedSources:
         self._wanted = frozenset(x for x in harvest if isinstance(x, Kind))
         self.wants_lists = Kind.RESOURCESYNC in harvest  # any page may name a list
         self._run = context.run
-        self._datasets = context.datasets
+        self._context = context
 
     async def find(self, document: Document) -> Discovery:
         """Return the sources of a document, except those replaced by dumps."""
@@ -272,10 +331,7 @@ class RecognizedSources:
         is_page = "html" in (response.media_type or "html")
         follow_ups: list[FollowUp] = []
         if self.wants_lists and (response.http_links or is_page):
-            from rdfcrawl.sources.harvest.resourcesync import (  # noqa: PLC0415 (slow)
-                listed_at,
-                named_by,
-            )
+            from rdfcrawl.sources.harvest.resourcesync import listed_at, named_by
 
             urls = named_by(document)
             follow_ups += [listed_at(document, url, self._run) for url in urls]
@@ -283,7 +339,7 @@ class RecognizedSources:
         for kind, url in _sources_of(document, self._wanted):
             record = Record(url, kind, depth, document.url, task=task)
             is_taken = kind is Kind.SPARQL and (
-                await self._datasets.is_taken_otherwise(url)
+                await self._context.datasets.is_taken_otherwise(url)
             )
             if not is_taken:
                 follow_ups.append(FollowUp(record))

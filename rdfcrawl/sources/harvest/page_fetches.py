@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +16,8 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Kind
-from rdfcrawl.core.tasks.pages import DumpPart, ListedPage, RevisitedPage
+from rdfcrawl.core.tasks import DumpPart, ListedPage, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
-from rdfcrawl.sources.sitemaps.revisits import PageFetch
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
@@ -29,6 +28,28 @@ MAX_PAGES: Final = 1_000_000  # of one site; others are fetched only once
 _FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`
 _KEY_BYTES: Final = 9
 _REVISITED: Final = (ListedPage, DumpPart, RevisitedPage)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFetch:
+    """The last fetch of a listed page, kept between runs.
+
+    Attributes:
+        run: the run that fetched the page.
+        secs: time of the request, Unix time.
+        lastmod: claim of the sitemap at that time.
+        n_failures: consecutive failed fetches, including this one.
+        etag, last_modified: of the last response read without losses.
+        read_at: URL after redirects, if different.
+    """
+
+    run: int
+    secs: int
+    lastmod: str = ""
+    n_failures: int = 0
+    etag: str = ""
+    last_modified: str = ""
+    read_at: str = ""
 
 
 class PageFetches:

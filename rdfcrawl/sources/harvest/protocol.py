@@ -1,13 +1,17 @@
-"""The protocol of harvesters, and their context."""
+"""The protocol of harvesters, their context, and the tasks of their records."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from rdfcrawl.core.records import FollowUp, Record, Urgency
+from rdfcrawl.core.source_tasks import Payload, SourceTask
+
 if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document, FollowUp, Record
+    from rdfcrawl.core.records import Document
     from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.queue.options import CrawlOptions
@@ -49,7 +53,7 @@ class Harvester(Protocol):
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HarvestContext:
     """The crawl from the view of harvesters, with all of their state.
 
@@ -58,7 +62,6 @@ class HarvestContext:
         crawl: the settings of the crawl and of this worker.
         options: the settings of the harvesters.
         session: the worker's connection to the crawl.
-        datasets: registry of the known datasets.
         count: called with the name of a statistic and a number.
     """
 
@@ -66,8 +69,14 @@ class HarvestContext:
     crawl: CrawlOptions
     options: HarvestOptions
     session: CrawlSession
-    datasets: DatasetRegistry
     count: Callable[[str, int], None]
+
+    @cached_property
+    def datasets(self) -> DatasetRegistry:
+        """Registry of the known datasets."""
+        from rdfcrawl.sources.harvest.datasets import DatasetRegistry
+
+        return DatasetRegistry(self.session, self.options.revisit_secs)
 
     @property
     def state_store(self) -> StateStore:
@@ -78,3 +87,33 @@ class HarvestContext:
     def run(self) -> int:
         """Number of the run: 0 until the crawl has finished once."""
         return self.session.run
+
+
+def read_task(record: Record) -> SourceTask:
+    """Return the task of a record; by default of a first run.
+
+    >>> from rdfcrawl.core.records import Kind, Record
+    >>> read_task(Record("http://a.example/", Kind.CKAN, task=SourceTask(2))).run
+    2
+    """
+    return record.task if isinstance(record.task, SourceTask) else SourceTask(0)
+
+
+def next_step(
+    record: Record,
+    step: Payload,
+    *,
+    url: str = "",
+    urgency: Urgency = Urgency.ORDINARY,
+) -> FollowUp:
+    """Return a further request to the source of a record, by default to its URL."""
+    task = replace(read_task(record), payload=step)
+    url = url or record.url
+    further = Record(url, record.kind, record.depth, record.url, task=task)
+    return FollowUp(further, is_part_of_source=True, urgency=urgency)
+
+
+def has_moved(document: Document) -> bool:
+    """Return whether a response redirects to another host, requested next."""
+    is_redirect = 300 <= document.status < 400 and document.status != 304
+    return is_redirect and not document.faults

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final, cast
 from scrapy.utils.misc import load_object
 
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.tasks.source import CustomTask
-from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
+from rdfcrawl.core.source_tasks import CustomTask
 from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
-from rdfcrawl.sources.harvest.tasks import read_task
+from rdfcrawl.sources.harvest.protocol import read_task
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpRequest
@@ -67,6 +66,8 @@ class HarvesterRegistry:
 
     async def expect_named(self, records: Iterable[Record]) -> None:
         """Note records of sources before the first of them is queued."""
+        from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
+
         sitemaps = [each for each in records if each.kind is Kind.SITEMAP]
         await BudgetedPages(self.context).expect_named(sitemaps)
 

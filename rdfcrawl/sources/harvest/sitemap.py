@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.content import body_of
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.records import (
     Document,
@@ -23,8 +23,7 @@ from rdfcrawl.core.records import (
     Record,
     Urgency,
 )
-from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.frontier.queue.pings import SitemapHosts
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
@@ -35,23 +34,30 @@ from rdfcrawl.sources.harvest.consent import (
 )
 from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedPages, is_complete
-from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
-from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
+from rdfcrawl.sources.harvest.protocol import (
+    HarvestContext,
+    Harvester,
+    has_moved,
+    read_task,
+)
 from rdfcrawl.sources.harvest.resourcesync import listed_at
 from rdfcrawl.sources.harvest.response import (
     ABSENT,
     HarvestedResponse,
+    QuadBuffer,
     iter_unpacked,
     note_refused,
     read_robots,
     robots_instead,
 )
-from rdfcrawl.sources.harvest.sitemap_parts import SitemapParts, SitemapState
-from rdfcrawl.sources.harvest.sitemap_reading import SitemapReading, key_of
-from rdfcrawl.sources.harvest.tasks import has_moved, read_task
-from rdfcrawl.sources.sitemaps.description import describe_dataset
+from rdfcrawl.sources.harvest.sitemap_reading import (
+    SitemapParts,
+    SitemapReading,
+    SitemapState,
+    key_of,
+)
+from rdfcrawl.sources.sitemaps.description import describe_dataset, describe_entry
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
-from rdfcrawl.sources.sitemaps.facts import describe_entry
 from rdfcrawl.sources.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
 from rdfcrawl.uri import BadUri, requestable
@@ -81,7 +87,7 @@ class SitemapHarvester(Harvester):
         self._consents = SitemapConsents(context)
         self._checks = CrossHostChecks(context, self._consents)
         self._parts = SitemapParts(context)
-        self._pages = ListedPages(context)
+        self._pages = ListedPages(context.state_store, context.run, context.options)
         self._named = SitemapHosts(context.state_store)
         self._budgeted = BudgetedPages(context)
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest

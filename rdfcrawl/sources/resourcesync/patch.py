@@ -12,8 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final
 
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.extras import install_hint
+from rdfcrawl.core.errors import Reason, SourceFault, install_hint
 from rdfcrawl.rdf.nesting import refuse_constant
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, check_bytes
 
@@ -104,7 +103,7 @@ def _read(data: bytes, what: str) -> tuple[str, Any]:
 
 
 def _applied(document: Any, operations: list[Any]) -> Any:
-    from jsonpatch import JsonPatch  # noqa: PLC0415 (an extra)
+    from jsonpatch import JsonPatch
 
     n_left = MAX_COPIED
     for i, operation in enumerate(operations):
@@ -145,7 +144,7 @@ def _check_booleans(document: Any, operation: dict[str, Any]) -> None:
 
 
 def _value_at(document: Any, path: str) -> Any:
-    from jsonpointer import resolve_pointer  # noqa: PLC0415 (an extra)
+    from jsonpointer import resolve_pointer
 
     return resolve_pointer(document, path)
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from hashlib import blake2b
 from math import log as logarithm
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rdfcrawl.core.errors import Decision, Reason
+from rdfcrawl.sources.access import DEFAULT_GRAPH, AccessMethod, DatasetAccess
 from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.semantic import (
         DataLocation,
         SitemapDataset,
@@ -29,46 +29,6 @@ if TYPE_CHECKING:
 
 
 _Place = TypeVar("_Place", "DataLocation", "UriPrefix")
-DEFAULT_GRAPH: Final = "default"  # not an IRI, so not the name of a graph
-
-
-class AccessMethod(StrEnum):
-    """A method to access the data of a dataset."""
-
-    DUMP = "dump"
-    FRAGMENTS = "fragments"
-    SPARQL = "sparql"
-    PREFIX = "prefix"
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetAccess:
-    """One way to access a dataset.
-
-    Attributes:
-        parts: all are needed; of each, the first working mirror. The mirrors of SPARQL
-            have the same data; those of `PREFIX` are start URLs.
-        graphs: of `SPARQL`, the graphs with the dataset: names, `DEFAULT_GRAPH`, or `*`
-            for all; empty if no sitemap names them.
-    """
-
-    way: AccessMethod
-    parts: tuple[tuple[str, ...], ...]
-    graphs: tuple[str, ...] = ()
-
-    def place_of(self, url: str) -> str:
-        """Return the key of one of its URLs, as a place of data."""
-        return place_of(url, self.graphs)
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """All its URLs, including mirrors."""
-        return tuple(url for mirrors in self.parts for url in mirrors)
-
-
-def place_of(url: str, graphs: Collection[str] = ()) -> str:
-    """Return a key for a file, or for graphs of an endpoint."""
-    return " ".join((url, *graphs))
 
 
 @dataclass(frozen=True, slots=True)

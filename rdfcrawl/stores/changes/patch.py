@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
+from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Final, TextIO
 from uuid import NAMESPACE_URL, uuid5
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.stores.changes.comparing import DocumentChange, LogComparison
+    from rdfcrawl.stores.log.documents import LogDocument
+
 
 _FILES: Final = 256
 _FILTER_BITS: Final = 1 << 27  # 16 MiB
@@ -133,3 +137,69 @@ def _with_labels(line: bytes) -> bytes:
     if b"_:" not in line:
         return line
     return _LABEL.sub(lambda found: found[1] or b"<_:" + found[2] + b">", line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementDifference:
+    """The difference of two versions of a document, in N-Quads.
+
+    Blank nodes have their labels of the log, as in patches: statements that differ only
+    in these labels count as different.
+
+    Attributes:
+        added: the first statements that only the later version has.
+        n_added: number of all of them.
+        removed: the first statements that only the earlier version has.
+        n_removed: number of all of them.
+        n_kept: statements that both have.
+        is_cut: a version was too long, and was compared only in part.
+    """
+
+    added: tuple[str, ...]
+    n_added: int
+    removed: tuple[str, ...]
+    n_removed: int
+    n_kept: int
+    is_cut: bool
+
+
+def compare_versions(
+    former: LogDocument, now: LogDocument, *, most_bytes: int, most_listed: int
+) -> StatementDifference:
+    """Return how the statements of two versions differ.
+
+    Args:
+        former: the earlier version.
+        now: the later version.
+        most_bytes: compare at most so many bytes of each version.
+        most_listed: return at most so many statements of each kind.
+
+    Raises:
+        OSError: a segment is gone or cannot be read.
+        TornMember: a segment has been damaged.
+    """
+    current, earlier = (dict.fromkeys(_lines(x, most_bytes)) for x in (now, former))
+    added = [line for line in current if line not in earlier]
+    removed = [line for line in earlier if line not in current]
+    return StatementDifference(
+        added=tuple(_texts(added, most_listed)),
+        n_added=len(added),
+        removed=tuple(_texts(removed, most_listed)),
+        n_removed=len(removed),
+        n_kept=len(current) - len(added),
+        is_cut=max(former.n_bytes, now.n_bytes) > most_bytes,
+    )
+
+
+def _lines(document: LogDocument, most_bytes: int) -> Iterator[bytes]:
+    left = most_bytes
+    for piece in document.pieces():
+        for line in piece.splitlines():
+            left -= len(line) + 1
+            if left < 0:
+                return
+            yield line
+
+
+def _texts(lines: list[bytes], most: int) -> Iterator[str]:
+    return (line.decode("utf-8", "replace") for line in islice(lines, most))

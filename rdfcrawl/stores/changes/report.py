@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
-from rdfcrawl.core.counting import counted
-from rdfcrawl.stores.changes.comparing import ChangeKind
-from rdfcrawl.stores.changes.start import shown_time
+from rdfcrawl.core.messages import counted
+from rdfcrawl.stores.changes.comparing import ChangeKind, shown_time
 from rdfcrawl.uri.iri_hosts import host_of_iri
 
 if TYPE_CHECKING:

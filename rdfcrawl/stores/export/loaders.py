@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from rdfcrawl.stores.export.formats import FileFormat
+    from rdfcrawl.stores.export.plan import FileFormat
 
 GRAPH: Final = "urn:rdfcrawl:export"
 """Graph for triples, where a loader requires one."""

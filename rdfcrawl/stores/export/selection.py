@@ -3,25 +3,77 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.rdf.output import BlankNodes
-from rdfcrawl.stores.export.once import iter_once
-from rdfcrawl.stores.followers.graphs import graph_of
+from rdfcrawl.stores.followers.statements import graph_of, hash_statements
+from rdfcrawl.stores.followers.stored_once import linked_document
 from rdfcrawl.stores.log.crawl_log import iter_latest_documents
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.parse import BadUri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from rdfcrawl.stores.log.crawl_log import CrawlLog
     from rdfcrawl.stores.log.documents import LogDocument
+
+
+def iter_once(
+    documents: Iterable[LogDocument], scratch: Path | None
+) -> Iterator[LogDocument]:
+    """Yield documents; those with the same statements as an earlier one become links.
+
+    Args:
+        documents: each once.
+        scratch: folder of a temporary file; by default that of the system.
+
+    Raises:
+        OSError: a disk cannot be read, or the scratch folder is full.
+    """
+    with _table(scratch) as table:
+        for document in documents:
+            content = hash_statements(document).digest
+            first = content and _first(table, content, document.graph)
+            if first and first != document.graph:
+                yield linked_document(document.graph, document.version_ms, first, 0)
+            else:
+                yield document
+
+
+@contextmanager
+def _table(scratch: Path | None) -> Iterator[sqlite3.Connection]:
+    """Create a table of contents for the duration of the context."""
+    with TemporaryDirectory(dir=scratch, prefix="export-") as name:
+        table = sqlite3.connect(Path(name) / "contents.sqlite", isolation_level=None)
+        try:
+            table.execute("PRAGMA journal_mode = OFF")  # not used after a crash
+            table.execute("PRAGMA synchronous = OFF")
+            table.execute(
+                "CREATE TABLE contents (content BLOB PRIMARY KEY, document TEXT)"
+                " WITHOUT ROWID"
+            )
+            yield table
+        except sqlite3.OperationalError as error:
+            raise OSError(f"the scratch folder: {error}") from error
+        finally:
+            table.close()
+
+
+def _first(table: sqlite3.Connection, content: bytes, graph: str) -> str:
+    """Return the first document with this content, which may be the given one."""
+    table.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", [content, graph])
+    found = table.execute("SELECT document FROM contents WHERE content = ?", [content])
+    return str(found.fetchone()[0])
+
 
 _MAX_KNOWN: Final = 4096  # graph names remembered
 _MAX_MS: Final = 253_402_300_799_000  # end of the year 9999

@@ -17,13 +17,13 @@ import pyoxigraph as ox
 from lz4 import block
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.followers.checkpoints import (
+from rdfcrawl.stores.followers.ledger import key_of
+from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,
     read_checkpoint,
     read_checkpoints,
     write_checkpoint,
 )
-from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.protocol import DocumentRefused
 
 if TYPE_CHECKING:

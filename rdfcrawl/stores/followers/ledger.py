@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.stores.followers.checkpoints import (
+from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,
+    in_transaction,
+    open_durable,
     read_checkpoint,
     read_checkpoints,
     write_checkpoint,
 )
-from rdfcrawl.stores.followers.durable import in_transaction, open_durable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Self
 import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
-from rdfcrawl.stores.followers.graphs import file_of, iter_foreign_graphs, split_lines
 from rdfcrawl.stores.followers.ledger import DocumentLedger, key_of
 from rdfcrawl.stores.followers.local_disk import (
     LOCK_SECS,
@@ -24,6 +23,11 @@ from rdfcrawl.stores.followers.local_disk import (
     opening_fault,
 )
 from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower
+from rdfcrawl.stores.followers.statements import (
+    file_of,
+    iter_foreign_graphs,
+    split_lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,8 +12,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.serializing import (
     StatementSerializer,
     open_packed,
@@ -21,10 +21,16 @@ from rdfcrawl.rdf.serializing import (
     read_statements,
 )
 from rdfcrawl.stores.drafts import sync
-from rdfcrawl.stores.followers.file_names import NO_HOST, document_name, host_name
 from rdfcrawl.stores.followers.local_disk import LOCK_SECS
-from rdfcrawl.stores.followers.renewals import RENEW_SECS, checked_options, path_of
-from rdfcrawl.stores.followers.renewed import TableFollower
+from rdfcrawl.stores.followers.renewed import (
+    NO_HOST,
+    RENEW_SECS,
+    TableFollower,
+    checked_options,
+    document_name,
+    host_name,
+    path_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

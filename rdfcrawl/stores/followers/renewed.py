@@ -1,14 +1,24 @@
-"""Stores that keep documents in a table, and publish them to readers from it."""
+"""Stores that keep documents in a table, and publish them to readers from it.
+
+They publish files for hosts and documents: with safe, bounded and unique names.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
-from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.document_table import DocumentTable
+from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.local_disk import (
     LOCK_SECS,
     disk_faults,
@@ -16,14 +26,92 @@ from rdfcrawl.stores.followers.local_disk import (
     opening_fault,
 )
 from rdfcrawl.stores.followers.protocol import Follower
-from rdfcrawl.stores.followers.renewals import Renewals
+from rdfcrawl.uri.origin import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+
+RENEW_SECS: Final = 30.0
+"""Default time after which readers see new statements."""
+
+_SHARE: Final = 4  # renewing takes at most a fifth of the time
+
+
+class Renewals:
+    """Clock for publishing: limits its share of the time, however long it takes.
+
+    Args:
+        renew_secs: least time between two renewals.
+    """
+
+    def __init__(self, renew_secs: float) -> None:
+        self._renew_secs = renew_secs
+        self._due = 0.0
+
+    def begin(self) -> None:
+        """Start the clock."""
+        self._due = time.monotonic() + self._renew_secs
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to renew."""
+        return time.monotonic() >= self._due
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Measure one renewal, and delay the next by a multiple of its duration."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            now = time.monotonic()
+            self._due = now + max(self._renew_secs, _SHARE * (now - began))
+
+
+def path_of(uri: str) -> Path:
+    """Return the path of a URI, absolute.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    scheme, _, rest = uri.partition(":")
+    path = rest.removeprefix("//").rstrip("/")
+    if not path:
+        raise ConfigError(f"must be {scheme}:PATH")
+    return Path(path).expanduser().absolute()
+
+
+def checked_options(
+    options: Mapping[str, object], choices: Mapping[str, Sequence[object]]
+) -> dict[str, object]:
+    """Return the options of a store that is renewed.
+
+    Args:
+        options: as given.
+        choices: values of each option other than `renew_secs`.
+
+    Raises:
+        ConfigError: an option or a value is unknown.
+    """
+    for name, value in options.items():
+        if name == "renew_secs":
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 <= float(str(value)) <= _MAX_SECS:
+                raise ConfigError(f"renew_secs={value!r}: must be 0 to {_MAX_SECS}")
+        elif name not in choices:
+            known = ", ".join(sorted([*choices, "renew_secs"]))
+            raise ConfigError(f"has no option {name!r}, only {known}")
+        elif value not in choices[name]:
+            shown = ", ".join(map(str, choices[name]))
+            raise ConfigError(f"{name}={value!r}: must be one of {shown}")
+    return dict(options)
+
+
+_MAX_SECS: Final = 86_400
 
 
 class TableFollower(Follower):
@@ -155,3 +243,42 @@ class TableFollower(Follower):
     def checkpoints(self) -> Iterable[Checkpoint]:
         """Return the checkpoints of all logs in the store."""
         return self._table.checkpoints()
+
+
+_MAX_HOST: Final = 200  # characters; file systems have 255 for a name
+_MAX_TAIL: Final = 60
+_HALF_ESCAPE: Final = re.compile("%.?$")
+_UNSAFE: Final = re.compile("[^A-Za-z0-9._-]+")
+
+
+def host_name(iri: str) -> str:
+    """Return the host of an IRI as a name, as Hive writes it; empty if there is none.
+
+    >>> host_name("http://Data.example:80/x"), host_name("http://[::1]/")
+    ('data.example', '%5B%3A%3A1%5D')
+    """
+    host = host_of(iri)
+    name = quote(host, safe="")
+    if len(name) > _MAX_HOST:
+        digest = blake2b(host.encode(), digest_size=8).hexdigest()
+        return f"{_HALF_ESCAPE.sub('', name[:_MAX_HOST])}~{digest}"
+    return name.replace(".", "%2E") if not name.strip(".") else name
+
+
+def document_name(iri: str) -> str:
+    """Return the path of a document in a common folder, without an extension.
+
+    The name has the end of the IRI for readability, and a digest that makes it unique.
+
+    >>> document_name("http://data.example/people/alice")
+    'data.example/46/people-alice-46e06679e64c1449f0dbaa941031bd15'
+    """
+    digest = key_of(iri.encode()).hex()
+    rest = iri.partition("://")[2].partition("/")[2] or iri
+    tail = _UNSAFE.sub("-", rest)[-_MAX_TAIL:].strip("-.")
+    name = f"{tail}-{digest}" if tail else digest
+    return f"{host_name(iri) or NO_HOST}/{digest[:2]}/{name}"
+
+
+NO_HOST: Final = "no-host"
+"""Name for documents without a host."""

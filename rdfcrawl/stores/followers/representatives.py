@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from rdfcrawl.stores.followers.durable import in_transaction, open_durable
 from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.statement_hash import StatementHash, hash_statements
+from rdfcrawl.stores.followers.local_disk import in_transaction, open_durable
+from rdfcrawl.stores.followers.statements import StatementHash, hash_statements
 from rdfcrawl.stores.log.documents import DocumentPlace
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Final, TextIO
 
-from rdfcrawl.core.counting import counted
-from rdfcrawl.stores.followers.checkpoints import (
+from rdfcrawl.core.messages import counted
+from rdfcrawl.stores.followers.ledger import key_of
+from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,
     read_checkpoint,
     write_checkpoint,
 )
-from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.uri.iri_hosts import host_of_iri
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.stores.changes.comparing import LogComparison
-from rdfcrawl.stores.changes.start import find_start
+from rdfcrawl.stores.changes.comparing import LogComparison, find_start
 from rdfcrawl.stores.crawl_folder import read_runs
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest
 from tests.crawl.sources.test_ckan import harvest as harvest_portal

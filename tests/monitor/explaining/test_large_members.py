@@ -15,8 +15,7 @@ from rdfcrawl.analysis.crawl_index.tallies import all_tallies
 from rdfcrawl.core.records import Record
 from rdfcrawl.monitor.explaining.explanation import explain
 from rdfcrawl.pipelines.provenance import describe
-from rdfcrawl.stores.log.decisions import DECISION_IRI
-from rdfcrawl.stores.nquads import NQuadsStore, document_mark
+from rdfcrawl.stores.nquads import DECISION_IRI, NQuadsStore, document_mark
 from rdfcrawl.stores.segments import QuadSegments
 from rdfcrawl.uri import NormalForm
 from tests.support.described_documents import WORKER, document

@@ -12,14 +12,14 @@ from scrapy.utils.test import get_crawler
 
 from rdfcrawl.frontier.queue.follower_lag import lag_of
 from rdfcrawl.frontier.worker.worker_state import figures_of
-from rdfcrawl.monitor.metrics.families import families_of
+from rdfcrawl.monitor.metrics.exporter import families_of
 from rdfcrawl.monitor.metrics.reading import (
     MAX_CRAWLS,
     CrawlSearch,
     HighWater,
     read_redis,
 )
-from rdfcrawl.pipelines.reading_times import add_reading_times
+from rdfcrawl.pipelines.discover import add_reading_times
 from tests.support.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:

@@ -8,12 +8,16 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import CrawlBudget
-from rdfcrawl.monitor.operating.given_up import discard_given_up, iter_given_up
 from rdfcrawl.monitor.operating.hosts import HostPhase, read_host
 from rdfcrawl.monitor.operating.status import read_status
 from rdfcrawl.monitor.operating.steering import HostSteering
 from rdfcrawl.monitor.operating.tables import uri_line
-from rdfcrawl.monitor.operating.uris import UriLookup, UriPlace
+from rdfcrawl.monitor.operating.uris import (
+    UriLookup,
+    UriPlace,
+    discard_given_up,
+    iter_given_up,
+)
 from tests.support.frontier_claims import add, claim, claim_one, restart, urls_of
 from tests.support.frontier_state import candidates, check_frontier, expire_leases
 from tests.support.operated_crawls import operated

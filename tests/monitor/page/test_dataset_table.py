@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.analysis.crawl_index.datasets import DatasetTally
-from rdfcrawl.monitor.page.dataset_table import DatasetChoice, DatasetTable
-from rdfcrawl.monitor.page.host_datasets import read_host_datasets
+from rdfcrawl.monitor.page.dataset_table import (
+    DatasetChoice,
+    DatasetTable,
+    read_host_datasets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

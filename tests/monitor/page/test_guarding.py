@@ -11,8 +11,7 @@ import pytest
 from aiohttp import web
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.monitor.page.form_token import FIELD, HEADER, FormToken
-from rdfcrawl.monitor.page.guarding import PageGuard
+from rdfcrawl.monitor.page.guarding import FIELD, HEADER, FormToken, PageGuard
 from rdfcrawl.monitor.page.options import TOKEN, PageOptions
 from rdfcrawl.monitor.page.rendering import PageRenderer
 from rdfcrawl.monitor.page.views.control import ControlView

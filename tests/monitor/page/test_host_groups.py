@@ -13,7 +13,7 @@ from rdfcrawl.monitor.page.host_groups import (
     group_hosts,
     strongest,
 )
-from rdfcrawl.monitor.page.node_places import place_nodes
+from rdfcrawl.monitor.page.host_pictures import place_nodes
 
 
 def _hosts(n_hosts: int) -> list[CrawledHost]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rdfcrawl.monitor.page.kept_answers import (
+from rdfcrawl.monitor.page.query_service import (
     AnswerKey,
     KeptAnswers,
     PagedAnswer,

@@ -16,23 +16,26 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.test_utils import make_mocked_request
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.monitor.page import forms, kept_answers, kept_orders
-from rdfcrawl.monitor.page.foreign import is_foreign
-from rdfcrawl.monitor.page.form_token import FIELD, HEADER, FormToken
-from rdfcrawl.monitor.page.forms import read_form
-from rdfcrawl.monitor.page.guarding import PageGuard
-from rdfcrawl.monitor.page.kept_answers import (
+from rdfcrawl.monitor.page import guarding, kept_orders, query_service
+from rdfcrawl.monitor.page.guarding import (
+    FIELD,
+    HEADER,
+    REQUEST_LOG,
+    FormToken,
+    PageGuard,
+    is_foreign,
+    read_form,
+)
+from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, numbers_of
+from rdfcrawl.monitor.page.options import TOKEN, PageOptions, is_loopback, page_socket
+from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS, check_query
+from rdfcrawl.monitor.page.query_service import (
     AnswerKey,
     KeptAnswers,
     PagedAnswer,
     QueryAnswer,
 )
-from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, numbers_of
-from rdfcrawl.monitor.page.listening import page_socket
-from rdfcrawl.monitor.page.options import TOKEN, PageOptions, is_loopback
-from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS, check_query
 from rdfcrawl.monitor.page.rendering import VIEWS, int_parameter, wants_json
-from rdfcrawl.monitor.page.request_log import REQUEST_LOG
 from rdfcrawl.monitor.page.texts import shown_text, visible
 
 if TYPE_CHECKING:
@@ -126,7 +129,7 @@ async def test_half_sent_form_ends(
     visitors: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a form is sent in part and then no further, then the request ends."""
-    monkeypatch.setattr(forms, "_BODY_SECS", forms._BODY_SECS / 100)
+    monkeypatch.setattr(guarding, "_BODY_SECS", guarding._BODY_SECS / 100)
     goes_on = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
@@ -307,7 +310,7 @@ def test_queries_are_short() -> None:
 def test_kept_answers_and_orders_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """If an answer or an order is old, then it is made again."""
     now = [1000.0]
-    for module in (kept_answers, kept_orders):
+    for module in (query_service, kept_orders):
         monkeypatch.setattr(module, "monotonic", lambda: now[0])
     answers, key = KeptAnswers(), AnswerKey("q", 1, 1)
     answers.put(key, PagedAnswer(QueryAnswer(kind="rows"), ["[]"], 1))

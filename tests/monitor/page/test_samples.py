@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rdfcrawl.monitor.page.history_series import series_of
 from rdfcrawl.monitor.page.samples import (
     NO_RATES,
     WINDOW_SECS,
     FigureSample,
     RecentSamples,
     WorkerRates,
+    series_of,
 )
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rdfcrawl.monitor.page.statements import first_lines, turtle_of
-from rdfcrawl.stores.changes.documents import compare_versions
+from rdfcrawl.monitor.page.uri_reading import first_lines, turtle_of
+from rdfcrawl.stores.changes.patch import compare_versions
 from tests.support.written_logs import RawVersion, versions_in, write_log
 
 if TYPE_CHECKING:

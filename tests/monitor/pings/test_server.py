@@ -16,9 +16,8 @@ from scrapy.settings import Settings
 from rdfcrawl.core import small_server as servers
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.pings import PingLimits
-from rdfcrawl.monitor.pings import intake as desks
-from rdfcrawl.monitor.pings.intake import PingIntake
-from rdfcrawl.monitor.pings.server import PingServer
+from rdfcrawl.monitor.pings import server as desks
+from rdfcrawl.monitor.pings.server import PingIntake, PingServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.monitor.refreshing.shares import FairShare
+from rdfcrawl.monitor.refreshing.planning import FairShare
 
 
 def shared(wanted: list[int], budget: int, turn: int = 0) -> list[int]:

@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.sources.ckan.api import (
-    PortalAddress,
-    PortalScope,
-    is_api_url,
-    phrase,
-    portal_url,
-)
-from rdfcrawl.sources.ckan.portal import recognize
+from rdfcrawl.sources.ckan.api import PortalAddress, PortalScope, phrase
+from rdfcrawl.sources.ckan.portal import is_api_url, portal_url, recognize
 from rdfcrawl.sources.ckan.times import date_time, parse_time, solr_time
 from rdfcrawl.uri import BadUri
 from tests.support.examples import examples

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
-from rdfcrawl.sources.sitemaps.revisits import (
+from rdfcrawl.sources.harvest.listed_pages import (
     ListedPageClaim,
-    PageFetch,
     RevisitPolicy,
     merge_claims,
 )
+from rdfcrawl.sources.harvest.page_fetches import PageFetch
+from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
 
 DAY = 86_400
 NOW = 20_000 * DAY + DAY // 2  # at noon of 2024-10-04

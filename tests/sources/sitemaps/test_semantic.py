@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.sources.access import AccessMethod, DatasetAccess
 from rdfcrawl.sources.sitemaps.access import (
-    AccessMethod,
     CrossHostStatement,
-    DatasetAccess,
     believed,
     choose_way,
     claims_about_others,

@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.changes.comparing import LogComparison
+from rdfcrawl.stores.changes.comparing import EarlierState, LogComparison, find_start
 from rdfcrawl.stores.changes.patch import write_patch
-from rdfcrawl.stores.changes.start import EarlierState, find_start
 from rdfcrawl.stores.crawl_folder import note_run, note_worker
 from rdfcrawl.stores.followers.verification import is_isomorphic
 from rdfcrawl.stores.log.compaction import compact

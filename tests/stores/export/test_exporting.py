@@ -18,7 +18,7 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.columns.rows import iter_lines
-from rdfcrawl.stores.export import shards
+from rdfcrawl.stores.export import exporting
 from rdfcrawl.stores.export.exporting import ExportReport, export
 from rdfcrawl.stores.export.plan import ExportPlan, ShardRule, parse_shards
 from rdfcrawl.stores.export.selection import DocumentSelection, parse_hosts, parse_since
@@ -157,8 +157,8 @@ def test_files_of_a_folder_are_the_log_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If documents are spread over files, then each is complete in one of them."""
-    monkeypatch.setattr("rdfcrawl.stores.export.writers.PIECE_BYTES", 500)
-    monkeypatch.setattr(shards, "_PENDING_BYTES", 3000)
+    monkeypatch.setattr("rdfcrawl.stores.export.output.PIECE_BYTES", 500)
+    monkeypatch.setattr(exporting, "_PENDING_BYTES", 3000)
     log, versions = written
     folder = tmp_path / "all"
     report = exported(log, f"{folder}/", format_name=name, shard_rule=rule)

@@ -15,9 +15,8 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.stores.export.exporting import export
-from rdfcrawl.stores.export.formats import FileFormat
 from rdfcrawl.stores.export.loaders import GRAPH, loader_commands
-from rdfcrawl.stores.export.plan import ExportPlan, ShardRule
+from rdfcrawl.stores.export.plan import ExportPlan, FileFormat, ShardRule
 from rdfcrawl.stores.export.selection import DocumentSelection
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.pages import blocks, read_page

@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.stores.export import shards
-from rdfcrawl.stores.export.exporting import MANIFEST, export
+from rdfcrawl.stores.export import exporting
+from rdfcrawl.stores.export.exporting import MANIFEST, ShardWriter, export
 from rdfcrawl.stores.export.plan import ExportPlan, ShardRule
 from rdfcrawl.stores.export.selection import DocumentSelection
-from rdfcrawl.stores.export.shards import ShardWriter
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.written_logs import RawVersion, write_log
 
@@ -34,7 +33,7 @@ def test_documents_do_not_look_at_the_files_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If each host has a file, then files are looked at when memory is full alone."""
-    monkeypatch.setattr(shards, "_PENDING_BYTES", 3000)
+    monkeypatch.setattr(exporting, "_PENDING_BYTES", 3000)
     rule = ShardRule(is_by_host=True)
     plan = ExportPlan.of(
         f"{tmp_path}/d/",

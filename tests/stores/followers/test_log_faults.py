@@ -15,12 +15,12 @@ import pytest
 from rdfcrawl.core.errors import ConfigError, StoreFault, UnusableStore
 from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.followers import attempts
-from rdfcrawl.stores.followers.checkpoints import (
+from rdfcrawl.stores.followers.following import LogFollowing
+from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,
     read_checkpoint,
     write_checkpoint,
 )
-from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
 from rdfcrawl.stores.followers.parquet import ParquetFollower
 from rdfcrawl.stores.followers.verification import compare

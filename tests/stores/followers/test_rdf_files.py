@@ -11,8 +11,8 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.rdf.serializing import open_packed
-from rdfcrawl.stores.followers.file_names import document_name, host_name
 from rdfcrawl.stores.followers.rdf_files import FileFollower
+from rdfcrawl.stores.followers.renewed import document_name, host_name
 from rdfcrawl.stores.followers.verification import compare
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.command_forks import scrapy

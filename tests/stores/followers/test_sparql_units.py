@@ -13,13 +13,12 @@ from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.followers.options import exposed_secrets, follower_plans
-from rdfcrawl.stores.followers.sparql import spreading
-from rdfcrawl.stores.followers.sparql.digest import DigestChallenge
+from rdfcrawl.stores.followers.sparql import statements
+from rdfcrawl.stores.followers.sparql.client import DigestChallenge
 from rdfcrawl.stores.followers.sparql.groups import PlainDocument, grouped
-from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
-from rdfcrawl.stores.followers.sparql.parts import iter_parts
-from rdfcrawl.stores.followers.sparql.profiles import PROFILES
+from rdfcrawl.stores.followers.sparql.options import PROFILES, SparqlStoreOptions
 from rdfcrawl.stores.followers.sparql.records import DocumentRecord, StoredVersion
+from rdfcrawl.stores.followers.sparql.statements import iter_parts
 from rdfcrawl.stores.followers.sparql.writing import insert
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.options import StoreOptions
@@ -235,12 +234,12 @@ def test_long_document_leaves_no_files(
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr(spreading, "_HELD_BYTES", 1000)
+    monkeypatch.setattr(statements, "_HELD_BYTES", 1000)
     quads = [f'<a:s> <a:p> "{n}" <a:g{n % 7 if n < 70 else 7}> .\n' for n in range(900)]
     write_log(tmp_path, [RawVersion("a:d", 1, "".join(quads).encode())])
     (document,) = versions_in(tmp_path)
     found = []
-    for content in spreading.iter_contents(document):
+    for content in statements.iter_contents(document):
         assert not list(folder.iterdir())
         for _ in range(2):  # a store may be asked again
             lines = b"".join(content.pieces()).decode().splitlines(keepends=True)

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.dataweb.process import run_dataweb
-from rdfcrawl.stores.followers.sparql.profiles import PROFILES
+from rdfcrawl.stores.followers.sparql.options import PROFILES
 from tests.crawl.operation.test_followers import stored
 from tests.crawl.operation.test_stores import (
     WEB,

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.stores.followers import verification
-from rdfcrawl.stores.followers.isomorphism import is_same
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
-from rdfcrawl.stores.followers.verification import compare
+from rdfcrawl.stores.followers.verification import compare, is_same
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.written_logs import RawVersion, write_log
 

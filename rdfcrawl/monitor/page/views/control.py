@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.operating.actions import budget_of, delay_of, steer_host
-from rdfcrawl.monitor.operating.draining import drain_all
+from rdfcrawl.monitor.operating.steering import drain_all
 from rdfcrawl.monitor.operating.tables import change_line
 from rdfcrawl.monitor.operating.uris import add_uris, spider_names
-from rdfcrawl.monitor.page.forms import read_form
+from rdfcrawl.monitor.page.guarding import read_form
 from rdfcrawl.monitor.page.rendering import wants_json
 
 if TYPE_CHECKING:

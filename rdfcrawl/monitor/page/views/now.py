@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.event_streams import EventStreams
-from rdfcrawl.monitor.page.history_series import (
+from rdfcrawl.monitor.page.samples import (
+    WINDOW_SECS,
     HistorySeries,
     read_history,
     read_lately,
 )
-from rdfcrawl.monitor.page.samples import WINDOW_SECS
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from rdfcrawl.core.namespaces import PREFIXES
-from rdfcrawl.monitor.page.foreign import is_foreign
-from rdfcrawl.monitor.page.kept_answers import AnswerKey
+from rdfcrawl.monitor.page.guarding import is_foreign
 from rdfcrawl.monitor.page.query_examples import QueryExample, make_examples
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS
-from rdfcrawl.monitor.page.query_service import QueryOptions, QueryRefused, QueryService
+from rdfcrawl.monitor.page.query_service import (
+    AnswerKey,
+    QueryOptions,
+    QueryRefused,
+    QueryService,
+)
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.stores.options import StoreOptions
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext
-    from rdfcrawl.monitor.page.kept_answers import QueryAnswer
+    from rdfcrawl.monitor.page.query_service import QueryAnswer
 
 _TERMS: Final = "SELECT term FROM vocabulary WHERE kind = ? ORDER BY n DESC LIMIT 10"
 _TYPES: Final = {

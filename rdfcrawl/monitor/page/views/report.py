@@ -14,7 +14,7 @@ from aiohttp import web
 
 from rdfcrawl.analysis.report.style import STYLE
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.monitor.page.foreign import is_foreign
+from rdfcrawl.monitor.page.guarding import is_foreign
 from rdfcrawl.monitor.page.report_service import ReportService, checked_site
 
 if TYPE_CHECKING:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import pyoxigraph as ox
 
 from rdfcrawl.core.errors import RdfcrawlError, StoreFault, UnusableStore
-from rdfcrawl.stores.followers.graphs import iter_foreign_graphs
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
 from rdfcrawl.stores.followers.sparql.failures import RefusedRequest
 from rdfcrawl.stores.followers.sparql.groups import GroupWriter, PlainDocument, grouped
 from rdfcrawl.stores.followers.sparql.lease import StoreLease
 from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
-from rdfcrawl.stores.followers.sparql.parts import UncutGraph
-from rdfcrawl.stores.followers.sparql.reading import GraphReader
 from rdfcrawl.stores.followers.sparql.records import (
     DocumentRecord,
     DocumentRecords,
@@ -24,15 +24,84 @@ from rdfcrawl.stores.followers.sparql.records import (
     parse_checkpoint,
 )
 from rdfcrawl.stores.followers.sparql.sharing import SharingWriter
-from rdfcrawl.stores.followers.sparql.statements import GraphContent, by_graph, is_iri
+from rdfcrawl.stores.followers.sparql.statements import (
+    GraphContent,
+    UncutGraph,
+    by_graph,
+    is_iri,
+)
 from rdfcrawl.stores.followers.sparql.store import SparqlStore
-from rdfcrawl.stores.followers.sparql.writing import GraphWriter
+from rdfcrawl.stores.followers.sparql.writing import PREFIX, GraphWriter
+from rdfcrawl.stores.followers.statements import file_of, iter_foreign_graphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+
+_PROVENANCE: Final = f"{PREFIX}provenance"
+
+
+class GraphReader:
+    """Reads graphs, and detects truncated responses.
+
+    Args:
+        store: to read.
+    """
+
+    def __init__(self, store: SparqlStore) -> None:
+        self._store = store
+
+    def graphs(self) -> Iterator[str]:
+        """Yield the names of all graphs, except those of our records.
+
+        Raises:
+            StoreFault: the store does not respond.
+        """
+        foreign = self._store.options.profile.own_graphs
+        foreign = foreign - DocumentRecords(self._store).of(sorted(foreign)).keys()
+        last = ""
+        while True:
+            after = f'FILTER(STR(?g) > "{last}")' if last else ""
+            # One query, since each is a scan; but some stores limit a response.
+            names = self._store.values(
+                "SELECT ?g WHERE { { SELECT DISTINCT ?g WHERE {"
+                f" GRAPH ?g {{ ?s ?p ?o }} }} }} {after} }} ORDER BY STR(?g)"
+            )
+            before = last
+            for last in names:
+                is_ours = last.startswith(PREFIX) and last != _PROVENANCE
+                if not is_ours and last not in foreign:
+                    yield last
+            if last == before:
+                return
+
+    def statements(self, graph: str) -> Iterator[bytes]:
+        """Yield the statements of a graph as N-Quads.
+
+        Raises:
+            StoreFault: the store does not respond, or truncates its response.
+        """
+        n_read = 0
+        name = ox.NamedNode(graph)
+        response = file_of(self._store.read(graph))
+        try:
+            # Turtle, since some stores write more than N-Triples allows.
+            for triple in ox.parse(response, format=ox.RdfFormat.TURTLE, lenient=True):
+                n_read += 1
+                quad = ox.Quad(triple.subject, triple.predicate, triple.object, name)
+                yield f"{quad} .\n".encode()
+        except SyntaxError as error:
+            raise StoreFault(f"{self._store.options.name}: {graph}: {error}") from error
+        query = f"SELECT (COUNT(*) AS ?n) WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
+        n_stored = int(self._store.select(query)[0]["n"])
+        if n_read < n_stored:
+            raise StoreFault(
+                f"{self._store.options.name}: returned {n_read:,} of"
+                f" {counted(n_stored, 'statement')} of {graph}: it limits its responses"
+            )
 
 
 class SparqlFollower(Follower):

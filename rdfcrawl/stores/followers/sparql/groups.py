@@ -15,8 +15,10 @@ from rdfcrawl.stores.followers.sparql.writing import JOINT, draft_of, drop, inse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
-    from rdfcrawl.stores.followers.sparql.profiles import StoreProfile
+    from rdfcrawl.stores.followers.sparql.options import (
+        SparqlStoreOptions,
+        StoreProfile,
+    )
     from rdfcrawl.stores.followers.sparql.records import (
         DocumentRecord,
         DocumentRecords,

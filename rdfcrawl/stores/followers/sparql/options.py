@@ -1,20 +1,247 @@
-"""Options of SPARQL stores: from `STORES`, files and the environment."""
+"""Options of SPARQL stores: from `STORES`, files and the environment.
+
+Profiles are the differences between kinds of stores: paths, limits, logins.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.followers.sparql.profiles import profile_of, urls_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rdfcrawl.stores.followers.sparql.profiles import StoreProfile, StoreUrls
+
+_MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreProfile:
+    """One kind of store.
+
+    Attributes:
+        query: path of queries below the URI; None: an option must have the URL.
+        update: path of updates.
+        graph_store: path of the Graph Store Protocol; None: not supported.
+        public: the same three paths, for requests without a login.
+        graph_parameter: name of the graph's parameter in the Graph Store Protocol.
+        has_put: one request can replace a graph of any length.
+        can_move: one transaction can copy a graph of any length; otherwise readers see
+            a long one grow.
+        takes_forms: updates are sent as `update=...`.
+        has_fence: an update fails completely if it clears a missing graph.
+        data_preamble: of updates with only data and templates, without patterns.
+        has_blank_data: `INSERT DATA` may contain blank nodes.
+        data_lines: a document with at most so many statements and no blank nodes is
+            written by a joint update, even if `method` is `graph-store`.
+        media_type: of triples.
+        method: default of the option.
+        login: default scheme of the login.
+        batch_bytes: default length of an update.
+        batch_lines: statements of one update.
+        part_bytes: of one request of the Graph Store Protocol; 0: no limit.
+        bulk_parameter: of the Graph Store Protocol, for the fastest way to load a long
+            graph.
+        loads_quads: accepts N-Quads of many graphs by `POST` in the same way.
+        concurrency: default number of parallel requests.
+        names_per_query: graph names in one query.
+        own_graphs: graphs that a new store has.
+    """
+
+    query: str | None = ""
+    update: str = ""
+    graph_store: str | None = None
+    public: tuple[str, str, str] | None = None
+    graph_parameter: str = "graph"
+    has_put: bool = True
+    can_move: bool = True
+    takes_forms: bool = False
+    has_fence: bool = False
+    data_preamble: bytes = b""
+    has_blank_data: bool = True
+    data_lines: int = 0
+    media_type: str = "application/n-triples"
+    method: str = "update"
+    login: str = "basic"
+    batch_bytes: int = _MIB
+    batch_lines: int = 1_000_000
+    part_bytes: int = 0
+    bulk_parameter: str = ""
+    loads_quads: bool = False
+    concurrency: int = 4
+    names_per_query: int = 500
+    own_graphs: frozenset[str] = frozenset()
+
+
+_RDF4J: Final = StoreProfile(update="/statements", graph_store="/rdf-graphs/service")
+PROFILES: Final = {
+    "sparql": StoreProfile(query=None),
+    "fuseki": StoreProfile(
+        query="/query", update="/update", graph_store="/data", has_fence=True
+    ),
+    # A transaction holds a complete graph in memory, and takes several times as long
+    # as the bulk loader.
+    "oxigraph": StoreProfile(
+        query="/query",
+        update="/update",
+        graph_store="/store",
+        has_fence=True,
+        bulk_parameter="no_transaction",
+        loads_quads=True,
+    ),
+    # An update of more than 10,000 lines is refused, one of a few thousand may
+    # exhaust the compiler's memory, and a transaction has at most 50 MB.
+    "virtuoso": StoreProfile(
+        query="/sparql-auth",
+        update="/sparql-auth",
+        graph_store="/sparql-graph-crud-auth",
+        public=("/sparql", "/sparql", "/sparql-graph-crud"),
+        graph_parameter="graph-uri",
+        can_move=False,
+        takes_forms=True,
+        # Otherwise each statement of INSERT DATA and DELETE DATA is compiled.
+        data_preamble=b"define sql:big-data-const 1 ",
+        has_blank_data=False,
+        # CPU: 3 to 5 ms for each PUT, 0.1 ms for each line of INSERT DATA, and 0.3 ms
+        # for each line of INSERT WHERE {}, which those with blank nodes need.
+        data_lines=40,
+        media_type="text/turtle",
+        method="graph-store",
+        login="digest",
+        batch_bytes=_MIB // 4,
+        batch_lines=1000,
+        part_bytes=4 * _MIB,
+        concurrency=2,
+        names_per_query=100,
+        own_graphs=frozenset(
+            {
+                "http://www.openlinksw.com/schemas/virtrdf#",
+                "http://www.w3.org/ns/ldp#",
+                "http://www.w3.org/2002/07/owl#",
+                "http://localuriqaserver/sparql",
+            }
+        ),
+    ),
+    "graphdb": _RDF4J,
+    "rdf4j": _RDF4J,
+    "qlever": StoreProfile(graph_store="", concurrency=1),
+    # Its substitute for the Graph Store Protocol only adds statements.
+    "blazegraph": StoreProfile(
+        graph_store="",
+        graph_parameter="context-uri",
+        has_put=False,
+        media_type="text/plain",
+        takes_forms=True,
+    ),
+    "stardog": StoreProfile(query="/query", update="/update", graph_store=""),
+    # It accepts at most 150 MB.
+    "neptune": StoreProfile(
+        query="/sparql",
+        update="/sparql",
+        graph_store="/sparql/gsp/",
+        takes_forms=True,
+        part_bytes=64 * _MIB,
+    ),
+}
+"""Profiles by the part of a scheme before `+`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreUrls:
+    """URLs of one store.
+
+    Attributes:
+        query: URL of queries.
+        update: URL of updates.
+        graph_store: URL of the Graph Store Protocol, None if there is none.
+    """
+
+    query: str
+    update: str
+    graph_store: str | None
+
+    def of_dataset(self, parameter: str) -> str:
+        """Return the URL of the dataset, with a parameter."""
+        joint = "&" if "?" in (self.graph_store or "") else "?"
+        return f"{self.graph_store}{joint}{parameter}"
+
+    def of_graph(self, graph: str, parameter: str, more: str = "") -> str:
+        """Return the URL of a graph, with another parameter after its name."""
+        joint = "&" if "?" in (self.graph_store or "") else "?"
+        name = f"{parameter}={quote(graph, safe='')}"
+        return f"{self.graph_store}{joint}{name}{'&' * bool(more)}{more}"
+
+
+def profile_of(scheme: str) -> tuple[str, StoreProfile]:
+    """Return name and profile of a scheme such as `fuseki+http`.
+
+    Raises:
+        ConfigError: the scheme is unknown.
+    """
+    name, _, protocol = scheme.partition("+")
+    profile = PROFILES.get(name)
+    if profile is None or protocol not in {"http", "https"}:
+        raise ConfigError(
+            f"{scheme}: must be one of {', '.join(PROFILES)}, then +http or +https"
+        )
+    return name, profile
+
+
+def urls_of(
+    url: str,
+    name: str,
+    profile: StoreProfile,
+    given: dict[str, str],
+    *,
+    has_login: bool,
+) -> StoreUrls:
+    """Return the URLs of a store.
+
+    Args:
+        url: of the store, without its profile.
+        name: of the profile.
+        profile: of the store.
+        given: URLs or paths from the options, which override the profile.
+        has_login: whether there are user and password.
+
+    Raises:
+        ConfigError: a URL is missing.
+    """
+    if profile.public is not None and not has_login:
+        query, update, graph_store = profile.public
+        profile = replace(profile, query=query, update=update, graph_store=graph_store)
+    base = url.rstrip("/")
+    if name == "neptune":
+        base = base.removesuffix("/sparql")
+    found = {"update": base + profile.update}
+    if profile.query is not None:
+        found["query"] = base + profile.query
+    if profile.graph_store is not None:
+        found["graph_store"] = base + profile.graph_store
+    root = url[: len(url) - len(urlsplit(url).path)] if urlsplit(url).path else url
+    for key, value in given.items():
+        found[key] = root + value if value.startswith("/") else value
+    if "query" not in found:
+        raise ConfigError('set the option "query" to the URL that accepts queries')
+    for key, value in found.items():
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConfigError(f"{key}={value}: must be an http or https URL")
+        # urlsplit does not check the port.
+        _ = parts.port
+        if urlsplit(found[key]).path == "":
+            found[key] = value + "/"
+    return StoreUrls(
+        query=found["query"],
+        update=found["update"],
+        graph_store=found.get("graph_store"),
+    )
+
 
 _SECRETS: Final = ("user", "password", "token")
 _URLS: Final = ("query", "update", "graph_store")

@@ -25,8 +25,7 @@ from rdfcrawl.stores.followers.sparql.records import (
     part_of,
     writes,
 )
-from rdfcrawl.stores.followers.sparql.spreading import iter_contents
-from rdfcrawl.stores.followers.sparql.statements import GraphContent
+from rdfcrawl.stores.followers.sparql.statements import GraphContent, iter_contents
 from rdfcrawl.stores.followers.sparql.writing import (
     JOINT,
     copy,

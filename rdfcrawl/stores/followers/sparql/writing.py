@@ -5,14 +5,17 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.stores.followers.sparql.parts import iter_parts
-from rdfcrawl.stores.followers.sparql.statements import GraphContent, data_block
+from rdfcrawl.stores.followers.sparql.statements import (
+    GraphContent,
+    data_block,
+    iter_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rdfcrawl.stores.followers.sparql.client import RequestBody
-    from rdfcrawl.stores.followers.sparql.profiles import StoreProfile
+    from rdfcrawl.stores.followers.sparql.options import StoreProfile
     from rdfcrawl.stores.followers.sparql.store import SparqlStore
 
 PREFIX: Final = "urn:rdfcrawl:"
