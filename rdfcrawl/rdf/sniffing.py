@@ -31,7 +31,7 @@ _MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
     (b"PK\x03\x04", PackingKind.ZIP),
     (b"PK\x05\x06", PackingKind.ZIP),  # empty
     (b"7z\xbc\xaf\x27\x1c", PackingKind.SEVEN_ZIP),
-    (b"$formats.HDT", formats.HDT),
+    (b"$HDT", formats.HDT),
     (b"%PDF-", "PDF"),
     (b"\x89PNG", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
@@ -57,7 +57,7 @@ _MEDIA = (
 _RIFF_TYPES = (b"WEBP", b"WAVE", b"AVI ")
 _MEDIA_STARTS = tuple(magic for magic, _ in _MEDIA)
 _MAGIC_STARTS = tuple(magic for magic, _ in _MAGIC)
-_TAR_MAGIC = slice(257, 262), b"ustar"  # POSIX pax, "ustar Interchange formats.Format"
+_TAR_MAGIC = slice(257, 262), b"ustar"  # POSIX pax, "ustar Interchange Format"
 
 _IRI = rb"<[^<>\"{}|^`\s]*>"
 _IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]{1,200}+)"
