@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -106,6 +107,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     )
 
 
+@dataclass(eq=False)
 class DocumentParser:
     """A document being read; iterate once, over chunks of N-Quads.
 
@@ -117,47 +119,43 @@ class DocumentParser:
         is_partial: reading ended before the end of the document.
     """
 
-    def __init__(  # noqa: PLR0913  # keywords, of one caller
-        self,
-        source: ByteSource,
-        decision: formats.FormatDecision,
-        *,
-        charset: str,
-        base: str,
-        context_url: str = "",
-        limits: ParseLimits,
-        environment: ReaderContext,
-        log: FaultLog,
-        output: QuadOutput,
-    ) -> None:
-        self.format: Format | None = decision.format
-        self.is_partial = False
-        self._found = decision.found
-        if decision.format is formats.HTML:  # pages have other readers
+    source: ByteSource
+    decision: formats.FormatDecision
+    _: KW_ONLY
+    charset: str
+    base: str
+    context_url: str = ""
+    limits: ParseLimits
+    environment: ReaderContext
+    log: FaultLog
+    output: QuadOutput
+    is_partial: bool = field(default=False, init=False)
+    # mend the text before it is parsed
+    _mends: bool = field(default=False, init=False)
+    _error: str = field(default="", init=False)  # of the strict parser
+
+    def __post_init__(self) -> None:
+        """Open the text; pages have other readers."""
+        self.format = self.decision.format
+        self._found = self.decision.found
+        if self.format is formats.HTML:
             self.format, self._found = None, formats.HTML.name
-        self._source = source
         self._text = DocumentText(
-            source,
-            charset=charset,
+            self.source,
+            charset=self.charset,
             is_xml=self.format is not None and self.format.family == "xml",
-            max_bytes=limits.doc_bytes,
+            max_bytes=self.limits.doc_bytes,
         )
-        self._base, self._context_url = base, context_url
-        self._charset = charset
-        self._limits, self._environment = limits, environment
-        self._log, self._output = log, output
-        self._mends = False  # the text, before it is parsed
-        self._error = ""  # of the strict parser
 
     @property
     def n_quads(self) -> int:
         """Statements written so far."""
-        return self._output.n_quads
+        return self.output.n_quads
 
     @property
     def faults(self) -> list[Fault]:
         """All faults so far, one per reason."""
-        return self._log.all()
+        return self.log.all()
 
     def __iter__(self) -> Iterator[QuadLines]:
         """Read the document; faults of the document are logged, not raised.
@@ -166,28 +164,28 @@ class DocumentParser:
             NeedsSandbox: the document may not be read here; nothing was read.
         """
         try:
-            if is_blank(self._source):
-                self._log.note(Reason.EMPTY)
+            if is_blank(self.source):
+                self.log.note(Reason.EMPTY)
             elif self.format is None:
                 is_known = bool(self._found)
-                self._log.note(
+                self.log.note(
                     Reason.UNSUPPORTED_FORMAT if is_known else Reason.UNKNOWN_FORMAT,
                     self._found,
                 )
             else:
                 yield from self._read(self.format)
         except SourceFault as error:
-            self._log.note(error.fault.reason, error.fault.detail)
+            self.log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True
 
     def _read(self, form: Format) -> Iterator[QuadLines]:
-        output, text = self._output, self._text
+        output, text = self.output, self._text
         if form is formats.HDT:
             yield from self._read_hdt()
         elif form.reader:
             yield from self._read_by_other(form)
         elif found := canonical_lines(
-            self._source.data, form, charset=self._charset, limits=self._limits
+            self.source.data, form, charset=self.charset, limits=self.limits
         ):
             lines, has_graphs = found
             yield from output.chunks((lines,), has_graphs=has_graphs)
@@ -200,28 +198,28 @@ class DocumentParser:
             yield from self._read_by_rdflib_at_last(form)
         else:
             yield from self._read_twice(form)
-        self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
+        self.is_partial |= self.log.count(Reason.TOO_LARGE) > 0
 
     def _read_hdt(self) -> Iterator[QuadLines]:
         # Blocks of many long strings are decoded repeatedly.
-        self._environment.demand_bounds("HDT")
+        self.environment.demand_bounds("HDT")
         with needed_by_document("hdt"):
             from rdfcrawl.rdf.hdt import read_hdt
             from rdfcrawl.rdf.unpack.scratch import mapped
 
-        max_bytes = self._limits.doc_bytes
-        environment = self._environment
-        with mapped(self._source, environment, max_bytes=max_bytes) as buffer:
-            blocks = read_hdt(buffer, limits=self._limits, log=self._log)
-            yield from self._output.chunks(blocks)
+        max_bytes = self.limits.doc_bytes
+        environment = self.environment
+        with mapped(self.source, environment, max_bytes=max_bytes) as buffer:
+            blocks = read_hdt(buffer, limits=self.limits, log=self.log)
+            yield from self.output.chunks(blocks)
 
     def _read_by_other(self, form: Format) -> Iterator[QuadLines]:
         module, _, name = form.reader.rpartition(".")
         read = getattr(import_module(module), name)
-        with self._text.open_stream(self._log) as text:
-            statements = read(text, limits=self._limits, log=self._log)
-            yield from self._output.chunks(
-                iter_checked(statements, self._log), has_graphs=form.has_graphs
+        with self._text.open_stream(self.log) as text:
+            statements = read(text, limits=self.limits, log=self.log)
+            yield from self.output.chunks(
+                iter_checked(statements, self.log), has_graphs=form.has_graphs
             )
 
     def _read_json_ld(self) -> Iterator[QuadLines]:
@@ -229,13 +227,13 @@ class DocumentParser:
 
         n_breaks = self._n_breaks()
         blocks = read_json_ld(
-            self._text.load(self._log),
-            base=self._base,
-            environment=self._environment,
-            log=self._log,
-            context_url=self._context_url,
+            self._text.load(self.log),
+            base=self.base,
+            environment=self.environment,
+            log=self.log,
+            context_url=self.context_url,
         )
-        yield from self._output.chunks(blocks, has_graphs=True)
+        yield from self.output.chunks(blocks, has_graphs=True)
         self.is_partial = self._n_breaks() > n_breaks
 
     def _n_breaks(self) -> int:
@@ -252,16 +250,16 @@ class DocumentParser:
             self._text.open_stream(FaultLog()) as file,
         ):
             head = file.read(_HEAD_FOR_CONTEXTS_BYTES)
-            urls = remote_contexts(head, base=self._base)
+            urls = remote_contexts(head, base=self.base)
         for url in urls or [""]:
-            self._log.note(Reason.REMOTE_CONTEXT, url, apart=True)
+            self.log.note(Reason.REMOTE_CONTEXT, url, apart=True)
 
     def _read_text(
         self, form: Format, *, is_lenient: bool = False, ends_at_error: bool = False
     ) -> Iterator[QuadLines]:
         """Yield the output of the parser, which may be the second attempt."""
         attempt = self._attempt = StatementReader(
-            *(form, self._base, self._limits, self._log),
+            *(form, self.base, self.limits, self.log),
             is_lenient=is_lenient,
             ends_at_error=ends_at_error,
         )
@@ -277,26 +275,26 @@ class DocumentParser:
             if is_lenient:
                 lexical = LexicalScreen()
                 screens.insert(0, lexical.feed)
-            mended = RepairScreen(self._log, self._output.drop_marked)
+            mended = RepairScreen(self.log, self.output.drop_marked)
             screens.insert(0, mended.feed)
-        with self._text.open(self._log, *screens) as text:
+        with self._text.open(self.log, *screens) as text:
             blocks = attempt.read(text, reopen=partial(self._reopen, form))
             if marker:
-                blocks = without_formulas(blocks, marker, self._log)
+                blocks = without_formulas(blocks, marker, self.log)
             # The graphs of N3 are formulas, and are left out.
             has_graphs = form.has_graphs and not marker
-            yield from self._output.chunks(blocks, has_graphs=has_graphs)
+            yield from self.output.chunks(blocks, has_graphs=has_graphs)
             if attempt.error and not is_lenient:
                 self._text.drain()
         if attempt.needs_context:
             self._note_contexts()
         self.is_partial = attempt.is_partial
         if lexical and lexical.is_cut and not self.is_partial:
-            self._log.note(Reason.SYNTAX, self._error)
+            self.log.note(Reason.SYNTAX, self._error)
             attempt.error, attempt.n_before = self._error, attempt.n_read
             self.is_partial = True
         if marker and marker.has_quantifiers:
-            self._log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
+            self.log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
             self.is_partial = True
 
     def _reopen(self, form: Format) -> BinaryIO:
@@ -314,7 +312,7 @@ class DocumentParser:
 
     def _read_twice(self, form: Format) -> Iterator[QuadLines]:
         """Yield the output of the strict parser, after an error of the lenient one."""
-        self._before, self._begin = self._log.snapshot(), self._output.mark()
+        self._before, self._begin = self.log.snapshot(), self.output.mark()
         yield from self._read_text(form, ends_at_error=True)
         strict = self._attempt
         if not strict.error:
@@ -330,10 +328,10 @@ class DocumentParser:
         yield from self._read_text(form, is_lenient=not is_turtle)
         lenient = self._attempt
         gained = not lenient.error or lenient.n_before > strict.n_before
-        if self._log.count(Reason.REPAIRED):
+        if self.log.count(Reason.REPAIRED):
             gained = False  # the repair is logged
-        if not is_turtle and (gained or self._log.count(Reason.BAD_TERM)):
-            self._log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
+        if not is_turtle and (gained or self.log.count(Reason.BAD_TERM)):
+            self.log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
 
     def _read_by_rdflib_at_last(self, form: Format) -> Iterator[QuadLines]:
         held: list[QuadLines] = []
@@ -351,7 +349,7 @@ class DocumentParser:
         if n_bytes <= _MAX_HELD_BYTES and self._error and self.is_partial:
             lines = self._lines_of_rdflib(form)
             if lines is not None:
-                yield from self._output.chunks(iter_checked(lines, self._log))
+                yield from self.output.chunks(iter_checked(lines, self.log))
                 return
         yield from held
         yield from chunks
@@ -365,25 +363,21 @@ class DocumentParser:
             return None
         try:
             lines = read_with_rdflib(
-                document,
-                form,
-                base=self._base,
-                environment=self._environment,
-                log=found,
+                document, form, base=self.base, environment=self.environment, log=found
             )
         except ValueError:
             return None
         self._go_back(is_replay=False)
         for fault in found.all():
-            self._log.note(fault.reason, fault.detail, fault.count)
-        self._log.note(Reason.REPAIRED, f"read by rdflib after: {self._error}")
+            self.log.note(fault.reason, fault.detail, fault.count)
+        self.log.note(Reason.REPAIRED, f"read by rdflib after: {self._error}")
         self.is_partial = False
         return lines
 
     def _go_back(self, *, is_replay: bool) -> None:
         is_in_memory = self._text.source.data is not None
-        self._log.restore(self._before, kept=_NONE if is_in_memory else _OF_STREAMS)
-        self._output.rewind(self._begin, is_replay=is_replay)
+        self.log.restore(self._before, kept=_NONE if is_in_memory else _OF_STREAMS)
+        self.output.rewind(self._begin, is_replay=is_replay)
 
 
 def is_blank(source: ByteSource) -> bool:

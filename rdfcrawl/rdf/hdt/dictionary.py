@@ -16,12 +16,7 @@ import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.rdf.hdt.cursor import (
-    HdtPart,
-    decode_vbyte,
-    encode_vbyte,
-    read_control,
-)
+from rdfcrawl.rdf.hdt.cursor import HdtPart, decode_vbyte, encode_vbyte, read_control
 from rdfcrawl.rdf.hdt.sequences import LogArray
 
 if TYPE_CHECKING:

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.cursor import (
-    FileCursor,
-    HdtPart,
-    read_control,
-)
+from rdfcrawl.rdf.hdt.cursor import FileCursor, HdtPart, read_control
 from rdfcrawl.rdf.hdt.dictionary import TermDictionary, TooMuch
 from rdfcrawl.rdf.hdt.terms import TermWriter
 from rdfcrawl.rdf.hdt.triples import FileTriples, HdtPosition

@@ -18,12 +18,7 @@ from rdfcrawl.core.sorting import SpillFolder, StringRun
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.checking import check, new_parser, serialize
 from rdfcrawl.rdf.graphs import check_iri
-from rdfcrawl.rdf.hdt.cursor import (
-    FORMATS,
-    ControlInformation,
-    HdtPart,
-    preamble,
-)
+from rdfcrawl.rdf.hdt.cursor import FORMATS, ControlInformation, HdtPart, preamble
 from rdfcrawl.rdf.hdt.dictionary import TYPE_FRONT_CODING, encode_blocks
 from rdfcrawl.rdf.hdt.sequences import CheckedSpill, IntegerPacker, merge_strings
 from rdfcrawl.rdf.hdt.terms import from_n_quads

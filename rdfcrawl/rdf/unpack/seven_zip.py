@@ -95,7 +95,7 @@ class _Archive:
             if zlib.crc32(header) != crc:
                 raise SourceFault(Reason.CHECKSUM, "7z: header")
             reader = HeaderReader(header)
-            kind = reader.kind()
+            kind = reader.number()
             if kind == HEADER:
                 return reader.archive()
             if kind != ENCODED_HEADER:
