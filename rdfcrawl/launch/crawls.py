@@ -16,11 +16,7 @@ from scrapy import Spider, signals
 from scrapy.addons import AddonManager
 from scrapy.crawler import Crawler, CrawlerProcess, CrawlerProcessBase
 from scrapy.settings import Settings
-from scrapy.spiderloader import (
-    SpiderLoader,
-    SpiderLoaderProtocol,
-    get_spider_loader,
-)
+from scrapy.spiderloader import SpiderLoader, SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
 
 from rdfcrawl.core.console import fail, program
@@ -156,7 +152,7 @@ def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
     from rdfcrawl.frontier.own_faults import DOCUMENTS
     from rdfcrawl.frontier.queue.worker_drains import DRAINED
     from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES
-    from rdfcrawl.uri.guard.operator import EXIT_CODE
+    from rdfcrawl.uri.guard.gate import EXIT_CODE
 
     if reasons not in (["finished"], [DRAINED]):
         return 2 if REDIS_REFUSES in reasons else 1
@@ -296,7 +292,7 @@ def _check_followers(stores: StoreOptions, shapes: Path | None) -> None:
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     """Raise `ConfigError` if the guard refuses a URL of the command line."""
     from rdfcrawl.frontier.arguments.crawl import NAMED
-    from rdfcrawl.uri.guard.operator import looked_up_refusal
+    from rdfcrawl.uri.guard.gate import looked_up_refusal
 
     for name in ("seeds", *NAMED):
         urls = getattr(arguments, name)

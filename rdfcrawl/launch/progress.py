@@ -117,9 +117,7 @@ def follower_lines(root: Path, *, has_any: bool) -> Callable[[], list[str]]:
 
 
 async def watch(
-    frontier: Frontier,
-    options: ProgressOptions,
-    stores: Callable[[], list[str]] = list,
+    frontier: Frontier, options: ProgressOptions, stores: Callable[[], list[str]] = list
 ) -> None:
     """Show a crawl until cancelled: in a table on a terminal, or in log lines.
 

@@ -245,19 +245,13 @@ def _hint(  # keyword arguments of a single caller
             outcome == "not finished",
             f"see the logs of the workers: {_shown(paths.logs)}",
         ),
-        (
-            not now.counts.seen,
-            "nothing to crawl: give -a seeds=URL or -a seeds=@FILE",
-        ),
+        (not now.counts.seen, "nothing to crawl: give -a seeds=URL or -a seeds=@FILE"),
         (
             not done and (now.documents or not has_raised),
             "the crawl had already finished; -a fresh=1 starts it again",
         ),
         (bool(own), own.hint),
-        (
-            may_pass,
-            "-a retry=failed retries the URIs of hosts that failed",
-        ),
+        (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
     )
     return next((text for holds, text in hints if holds), "")
 

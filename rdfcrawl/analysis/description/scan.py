@@ -26,7 +26,7 @@ from rdfcrawl.core.namespaces import (
     VOID,
     XHV,
 )
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -257,10 +257,7 @@ class FigureScan:
         return hashes
 
     def _add_classes(
-        self,
-        host: bytes,
-        typed: list[tuple[bytes, bytes]],
-        hashes: dict[bytes, bytes],
+        self, host: bytes, typed: list[tuple[bytes, bytes]], hashes: dict[bytes, bytes]
     ) -> None:
         """Add the instances of each class."""
         instances = defaultdict(set)

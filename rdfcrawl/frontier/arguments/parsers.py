@@ -23,7 +23,7 @@ from rdfcrawl.uri.link_filter import (
     load_patterns,
     parse_patterns,
 )
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 Take = Literal["all", "datasets"]
 GivenUp = Literal["failed", "dead"]
@@ -81,7 +81,7 @@ def parse_seeds(name: str, text: str) -> tuple[str, ...] | Path:
 
 
 def parse_files(name: str, text: str) -> tuple[str, ...]:
-    """Return the URLs of WARC files; local ones as `core.warc_files` names them."""
+    """Return the URLs of WARC files; local ones as `core.source_tasks` names them."""
     if text.startswith("@"):
         lines = map(str.strip, content_of(name, text).split("\n"))
         entries = [line for line in lines if not line.startswith("#")]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.analysis.crawl_index.database import IndexReaders
 from rdfcrawl.analysis.crawl_index.keeping import keep_index
-from rdfcrawl.analysis.crawl_index.readers import IndexReaders
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.frontier.begun_crawl import begun_crawl

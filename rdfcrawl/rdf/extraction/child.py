@@ -30,7 +30,7 @@ from rdfcrawl.rdf.extraction.messages import HEADER, Confinement, ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.html.extractors import CustomExtractor
 from rdfcrawl.rdf.unpack.scratch import FileScratch
-from rdfcrawl.uri.origin import origin_of_link
+from rdfcrawl.uri.hosts import origin_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from rdfcrawl.analysis.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES
+from rdfcrawl.analysis.crawl_index.hosts import MAX_CHARS, MAX_FETCHES
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
 from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins
@@ -16,7 +16,7 @@ from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_t
 from rdfcrawl.monitor.page.dataset_table import read_host_datasets
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
