@@ -204,8 +204,7 @@ class DocumentParser:
         # Blocks of many long strings are decoded repeatedly.
         self.environment.demand_bounds("HDT")
         with needed_by_document("hdt"):
-            from rdfcrawl.rdf.hdt import read_hdt
-            from rdfcrawl.rdf.unpack.scratch import mapped
+            from rdfcrawl.rdf.hdt import mapped, read_hdt
 
         max_bytes = self.limits.doc_bytes
         environment = self.environment

@@ -6,8 +6,8 @@ import io
 import mmap
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
@@ -16,9 +16,6 @@ from rdfcrawl.core.errors import PASSING, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.content import ByteSource
-    from rdfcrawl.rdf.environment import ReaderContext
-
     Buffer = bytes | bytearray | memoryview
 
 BLOCK_BYTES: Final = 256 * 1024
@@ -341,67 +338,3 @@ def _read_at(fd: int, offset: int, n_bytes: int) -> bytes:
             break
         data += more
     return data
-
-
-@contextmanager
-def mapped(
-    source: ByteSource, environment: ReaderContext, *, max_bytes: int
-) -> Iterator[memoryview]:
-    """Yield the bytes of a source as one buffer; a stream is spooled first.
-
-    Raises:
-        SourceFault: `TOO_LARGE`: more than `max_bytes`, or no space to spool a stream.
-        NeedsSandbox: there is no scratch space to spool a stream.
-    """
-    if source.data is not None:
-        _demand(len(source.data), max_bytes)
-        yield memoryview(source.data)
-        return
-    with source.open() as file:
-        if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
-            yield from _map_file(file, environment, max_bytes)
-        else:
-            yield from _map_stream(file, environment, max_bytes)
-
-
-def _map_file(
-    file: BinaryIO, environment: ReaderContext, max_bytes: int
-) -> Iterator[memoryview]:
-    n_bytes = os.fstat(file.fileno()).st_size
-    _demand(n_bytes, max_bytes)
-    environment.lift(n_bytes)
-    buffer = mmap.mmap(file.fileno(), n_bytes, prot=mmap.PROT_READ)
-    try:
-        with memoryview(buffer) as view:
-            yield view
-    finally:
-        # An exception may still hold arrays over the buffer; they close it later.
-        with suppress(BufferError):
-            buffer.close()
-
-
-def _map_stream(
-    file: BinaryIO, environment: ReaderContext, max_bytes: int
-) -> Iterator[memoryview]:
-    if environment.scratch is None:
-        environment.demand_bounds("spooling a stream")
-        raise SourceFault(Reason.TOO_LARGE, "no scratch space for random access")
-    held = environment.scratch.hold(file, max_bytes=max_bytes)
-    try:
-        environment.lift(held.n_bytes)
-        view = held.map()
-        try:
-            yield view
-        finally:
-            with suppress(BufferError):
-                view.release()
-    finally:
-        with suppress(BufferError):
-            held.close()
-
-
-def _demand(n_bytes: int, max_bytes: int) -> None:
-    if n_bytes > max_bytes:
-        raise SourceFault(
-            Reason.TOO_LARGE, f"{counted(n_bytes, 'byte')}, and it cannot be truncated"
-        )
