@@ -151,10 +151,13 @@ class SparqlHarvester(Harvester):
         if _is_refused_by_get(document):
             await self._note(document.record, "by_post")
             result = SparqlResult(step, document.url, document.faults)
-            return await self._take(document, result, SparqlOutcome(retries=True))
+            settings = self._harvest(document.record).settings
+            outcome = SparqlOutcome(settings, retries=True)
+            return await self._take(document, result, outcome)
         harvest = self._harvest(document.record)
         failure = _failure(document) if _may_be_slow(step) else _SILENT
-        outcome, faults = harvest.failed(_untried(step), failure)
+        outcome = harvest.failed(_untried(step), failure)
+        faults = outcome.log.all()
         result = SparqlResult(step, document.url, [*document.faults, *faults])
         found = await self._take(document, result, outcome)
         return Discovery(faults=tuple(faults)) + found
@@ -232,7 +235,8 @@ class SparqlHarvester(Harvester):
             outcome.failure and await self._noted(record, "is_dead")
         ):
             harvest = self._harvest(record)
-            outcome, closed = harvest.failed(_untried(step), SparqlFailure.CLOSED)
+            outcome = harvest.failed(_untried(step), SparqlFailure.CLOSED)
+            closed = outcome.log.all()
         steps += outcome.tasks
         steps += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in (*result.faults, *closed)):

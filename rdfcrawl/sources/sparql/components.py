@@ -20,14 +20,14 @@ from rdfcrawl.sources.sparql.parts import looks_cut, read_count
 from rdfcrawl.sources.sparql.writing import GraphTerms
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
+    from rdfcrawl.sources.sparql.outcome import SparqlOutcome
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 
 class BlankNodeComponentReader:
     """Reads one response of the step `components`."""
 
-    def __init__(self, endpoint: str, task: SparqlTask, out: OutcomeBuilder) -> None:
+    def __init__(self, endpoint: str, task: SparqlTask, out: SparqlOutcome) -> None:
         self._endpoint, self._task, self._out = endpoint, task, out
 
     def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:
