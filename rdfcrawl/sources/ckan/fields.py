@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyoxigraph import NamedNode
 
 from rdfcrawl.core import namespaces
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import ADMS, DCTERMS, HEALTH, PROV, RDF, RDFS, SKOS, XSD
 from rdfcrawl.rdf import terms
@@ -26,6 +26,7 @@ from rdfcrawl.rdf.terms import MAX_CHARS, mended_iri, note_mended
 from rdfcrawl.sources.ckan import vocabularies
 from rdfcrawl.sources.ckan.times import date_time
 from rdfcrawl.sources.ckan.values import (
+    PackageFields,
     is_empty,
     is_translated,
     iter_texts,
@@ -33,10 +34,6 @@ from rdfcrawl.sources.ckan.values import (
     text_of,
 )
 from rdfcrawl.uri import BadUri, parse_uri
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.sources.ckan.values import PackageFields
 
 
 class ValueShape(StrEnum):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.envelope import (
@@ -21,7 +21,6 @@ from rdfcrawl.sources.ckan.envelope import (
 from rdfcrawl.sources.ckan.times import solr_time
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.ckan.api import PortalAddress
 
 

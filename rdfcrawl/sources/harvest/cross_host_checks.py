@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
 from rdfcrawl.core.tasks import RevisitedPage
@@ -31,7 +31,6 @@ from rdfcrawl.sources.sitemaps.semantic import SitemapDataset, Slicing
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.harvest.consent import SitemapConsents
     from rdfcrawl.sources.harvest.discovery import Discovery
     from rdfcrawl.sources.harvest.protocol import HarvestContext

@@ -11,13 +11,21 @@ import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.content import ByteSource, body_of
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.namespaces import RC, XSD
-from rdfcrawl.core.records import FollowUp, Kind, LinkedIris, Record, Urgency
+from rdfcrawl.core.records import (
+    Document,
+    FollowUp,
+    HarvestedPart,
+    Kind,
+    LinkedIris,
+    Record,
+    Urgency,
+)
 from rdfcrawl.core.source_tasks import Payload, SourceTask, SparqlPing, SparqlTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.rdf.graphs import graph_iri
@@ -41,12 +49,8 @@ from rdfcrawl.sources.sparql.exchange import (
     query_request,
 )
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
-from rdfcrawl.sources.sparql.plan import EndpointPlan
+from rdfcrawl.sources.sparql.plan import EndpointPlan, ResponseReader
 from rdfcrawl.sources.sparql.settings import HarvestSettings
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document, HarvestedPart
-    from rdfcrawl.sources.sparql.plan import ResponseReader
 
 # An endpoint that fails both the GET of its URL and a first query is given up.
 _SILENT: Final = SparqlFailure.CLOSED

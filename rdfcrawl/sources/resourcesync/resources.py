@@ -9,19 +9,32 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
-from rdfcrawl.sources.resourcesync.documents import PATCH, linked
+from rdfcrawl.sources.resourcesync.documents import (
+    PATCH,
+    DocumentEntries,
+    DocumentHeading,
+    ResourceEntry,
+    RsLink,
+    linked,
+)
 from rdfcrawl.sources.resourcesync.mirror import (
     DeletedResource,
+    DumpedResource,
     FollowStep,
+    KnownResource,
     ListedResources,
+    Lookup,
+    MirrorState,
     RelatedLink,
+    StatedResource,
+    Step,
     UnfetchedResource,
     VersionAction,
     decide,
@@ -31,27 +44,10 @@ from rdfcrawl.sources.resourcesync.policy import SourceScope, SyncPolicy
 from rdfcrawl.sources.resourcesync.versions import (
     ChangeReader,
     SnapshotReader,
+    StatedVersion,
     TrustedTimes,
 )
 from rdfcrawl.uri import BadUri, requestable
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.sources.resourcesync.documents import (
-        DocumentEntries,
-        DocumentHeading,
-        ResourceEntry,
-        RsLink,
-    )
-    from rdfcrawl.sources.resourcesync.mirror import (
-        DumpedResource,
-        KnownResource,
-        Lookup,
-        MirrorState,
-        StatedResource,
-        Step,
-    )
-    from rdfcrawl.sources.resourcesync.versions import StatedVersion
 
 _RELATIONS: Final = {
     "alternate": Relation.ALTERNATE,

@@ -6,12 +6,11 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.uri import BadUri, host_of, is_of_web, registered_domain, requestable
 from rdfcrawl.uri.origin import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.elements import Element
 
 # Characters of a URL that was broken over lines, joined with another URL, or damaged by

@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import ATOM, RELATIONS
 from rdfcrawl.core.times import PointInTime, parse_point
 from rdfcrawl.sources.sitemaps.addresses import url_in, url_of
@@ -22,7 +22,6 @@ from rdfcrawl.sources.sitemaps.markup import MarkupLimits
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.elements import Element
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.sources.sitemaps.addresses import url_of
 from rdfcrawl.sources.sitemaps.entry import (
@@ -28,7 +28,6 @@ from rdfcrawl.sources.sitemaps.entry import (
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.elements import Element
 
 NAMESPACES: Final = frozenset(

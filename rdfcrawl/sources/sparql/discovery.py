@@ -14,6 +14,7 @@ from rdfcrawl.core.source_tasks import UNKNOWN, SparqlPart, SparqlTask
 from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.parts import (
     LISTED_ROWS,
+    PageEnd,
     iter_logged,
     looks_cut,
     plan_part,
@@ -24,7 +25,6 @@ from rdfcrawl.sources.sparql.queries import n_descriptions
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.cells import Row
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome
-    from rdfcrawl.sources.sparql.parts import PageEnd
     from rdfcrawl.sources.sparql.services import ServiceDescription
 
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.sources.sparql import queries
 from rdfcrawl.sources.sparql.cells import ResultTerm, Row, term
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.core.source_tasks import SparqlTask
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
