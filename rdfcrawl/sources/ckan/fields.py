@@ -24,9 +24,9 @@ from rdfcrawl.core.namespaces import ADMS, DCTERMS, HEALTH, PROV, RDF, RDFS, SKO
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.terms import MAX_CHARS, mended_iri, note_mended
 from rdfcrawl.sources.ckan import vocabularies
-from rdfcrawl.sources.ckan.times import date_time
 from rdfcrawl.sources.ckan.values import (
     PackageFields,
+    date_time,
     is_empty,
     is_translated,
     iter_texts,

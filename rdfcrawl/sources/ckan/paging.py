@@ -18,7 +18,7 @@ from rdfcrawl.sources.ckan.envelope import (
     RequestRefused,
     read_page,
 )
-from rdfcrawl.sources.ckan.times import solr_time
+from rdfcrawl.sources.ckan.values import solr_time
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.ckan.api import PortalAddress

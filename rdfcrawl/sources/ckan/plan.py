@@ -38,7 +38,7 @@ from rdfcrawl.sources.ckan.paging import (
     PlanLimits,
     sort_of,
 )
-from rdfcrawl.sources.ckan.times import solr_time
+from rdfcrawl.sources.ckan.values import solr_time
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress

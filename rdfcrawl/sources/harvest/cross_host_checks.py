@@ -25,8 +25,8 @@ from rdfcrawl.sources.sitemaps.access import (
     is_confirmed,
     ways_to_dataset,
 )
-from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.sources.sitemaps.description import dataset_iri
+from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset, Slicing
 from rdfcrawl.uri.origin import site_of
 

@@ -18,7 +18,7 @@ from rdfcrawl.sources.harvest.listed_pages import (
     ListedSitemap,
 )
 from rdfcrawl.sources.harvest.run_state import RunState
-from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.uri.parse import is_of_web
 
 if TYPE_CHECKING:

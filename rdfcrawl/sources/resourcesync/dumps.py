@@ -36,9 +36,9 @@ from rdfcrawl.sources.resourcesync.mirror import (
     nothing,
 )
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
-from rdfcrawl.sources.resourcesync.resources import ResourceSteps
-from rdfcrawl.sources.resourcesync.versions import (
+from rdfcrawl.sources.resourcesync.resources import (
     ChangeReader,
+    ResourceSteps,
     SnapshotReader,
     StatedVersion,
 )

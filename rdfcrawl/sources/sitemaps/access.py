@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rdfcrawl.core.errors import Decision, FaultLog, Reason
 from rdfcrawl.sources.access import DEFAULT_GRAPH, AccessMethod, DatasetAccess
-from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 if TYPE_CHECKING:

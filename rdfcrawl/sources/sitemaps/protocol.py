@@ -16,9 +16,9 @@ from typing import Final, TypeAlias
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
-from rdfcrawl.sources.sitemaps.addresses import BLANKS, url_in, url_of
 from rdfcrawl.sources.sitemaps.elements import Element, iter_elements
 from rdfcrawl.sources.sitemaps.entry import (
+    BLANKS,
     DEFAULT_LIMITS,
     SitemapEntry,
     SitemapFormat,
@@ -29,6 +29,8 @@ from rdfcrawl.sources.sitemaps.entry import (
     read_lastmod,
     read_priority,
     rss_entry,
+    url_in,
+    url_of,
 )
 from rdfcrawl.sources.sitemaps.markup import (
     ElementStructure,

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
-from rdfcrawl.sources.sitemaps.addresses import url_of
 from rdfcrawl.sources.sitemaps.entry import (
     ChangeFrequency,
     EntryExtension,
     extension_of,
     read_frequency,
     read_lastmod,
+    url_of,
 )
 from rdfcrawl.uri import BadUri, parse_uri
 

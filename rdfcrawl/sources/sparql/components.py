@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, unique_names
-from rdfcrawl.sources.sparql.cells import Row, term
 from rdfcrawl.sources.sparql.parts import looks_cut, read_count
-from rdfcrawl.sources.sparql.writing import GraphTerms
+from rdfcrawl.sources.sparql.writing import GraphTerms, Row, term
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome

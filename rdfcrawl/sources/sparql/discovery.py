@@ -23,9 +23,9 @@ from rdfcrawl.sources.sparql.parts import (
 from rdfcrawl.sources.sparql.queries import n_descriptions
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.cells import Row
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome
     from rdfcrawl.sources.sparql.services import ServiceDescription
+    from rdfcrawl.sources.sparql.writing import Row
 
 
 _BATCH_CHARS = 1_200  # of graph names in one task

@@ -15,9 +15,9 @@ from rdfcrawl.rdf.output import without_labels
 from rdfcrawl.rdf.queries import is_safe
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.cells import Row
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome
     from rdfcrawl.sources.sparql.settings import HarvestSettings
+    from rdfcrawl.sources.sparql.writing import Row
 
 
 LISTED_ROWS = 1_000  # names per request

@@ -34,7 +34,7 @@ from rdfcrawl.sources.sparql.settings import HarvestSettings
 from rdfcrawl.sources.sparql.writing import GraphTerms, RowWriter
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.cells import Row
+    from rdfcrawl.sources.sparql.writing import Row
 
 
 class ResponseReader:

@@ -15,7 +15,7 @@ from rdfcrawl.sources.sparql.results_xml import iter_xml
 from rdfcrawl.sources.sparql.settings import ResultLimits
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.cells import Row
+    from rdfcrawl.sources.sparql.writing import Row
 
 _READERS: Final[
     dict[str, Callable[[BinaryIO, ResultLimits, FaultLog], Iterator[Row]]]

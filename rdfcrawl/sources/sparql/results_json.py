@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
-from rdfcrawl.sources.sparql.cells import ResultTerm, Row
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import ResultLimits

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import XSD
-from rdfcrawl.sources.sparql.cells import ResultTerm, Row
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import ResultLimits

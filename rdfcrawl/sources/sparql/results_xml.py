@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 from xml.parsers import expat
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
-from rdfcrawl.sources.sparql.cells import ResultTerm, Row
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import ResultLimits
