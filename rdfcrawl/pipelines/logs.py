@@ -11,7 +11,6 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import NOT_READ, Document
 from rdfcrawl.core.visits import flush_stores
-from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
@@ -238,11 +237,11 @@ class ArchivePipeline:
             ConfigError: a setting is wrong.
             NotConfigured: the archive is disabled.
         """
-        harvesting_spider(crawler)
-        archive = archive_of(crawler)
-        if archive is None:
+        if not harvesting_spider(crawler).options.archive.is_wanted:
             raise NotConfigured
-        pipeline = cls(archive)
+        from rdfcrawl.downloader.archiving import archive_of  # noqa: PLC0415  (few crawls)
+
+        pipeline = cls(archive_of(crawler))
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 

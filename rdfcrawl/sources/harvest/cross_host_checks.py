@@ -28,7 +28,7 @@ from rdfcrawl.sources.sitemaps.access import (
 from rdfcrawl.sources.sitemaps.description import dataset_iri
 from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset, Slicing
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.consent import SitemapConsents

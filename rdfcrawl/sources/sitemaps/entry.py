@@ -26,7 +26,7 @@ from rdfcrawl.uri import (
     registered_domain,
     requestable,
 )
-from rdfcrawl.uri.origin import DEFAULT_PORTS, port_of
+from rdfcrawl.uri.hosts import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sitemaps.elements import Element
