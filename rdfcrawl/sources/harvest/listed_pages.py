@@ -17,7 +17,7 @@ from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency, SitemapEntry
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.harvest.options import HarvestOptions
 
 

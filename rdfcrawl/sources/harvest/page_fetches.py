@@ -21,7 +21,7 @@ from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
 
 MAX_PAGES: Final = 1_000_000  # of one site; others are fetched only once
 _FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`

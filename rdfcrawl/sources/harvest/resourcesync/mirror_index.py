@@ -23,7 +23,7 @@ from rdfcrawl.sources.resourcesync.mirror import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
 
 # Tables of a set of resources; the parts of each run have another one.
 _STATE: Final = "state"  # "" -> state
