@@ -41,7 +41,7 @@ LOADED = [
         "rdfcrawl",
         "core.options.scrapy_settings downloader.handler "
         "downloader.visit "
-        "frontier.arguments.seed_filter frontier.scheduler "
+        "frontier.arguments.seeds frontier.scheduler "
         "launch.options launch.progress launch.scrapy_classes "
         "middlewares.robots pipelines.account "
         "pipelines.callbacks.document_callbacks pipelines.chunks "

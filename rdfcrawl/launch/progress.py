@@ -18,7 +18,7 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.options.table import options_of
 from rdfcrawl.core.visits import before_leaving
-from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
+from rdfcrawl.frontier.queue.worker_reports import OwnFaults, examples_of
 from rdfcrawl.launch.options import LaunchOptions, ProgressDisplay, ProgressOptions
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,

@@ -20,10 +20,10 @@ from rdfcrawl.core.console import has_log_file
 from rdfcrawl.core.errors import MAY_PASS, TRAPS, Reason, safe_text
 from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.messages import counted
-from rdfcrawl.frontier.lost_logs import HINT
-from rdfcrawl.frontier.own_faults import DOCUMENTS, OwnFaults, shared_examples
-from rdfcrawl.frontier.queue.domain_epochs import EpochTotals
-from rdfcrawl.frontier.queue.owed import NOTHING_OWED, OwedUris
+from rdfcrawl.frontier.connection import HINT
+from rdfcrawl.frontier.queue.bands import EpochTotals
+from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
+from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, OwnFaults, shared_examples
 from rdfcrawl.frontier.worker.worker_state import FAULT, STATUS
 from rdfcrawl.stores.options import SEGMENTS
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from redis import exceptions
 from redis.asyncio.retry import Retry
@@ -15,8 +16,10 @@ from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import OutOfMemoryError, RedisError
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.frontier_client import Frontier
-from rdfcrawl.frontier.redis.address import describe
+from rdfcrawl.frontier.queue.options import CrawlPaths
+from rdfcrawl.frontier.redis.address import describe, named_redis
 from rdfcrawl.frontier.redis.client import (
     SentinelClient,
     ServerFacts,
@@ -25,23 +28,34 @@ from rdfcrawl.frontier.redis.client import (
     server_facts,
 )
 from rdfcrawl.frontier.redis.embedded import EmbeddedServer, ensure_server
-from rdfcrawl.frontier.redis.primaries import ConnectionHooks, ManyPrimaries
-from rdfcrawl.frontier.redis.refusals import (
+from rdfcrawl.frontier.redis.errors import (
+    MAX_PAUSE_SECS,
+    RedisRetry,
+    RetryWhileAway,
     WorkerRefusedError,
     explain,
     explain_command,
     is_loading,
     one_line,
 )
-from rdfcrawl.frontier.redis.retry import MAX_PAUSE_SECS, RedisRetry, RetryWhileAway
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.redis.operations import (
+    ConnectionHooks,
+    LuaScripts,
+    ManyPrimaries,
+)
 from rdfcrawl.frontier.redis.server_state import ServerState
+from rdfcrawl.stores.crawl_folder import CrawlLocation
+from rdfcrawl.stores.options import SEGMENTS
+from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from redis.asyncio import Redis
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+
 
 logger = logging.getLogger(__name__)
 
@@ -235,3 +249,90 @@ async def restart_crawl(frontier: Frontier, paths: CrawlPaths) -> None:
             aside = paths.root / f"before-{stamp}" / folder.name
             aside.parent.mkdir(parents=True, exist_ok=True)
             folder.rename(aside)
+
+
+KEY: Final = "logs"  # in Redis: the folders of workers
+
+
+async def lost_logs(frontier: Frontier, options: CrawlOptions) -> list[str]:
+    """Return a line for each log of this machine that was deleted or moved away.
+
+    Call it before a worker opens its store. The crawl does not fetch these documents
+    again, as they are done in the frontier.
+    """
+    paths, is_known = options.paths, True
+    if options.redis_url is not None:  # else the frontier is in the same folder
+        # A machine that is new to the crawl has lost nothing.
+        place = f"{socket.gethostname()}:{paths.root}"
+        is_known = not await frontier.redis.sadd(frontier.key(KEY), place)
+    if not is_known:
+        return []
+    total: dict[str, float] = {}
+    for figures in (await frontier.figures()).values():
+        for name in ("document/stored", "document/seen"):
+            total[name] = total.get(name, 0) + figures.get(name, 0)
+    lines = []
+    if options.stores.uri == SEGMENTS:
+        lines += _line(paths.quads, int(total.get("document/stored", 0)), "statements")
+    lines += _line(paths.provenance, int(total.get("document/seen", 0)), "provenance")
+    return lines
+
+
+def _line(folder: Path, n_documents: int, what: str) -> list[str]:
+    if not n_documents or (folder.is_dir() and list_segments(folder)):
+        return []
+    documents = counted(n_documents, "document")
+    return [f"the {what} of {documents}: {folder} was emptied or deleted"]
+
+
+HINT: Final = (
+    "put the deleted folder back, or -a fresh=1 fetches its documents again, as the"
+    " crawl has them as done"
+)
+
+
+def warn_of_lost_logs(lines: list[str]) -> None:
+    """Log missing data, with a remedy."""
+    if lines:
+        logger.warning("Missing: %s; %s", "; ".join(lines), HINT)
+
+
+async def begin_run(frontier: Frontier, run: int) -> int:
+    """Queue the owed URIs of earlier runs, if this is the run's first worker.
+
+    Return when the run began (Unix time in ms).
+    """
+    if run and not await frontier.has_begun(run):
+        n_hosts, n_uris = await frontier.owed.forgive(), await frontier.retry_owed()
+        if n_hosts or n_uris:
+            logger.info(
+                "queued again, as owed by earlier runs: URIs of %s that refused them,"
+                " and %s",
+                counted(n_hosts, "host"),
+                counted(n_uris, "URI that failed", "URIs that failed"),
+            )
+    return await frontier.note_begin(run)  # last, as a worker may die before
+
+
+def begun_crawl(settings: BaseSettings) -> str:
+    """Return the name of the crawl `CRAWL_ID`, or of the only one in `CRAWL_DIR`.
+
+    Raises:
+        ConfigError: there is no crawl on this machine, or there are several.
+    """
+    location = CrawlLocation.from_settings(settings)
+    folder, name = location.folder, location.crawl_id
+    if not name:
+        found = (*folder.glob("*/quads"), *folder.glob("*/frontier"))
+        names = sorted({path.parent.name for path in found})
+        if len(names) != 1:
+            there = f"there are {', '.join(names)}" if names else "there is none here"
+            raise ConfigError(f"CRAWL_DIR={folder}: say -s CRAWL_ID=NAME; {there}")
+        (name,) = names
+    paths = CrawlPaths(folder / name)
+    if named_redis(settings) is None and not paths.frontier.exists():
+        raise ConfigError(
+            f"CRAWL_ID={name}: no crawl of this name has begun in"
+            f" CRAWL_DIR={paths.root.parent}; REDIS_URL names a crawl's Redis elsewhere"
+        )
+    return name

@@ -1,4 +1,4 @@
-"""Epochs of registered domains with a quota (Algorithm 6.1).
+"""The order of URIs: bands by score, and epochs of domains (Algorithm 6.1).
 
 URLs wait in the frontier, separately for sitemaps and links, best first.
 `lua/epochs.lua` grants them to the queues of their hosts, as many per epoch as the
@@ -11,22 +11,117 @@ loses no grant.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import DiscoveryScore, RankScore, SitemapScore, Urgency
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, ListedPage, SamplePage
-from rdfcrawl.frontier.queue.epoch_options import EpochOptions
-from rdfcrawl.frontier.redis.scripts import millisecs
+from rdfcrawl.frontier.queue.options import EpochOptions
+from rdfcrawl.frontier.redis.operations import millisecs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from redis.asyncio import Redis
 
+    from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.analysis.refresh.domain_schedule import DomainSchedule
     from rdfcrawl.core.records import Document, Record
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
+    from rdfcrawl.frontier.queue.candidate import Candidate
+    from rdfcrawl.frontier.queue.options import ScoreChoice
+    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
+
+
+logger = logging.getLogger(__name__)
+
+_URGENCIES: Final = (
+    *(Urgency.LOW, Urgency.LOWERED, Urgency.ORDINARY),
+    *(Urgency.RAISED, Urgency.HIGH, Urgency.HIGHEST),
+)  # by level
+_MIDDLE_LEVEL: Final = _URGENCIES.index(Urgency.ORDINARY)
+
+
+class ScoreBands:
+    """The urgency of URIs by score; unknown URIs get the middle one.
+
+    The table is memory-mapped and used for each queued URI; there is none unless a
+    setting uses scores.
+
+    Args:
+        table: of the last ranking; None if there was none.
+        choice: which of its scores count.
+    """
+
+    def __init__(self, table: RankTable | None, choice: ScoreChoice) -> None:
+        self._table = table
+        self._of_sitemaps = _ranked(choice.of_sitemaps)
+        self._of_links = _ranked(choice.of_links)
+
+    @classmethod
+    def open(cls, root: Path, choice: ScoreChoice) -> ScoreBands | None:
+        """Return the bands of a crawl; None if it uses no scores.
+
+        Args:
+            root: `CRAWL_DIR/<CRAWL_ID>`.
+            choice: of the crawl.
+
+        Raises:
+            ConfigError: the table is damaged or unreadable.
+        """
+        if _ranked(choice.of_sitemaps) is _ranked(choice.of_links) is None:
+            return None
+        from rdfcrawl.analysis.ranking.table import open_ranks
+
+        try:
+            table = open_ranks(root)
+        except OSError as error:
+            raise ConfigError(f"SITEMAP_SCORE, DISCOVERY_SCORE: {error}") from error
+        if table is None:
+            logger.warning(
+                "SITEMAP_SCORE, DISCOVERY_SCORE: no URI of this crawl has a score yet;"
+                " scrapy urldb rank computes them"
+            )
+        return cls(table, choice)
+
+    def of_listed(self, fingerprint: int, stated: Urgency) -> Urgency:
+        """Return the urgency of a URI of a sitemap, with its stated priority."""
+        if self._of_sitemaps is None:
+            return stated
+        return self._urgency(fingerprint, self._of_sitemaps)
+
+    def of_links(self, links: Iterable[Candidate], band: bytes) -> list[Candidate]:
+        """Return links with their bands; `band` is that of ordinary ones."""
+        if self._table is None or self._of_links is None:
+            return list(links)
+        (ordinary,) = band
+        found = []
+        for link in links:
+            item = link.item
+            if item[0] == ordinary:  # others are late anyway
+                urgency = self._urgency(link.fingerprint, self._of_links)
+                shifted = ordinary + urgency - Urgency.ORDINARY
+                item = bytes((shifted,)) + item[1:]
+            found.append(link._replace(item=item))
+        return found
+
+    def _urgency(self, fingerprint: int, score: RankScore) -> Urgency:
+        level = None
+        if self._table is not None:
+            level = self._table.level(fingerprint, score)
+        return _URGENCIES[_MIDDLE_LEVEL if level is None else level]
+
+
+def _ranked(score: SitemapScore | DiscoveryScore) -> RankScore | None:
+    """Return the ranking score of a setting; None for other kinds of score."""
+    try:
+        return RankScore(score.value)
+    except ValueError:
+        return None
+
 
 SCHEDULE: Final = "schedule"  # fields of the crawl's settings
 EPOCHS: Final = "epochs"

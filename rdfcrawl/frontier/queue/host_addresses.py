@@ -1,4 +1,4 @@
-"""Addresses of hosts, for crawls whose politeness key is the IP address.
+"""Addresses of hosts, and politeness keys by name or address.
 
 A name may have many addresses, which name servers rotate. The first one found is valid
 for the crawl and all its workers: under another key, the URIs of the host would be
@@ -19,15 +19,23 @@ from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.uri import host_of, is_of_web, registered_domain
+from rdfcrawl.uri import (
+    HostGrouping,
+    PolitenessKey,
+    host_of,
+    is_of_web,
+    registered_domain,
+)
 from rdfcrawl.uri.guard.policy import literal_address
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.redis.retry import RedisRetry
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.redis.errors import RedisRetry
     from rdfcrawl.uri.guard.resolver import NameResolver
+
 
 _MAX_HOSTS: Final = 100_000
 _AT_ONCE: Final = 50
@@ -204,3 +212,30 @@ class HostAddresses:
         for look in self._looks:
             look.cancel()
         await asyncio.gather(*self._looks, return_exceptions=True)
+
+
+class HostKeys:
+    """Politeness keys of URLs.
+
+    Attributes:
+        keys: computation of keys.
+        book: addresses of names, shared by all workers.
+        is_by_address: hosts with one address share a queue.
+        goes_by_address: each request goes to the address of its turn.
+    """
+
+    def __init__(self, options: CrawlOptions, book: AddressBook) -> None:
+        grouping = options.keys.grouping
+        self.book = book
+        self.keys = PolitenessKey(grouping, book.address)
+        self.is_by_address = grouping is HostGrouping.IP
+        self.goes_by_address = self.is_by_address or options.address_delay_secs > 0
+
+    def of(self, url: str) -> str:
+        """Return the politeness key of a URL that was primed."""
+        return self.keys.of(url)
+
+    async def prime(self, *urls: str) -> None:
+        """Look up the hosts of URLs, if `of` needs their addresses."""
+        if self.is_by_address:
+            await self.book.prime(urls)

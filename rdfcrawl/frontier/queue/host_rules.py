@@ -1,19 +1,123 @@
-"""The hours in which hosts may be visited, in their time zone."""
+"""Rules for hosts: blocked ones, hours of visits, and rules of robots.txt.
+
+A file names them, one per line: `www.example.org` is that host, `.example.org` the
+domain and all hosts below it. `#` begins a comment.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError, Fault, Reason
+from rdfcrawl.core.options.table import OptionsTable, integer
 from rdfcrawl.core.options.values import dictionary
-from rdfcrawl.uri import host_of
+from rdfcrawl.core.records import refused
+from rdfcrawl.uri import BadUri, host_of
+from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
+
+
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
+
+
+class BlockedHosts:
+    """The hosts blocked in a worker, for all its requests.
+
+    Each function of `changed` is called after a change.
+    """
+
+    def __init__(self) -> None:
+        self.hosts = NO_HOSTS
+        self.has_any = False
+        self.changed: list[Callable[[], None]] = []
+
+    def covers(self, url: str) -> bool:
+        """Return whether the host of a URL is blocked."""
+        return self.has_any and self.hosts.covers(url)
+
+    def fault(self, url: str) -> Fault | None:
+        """Return the fault of a URL whose host is blocked."""
+        return Fault(Reason.HOST_LEFT, host_of(url)) if self.covers(url) else None
+
+    def replace(self, entries: Iterable[str]) -> bool:
+        """Set the blocked hosts; return whether any has changed."""
+        hosts = parse_hosts(entries)
+        if hosts == self.hosts:
+            return False
+        self.hosts, self.has_any = hosts, bool(hosts)
+        for call in self.changed:
+            call()
+        return True
+
+    def strike_out(self, visit: Visit) -> None:
+        """Refuse the records of a visit whose hosts are blocked.
+
+        A visit without further records sends no request, and starts no delay.
+        """
+        pending = []
+        for index in visit.pending:
+            record = visit.records[index]
+            fault = self.fault(record.url)
+            if fault is None:
+                pending.append(index)
+            else:
+                visit.documents.append(refused(record, [fault]))
+        visit.is_unrequested = not pending
+        visit.pending[:] = pending
+
+
+def parse_hosts(entries: Iterable[str]) -> HostNames:
+    """Return the hosts named by entries.
+
+    Raises:
+        BadUri: one is not a host.
+
+    >>> parse_hosts([".B.example"]).covers("http://b.example/x")
+    True
+    """
+    names: list[str] = []
+    for entry in entries:
+        if entry.startswith("."):
+            names += (entry[1:], f"*{entry}")
+        else:
+            names.append(entry)
+    return HostNames.parse(names)
+
+
+def read_file(path: Path) -> tuple[str, ...]:
+    """Return the entries of a file of hosts; raise `ConfigError` for any other line."""
+    try:
+        with path.open("rb") as file:
+            octets = file.read(MAX_FILE_BYTES + 1)
+        if len(octets) > MAX_FILE_BYTES:
+            raise ConfigError(f"LEAVE_HOSTS={path}: more than {MAX_FILE_BYTES} bytes")
+        text = octets.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"LEAVE_HOSTS={path}: cannot be read: {error}") from None
+    entries: dict[str, None] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        entry = line.partition("#")[0].strip()
+        if not entry:
+            continue
+        try:
+            parse_hosts([entry])
+        except BadUri:
+            raise ConfigError(
+                f"LEAVE_HOSTS={path}: line {number}: {entry[:100]!r} is not a host;"
+                " it must be www.example.org, or .example.org for a domain"
+            ) from None
+        entries[entry] = None
+    return tuple(entries)
+
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY: Final = "|".join(_DAYS)
@@ -218,3 +322,100 @@ def _zone_of(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (LookupError, OSError, ValueError):
         raise ValueError(f"{name!r}: no time zone that this machine knows") from None
+
+
+class KeptRules(NamedTuple):
+    """The known state of the robots.txt of an origin.
+
+    Attributes:
+        is_due: the caller must request the file now, and report the result.
+        secs: validity of this state.
+        status: of the last response; 0 if there was none.
+        rules: packed; None if unknown.
+    """
+
+    is_due: bool
+    secs: float = 0.0
+    status: int = 0
+    rules: bytes | None = None
+
+
+_UNKNOWN: Final = KeptRules(is_due=True)
+
+
+class RulesKeeper(Protocol):
+    """Stores rules for all workers, one of which may request a file."""
+
+    async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
+        """Return the known state, after the requests of other workers for it.
+
+        Args:
+            origin: as returned by `origin_of`.
+            is_hasty: retry a failed request now.
+        """
+
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
+        """Store rules that were read, and their validity."""
+
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
+        """Record a failed request; return the state that is valid meanwhile."""
+
+    async def end(self, origin: str) -> None:
+        """Record that the file was not requested after all."""
+
+
+class OwnRules:
+    """Storage of a single process: no rules, only failed origins.
+
+    Args:
+        first_secs: pause after the first failure of an origin; it doubles.
+        longest_secs: longest pause.
+    """
+
+    MOST = 10_000  # origins
+
+    def __init__(self, first_secs: float, longest_secs: float = 3600.0) -> None:
+        self._pauses = first_secs, longest_secs
+        self._failed: dict[str, tuple[KeptRules, float, int]] = {}
+
+    async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
+        """See `RulesKeeper.look`."""
+        found, until, _ = self._failed.get(origin, (_UNKNOWN, 0.0, 0))
+        secs = until - monotonic()
+        if is_hasty or secs <= 0:
+            return _UNKNOWN
+        return found._replace(secs=secs)
+
+    async def keep_rules(self, origin: str, rules: bytes, secs: float) -> None:
+        """See `RulesKeeper.keep_rules`."""
+        del rules, secs
+        self._failed.pop(origin, None)
+
+    async def note_failure(self, origin: str, status: int) -> KeptRules:
+        """See `RulesKeeper.note_failure`."""
+        _, _, n = self._failed.pop(origin, (_UNKNOWN, 0.0, 0))
+        first, longest = self._pauses
+        found = KeptRules(False, min(longest, first * 2.0 ** min(n, 40)), status)
+        self._failed[origin] = found, monotonic() + found.secs, n + 1
+        if len(self._failed) > self.MOST:
+            del self._failed[next(iter(self._failed))]
+        return found
+
+    async def end(self, origin: str) -> None:
+        """See `RulesKeeper.end`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepingOptions(OptionsTable):
+    """How rules are kept; times in seconds."""
+
+    most: int = integer("ROBOTSTXT_CACHE_MAX", 1_000_000, 1)
+    """origins whose `robots.txt` is known to all workers of the crawl, in Redis, and
+    files of reservations, which count as well; each takes some 150 bytes, and 250
+    with a few rules"""
+    most_bytes: int = integer("ROBOTSTXT_CACHE_BYTES", 256 * 1024 * 1024, 1024)
+    """size of all these rules, compressed"""
+    asking_secs: float = 600.0  # longest wait for the request of another worker
+    stale_secs: float = 30 * 24 * 3600.0  # use of old rules while there are no others
+    first_secs: float = 60.0  # after a failure; doubles
+    longest_secs: float = 3600.0

@@ -1,22 +1,71 @@
-"""The Lua operations, loaded from the package and run by their digest."""
+"""Lua operations and queries, on each server of a crawl."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
+from redis.asyncio import Redis
 from redis.exceptions import NoScriptError
 
-from rdfcrawl.frontier.redis.primaries import query_primaries
-
 if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
     Argument = bytes | str | int
+
+
+Reply = TypeVar("Reply")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionHooks:
+    """Callbacks for changes of the servers."""
+
+    # prepares a new connection before its first command; the name of the node is empty
+    # for a server with a single address
+    on_connect: Callable[[str, Any], Awaitable[None]]
+    # called with the names of a cluster's primaries when they change
+    on_primaries: Callable[[frozenset[str]], None]
+
+
+class ManyPrimaries(Redis):
+    """A client of several servers, each of which holds a part of the keys."""
+
+    async def primaries(self) -> dict[str, Redis]:
+        """Return a client for each server, by its name, `host:port`."""
+        raise NotImplementedError
+
+    async def query_all(
+        self, query: Callable[[Redis], Awaitable[Reply]]
+    ) -> dict[str, Reply]:
+        """Return the reply of each server, by its name."""
+        raise NotImplementedError
+
+    async def reconnect(self) -> None:
+        """Close idle connections, and refresh the servers."""
+        raise NotImplementedError
+
+
+async def query_primaries(
+    client: Redis, query: Callable[[Redis], Awaitable[Reply]]
+) -> dict[str, Reply]:
+    """Return the reply of each primary by its name; a single server has none."""
+    if isinstance(client, ManyPrimaries):
+        return await client.query_all(query)
+    return {"": await query(client)}
+
 
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
@@ -128,7 +177,7 @@ class LuaScripts:
 @cache  # a process may have several frontiers
 def script_source(name: AnyOperation) -> str:
     """Return the source of an operation, with the functions it uses of shared files."""
-    folder = files("rdfcrawl.frontier.lua")
+    folder = files("rdfcrawl.frontier") / "lua"
     parts = ("prelude", *_SHARED.get(name, ()), name)
     *shared, own = [(folder / f"{part}.lua").read_text() for part in parts]
     return _needed("".join(shared), own) + own
@@ -154,3 +203,43 @@ def _needed(shared: str, own: str) -> str:
 def millisecs(secs: float) -> int:
     """Return an integer number of milliseconds, for scripts."""
     return round(secs * 1000)
+
+
+_AT_ONCE: Final = 1000
+
+
+async def delete_keys(
+    redis: Redis, crawl_id: str, *, but: Collection[str] = ()
+) -> None:
+    """Delete all keys of a crawl, those of its partitions first.
+
+    Args:
+        redis: the client.
+        crawl_id: name of the crawl.
+        but: names of keys to keep.
+    """
+    kept = {name.encode() for name in but}
+    # Crawl names contain no "/", so this never matches partitions of other crawls.
+    for pattern in (f"rc:{{{crawl_id}/*}}:*", f"rc:{{{crawl_id}}}:*"):
+        doomed: list[bytes] = []
+        async for name in redis.scan_iter(match=pattern, count=_AT_ONCE):
+            if name not in kept:
+                doomed.append(name)
+            if len(doomed) >= _AT_ONCE:
+                await redis.unlink(*doomed)
+                doomed.clear()
+        if doomed:
+            await redis.unlink(*doomed)
+
+
+def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in order, `size` at a time; the last group may be smaller.
+
+    One Redis command with all of a long list would delay the commands of others.
+
+    >>> list(in_batches("abc", 2))
+    [['a', 'b'], ['c']]
+    """
+    iterator = iter(items)
+    while group := list(islice(iterator, size)):
+        yield group

@@ -1,15 +1,22 @@
-"""State store: tables in Redis for the harvesters of sources.
+"""Tables in Redis: state of sources, deferred links, first URLs of contents.
 
 Pages are read at least once, by any worker, so every write must be idempotent: entries
 are set, never incremented.
+
+URLs covered by a dataset wait in Redis under the prefix of the dataset until the end of
+the run: a document of the dataset may be requested again after a failure, and must find
+the same state.
 """
 
 from __future__ import annotations
 
 import asyncio
+from bisect import insort
+from collections import defaultdict
 from collections.abc import (
     AsyncIterator,
     Callable,
+    Collection,
     Coroutine,
     Iterable,
     Mapping,
@@ -17,14 +24,18 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.frontier.redis.operations import in_batches
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.redis.retry import RedisRetry
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.frontier.redis.errors import RedisRetry
+    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
+
 
 _AT_ONCE = 1000
 _CALLS_AT_ONCE: Final = 100  # in `gather`; between two groups the worker may stop
@@ -193,3 +204,170 @@ class StateStore:
     def _name(self, source: str, table: str) -> str:
         digest = blake2b(source.encode(), digest_size=8).hexdigest()
         return self._key(f"source:{digest}:{table}")
+
+
+MAX_DEFERRED: Final = 100_000  # per prefix
+_TABLE: Final = "deferred"  # of a prefix: URL and change -> the rest of the record
+_DEFERRED_AT_ONCE: Final = 500
+
+
+class DeferredRecord(NamedTuple):
+    """A record that is deferred."""
+
+    record: Record  # requestable, checked against scope and filters
+    band: bytes  # of its host's queue
+
+
+class ExcludedPrefixes:
+    """Prefixes of URLs; finding the one of a URL takes a look-up per length."""
+
+    def __init__(self, prefixes: Collection[str] = ()) -> None:
+        self.prefixes: set[str] = set()  # requestable, with their scheme
+        self._lengths: dict[str, list[int]] = {}  # origin -> lengths of its prefixes
+        self.replace(prefixes)
+
+    def __bool__(self) -> bool:
+        return bool(self.prefixes)
+
+    def replace(self, prefixes: Collection[str]) -> None:
+        """Replace all prefixes."""
+        self.prefixes = set()
+        self._lengths = {}
+        self.add(prefixes)
+
+    def add(self, prefixes: Iterable[str]) -> None:
+        """Add prefixes."""
+        for prefix in prefixes:
+            if prefix not in self.prefixes:
+                self.prefixes.add(prefix)
+                lengths = self._lengths.setdefault(origin_of(prefix), [])
+                if len(prefix) not in lengths:
+                    insort(lengths, len(prefix))
+
+    def prefix_of(self, url: str) -> str:
+        """Return the prefix with which a requestable URL begins; empty if none."""
+        for length in self._lengths.get(origin_of(url), ()):
+            if url[:length] in self.prefixes:
+                return url[:length]
+        return ""
+
+
+class DeferredLinks:
+    """The deferred records of each prefix, shared by all workers of a crawl."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._full: dict[int, set[str]] = {}  # limit -> prefixes
+
+    async def put(
+        self,
+        prefix: str,
+        waiting: Iterable[DeferredRecord],
+        *,
+        limit: int = MAX_DEFERRED,
+    ) -> None:
+        """Store deferred records, about `limit` per prefix at most."""
+        entries = dict(map(_entry, waiting))
+        room = limit - await self._store.size(prefix, _TABLE)
+        if room < len(entries):
+            self.full(limit).add(prefix)
+            entries = dict(list(entries.items())[: max(0, room)])
+        await self._store.put(prefix, _TABLE, entries)
+
+    def full(self, limit: int = MAX_DEFERRED) -> set[str]:
+        """Return the prefixes that are known to have reached the limit."""
+        return self._full.setdefault(limit, set())
+
+    async def is_full(self, prefix: str) -> bool:
+        """Return whether a prefix may cover more URLs than were deferred."""
+        return await self._store.size(prefix, _TABLE) >= MAX_DEFERRED
+
+    async def groups(self, prefix: str) -> AsyncIterator[list[DeferredRecord]]:
+        """Yield the deferred records of a prefix; some may be repeated."""
+        group: list[DeferredRecord] = []
+        async for key, text in self._store.entries(prefix, _TABLE):
+            group.append(_deferred(key, text))
+            if len(group) == _DEFERRED_AT_ONCE:
+                yield group
+                group = []
+        if group:
+            yield group
+
+
+def _entry(waiting: DeferredRecord) -> tuple[str, str]:
+    from rdfcrawl.core.visits import encode_record  # noqa: PLC0415
+
+    record, band = waiting
+    text = f"{band.decode()} {encode_record(record)}"
+    return f"{record.url} {record.change}", text
+
+
+def _deferred(key: str, text: str) -> DeferredRecord:
+    from rdfcrawl.core.visits import decode_record  # noqa: PLC0415
+
+    band, _, rest = text.partition(" ")
+    return DeferredRecord(decode_record(key.partition(" ")[0], rest), band.encode())
+
+
+_BATCH_SIZE = 500  # contents per call: long scripts block all other workers
+# Partitions that share the table. Each flush has few new contents, so calls would cost
+# more than the look-up.
+_MAX_PARTS = 4
+
+
+# 128-bit hash of a document in hexadecimal, and its URL.
+FetchedContent = tuple[str, str]
+
+
+class FirstContents:
+    """The first URLs of contents, by `lua/contents.lua`, in a few partitions by hash.
+
+    The table is bounded: it knows at least the last `most / 2` contents. A repeated
+    call returns the same result, as the first URL of a content stays.
+    """
+
+    def __init__(self, scripts: LuaScripts) -> None:
+        self._scripts = scripts
+        self._prefixes: Sequence[str] = ()
+
+    def open(self, prefixes: Sequence[str]) -> None:
+        """Set the prefixes of the partitions."""
+        self._prefixes = prefixes[:_MAX_PARTS]
+
+    async def look_up(self, contents: Sequence[FetchedContent], most: int) -> list[str]:
+        """Return the first URL of each content; empty for new ones.
+
+        This adds them to the table, in order. One round trip covers all parts.
+
+        Args:
+            contents: of the fetched documents.
+            most: approximate size of the table; at least two per part.
+
+        Raises:
+            RedisError: the call may be repeated.
+        """
+        n_partitions = len(self._prefixes)
+        rows = [
+            bytes.fromhex(content) + url.encode("utf-8", "replace")
+            for content, url in contents
+        ]
+        parts: defaultdict[int, list[int]] = defaultdict(list)
+        for place, row in enumerate(rows):
+            parts[row[0] % n_partitions].append(place)
+        of_half = max(1, most // (2 * n_partitions))
+        groups = [
+            (self._prefixes[part], group)
+            for part, places in parts.items()
+            for group in in_batches(places, _BATCH_SIZE)
+        ]
+        calls: list[tuple[str, list[Argument]]] = [
+            (prefix, [of_half, *[rows[place] for place in group]])
+            for prefix, group in groups
+        ]
+        replies = await self._scripts.run("contents", calls)
+        found = [""] * len(contents)
+        for (_, group), reply in zip(groups, replies, strict=True):
+            known = cast("list[Any]", reply)
+            for n, url in zip(known[::2], known[1::2], strict=True):
+                found[group[n]] = url.decode()
+        return found
