@@ -221,7 +221,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         17,
-        "rdfcrawl/sources/sitemaps/addresses.py",
+        "rdfcrawl/sources/sitemaps/entry.py",
         '    return f"{host}:{port}" in robots_hosts or (is_default and host in'
         " robots_hosts)\n",
         "    return True\n",
