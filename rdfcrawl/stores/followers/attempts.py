@@ -22,6 +22,7 @@ class StoreAttempts:
     """Attempts at one operation, with growing pauses.
 
     Args:
+        began: time of the first one, by `monotonic`.
         patience_secs: how long to retry when `is_over` is true.
         is_over: whether to stop retrying after `patience_secs`.
         ends_if_unusable: whether to stop at once on an `UnusableStore`.
@@ -31,6 +32,7 @@ class StoreAttempts:
     def __init__(
         self,
         *,
+        began: float,
         patience_secs: float,
         is_over: Callable[[], bool],
         ends_if_unusable: bool,
@@ -38,7 +40,7 @@ class StoreAttempts:
     ) -> None:
         self._patience_secs, self._is_over = patience_secs, is_over
         self._ends_if_unusable, self._report = ends_if_unusable, report
-        self._began = time.monotonic()
+        self._began = began
         self._wait_secs = _FIRST_WAIT_SECS
 
     def wait(self, fault: StoreFault, error: Exception) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.followers.protocol import Follower
     from rdfcrawl.stores.followers.stored_once import StoredOnce
     from rdfcrawl.stores.log.crawl_log import CrawlLog
-    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+    from rdfcrawl.stores.log.documents import LogDocument
 
 logger = logging.getLogger(__name__)
 
@@ -131,11 +132,7 @@ class LogFollowing:
             StoreFault: the store cannot be used.
         """
         identity = self._log.identity
-
-        def open_store() -> Checkpoint | None:
-            return self._follower.open(identity)
-
-        found = self._until_done(open_store)
+        found = self._until_done(lambda: self._follower.open(identity))
         self._until_done(self._check_alone)
         if self._once is not None:
             once, noted = self._once, found
@@ -247,7 +244,7 @@ class LogFollowing:
                     yield batch
             except OSError as error:
                 self.counts.n_faults += 1
-                attempts = attempts or self._attempts()
+                attempts = attempts or self._attempts(time.monotonic())
                 attempts.wait(log_fault(self._log.root, error), error)
             else:
                 break
@@ -334,7 +331,11 @@ class LogFollowing:
             self._once.settle()
 
     def _apply(self, documents: Sequence[LogDocument]) -> None:
-        self._given = left = self._not_refused(documents)
+        self._given = left = [
+            each
+            for each in documents
+            if self._refusals[each.graph, each.version_ms] < _MAX_REFUSALS
+        ]
         try:
             if left:
                 self._follower.apply(left)
@@ -342,7 +343,8 @@ class LogFollowing:
             for each in (refusal, *refusal.others):
                 self._note_refusal(each, left)
             raise
-        self._note_taken(left)
+        if self.counts.set_aside:
+            self._note_taken(left)
 
     def _note(self, batch: LogBatch) -> None:
         counts = self.counts
@@ -354,13 +356,6 @@ class LogFollowing:
 
     def _refused(self) -> list[tuple[str, int]]:
         return [x for x, n_times in self._refusals.items() if n_times >= _MAX_REFUSALS]
-
-    def _not_refused(self, documents: Sequence[LogDocument]) -> list[LogDocument]:
-        return [
-            document
-            for document in documents
-            if self._refusals[document.graph, document.version_ms] < _MAX_REFUSALS
-        ]
 
     def _note_refusal(
         self, refusal: DocumentRefused, documents: Sequence[LogDocument]
@@ -383,7 +378,7 @@ class LogFollowing:
     def _note_taken(self, documents: Sequence[LogDocument]) -> None:
         """Remove documents from `set_aside` whose later version was taken."""
         set_aside = self.counts.set_aside
-        for document in documents if set_aside else ():
+        for document in documents:
             refused = set_aside.get(document.graph)
             if refused is not None and document.version_ms > refused.version_ms:
                 del set_aside[document.graph]
@@ -394,7 +389,7 @@ class LogFollowing:
         Raises:
             StoreFault: it has failed for too long, or will always fail.
         """
-        attempts = self._attempts()
+        began, attempts = time.monotonic(), None
         while True:
             try:
                 return call()
@@ -402,10 +397,12 @@ class LogFollowing:
                 self.counts.n_faults += 1
             except Exception as error:
                 self.counts.n_faults += 1
+                attempts = attempts or self._attempts(began)
                 attempts.wait(as_fault(error), error)
 
-    def _attempts(self) -> StoreAttempts:
+    def _attempts(self, began: float) -> StoreAttempts:
         return StoreAttempts(
+            began=began,
             patience_secs=self._patience_secs,
             is_over=self._is_over,
             ends_if_unusable=self._ends_if_unusable,

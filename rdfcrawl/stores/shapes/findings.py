@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import TYPE_CHECKING, Final, TextIO
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import (
-    CHECKPOINT_TABLES,
-    read_checkpoint,
-    write_checkpoint,
-)
+from rdfcrawl.stores.followers.local_disk import DocumentsFile
 from rdfcrawl.uri.iri_hosts import host_of_iri
 
 if TYPE_CHECKING:
@@ -20,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
-    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+    from rdfcrawl.stores.log.documents import LogDocument
     from rdfcrawl.stores.shapes.validator import ShapeFindings
 
 _SCHEMA: Final = """
@@ -50,7 +45,7 @@ ORDER BY n_violations DESC, iri LIMIT ?
 """
 
 
-class FindingsTable:
+class FindingsTable(DocumentsFile):
     """Table of the results for the latest version of each document.
 
     Changes are durable after `commit`.
@@ -61,58 +56,32 @@ class FindingsTable:
     """
 
     def __init__(self, path: Path, shapes: bytes) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
+        super().__init__(path, _SCHEMA)
         try:
             self._prepare(shapes)
         except BaseException:
-            self._db.close()
+            self.close()
             raise
 
     def _prepare(self, shapes: bytes) -> None:
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.executescript(CHECKPOINT_TABLES + _SCHEMA)
-        known = self._db.execute("SELECT digest FROM shapes").fetchone()
+        known = self.db.execute("SELECT digest FROM shapes").fetchone()
         if known != (shapes,):
             self.begin()
             for table in ("shapes", "documents", "logs", "offsets"):
-                self._db.execute(f"DELETE FROM {table}")  # noqa: S608  # our names
-            self._db.execute("INSERT INTO shapes VALUES (?)", [shapes])
-            self._db.execute("COMMIT")
-
-    def close(self) -> None:
-        """Close the table without committing."""
-        self._db.close()
-
-    def checkpoint(self, log: str) -> Checkpoint | None:
-        """Return the checkpoint of the last commit for a log."""
-        return read_checkpoint(self._db, log)
-
-    def begin(self) -> None:
-        """Begin a transaction, unless one is open."""
-        if not self._db.in_transaction:
-            self._db.execute("BEGIN IMMEDIATE")
-
-    def undo(self) -> None:
-        """Undo all changes since the last commit."""
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-
-    def commit(self, checkpoint: Checkpoint) -> None:
-        """Make all changes durable, with a checkpoint."""
-        self.begin()
-        write_checkpoint(self._db, checkpoint)
-        self._db.execute("COMMIT")
+                self.db.execute(f"DELETE FROM {table}")  # noqa: S608  # our names
+            self.db.execute("INSERT INTO shapes VALUES (?)", [shapes])
+            self.db.execute("COMMIT")
 
     def needs_validation(self, document: LogDocument, log: LogIdentity) -> bool:
         """Return whether to validate a version; update the time of an equal one."""
         key = key_of(document.graph.encode())
-        found = self._db.execute(
+        found = self.db.execute(
             "SELECT version, digest FROM documents WHERE key = ?", [key]
         ).fetchone()
         if found is not None and document.version <= found:
             return False
         if found is not None and document.digest == found[1]:
-            self._db.execute(
+            self.db.execute(
                 "UPDATE documents SET version = ?, log = ?, generation = ?"
                 " WHERE key = ?",
                 [document.version_ms, log.log, log.generation, key],
@@ -128,7 +97,7 @@ class FindingsTable:
         violations = counts.pop("Violation", 0)
         warnings = counts.pop("Warning", 0)
         iri = document.graph.encode()
-        self._db.execute(
+        self.db.execute(
             "INSERT OR REPLACE INTO documents VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             [
                 *(key_of(iri), document.graph, host_of_iri(iri).decode()),
@@ -140,24 +109,19 @@ class FindingsTable:
 
     def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
         """Yield documents of earlier generations of a log, and their versions."""
-        last = b""
-        while rows := self._db.execute(
-            "SELECT key, iri, version FROM documents WHERE key > ? AND log = ?"
-            " AND generation < ? AND NOT is_gone ORDER BY key LIMIT 1000",
-            [last, log.log, log.generation],
-        ).fetchall():
-            yield from ((iri, version) for _, iri, version in rows)
-            last = rows[-1][0]
+        return self.documents_where(
+            "log = ? AND generation < ? AND NOT is_gone", log.log, log.generation
+        )
 
     def total(self) -> dict[str, int]:
         """Return the sums over all hosts."""
-        rows = [row[1:] for row in self._db.execute(_COUNTS)]
+        rows = [row[1:] for row in self.db.execute(_COUNTS)]
         sums = map(sum, zip(*rows, strict=True)) if rows else (0,) * len(_COLUMNS)
         return dict(zip(_COLUMNS, sums, strict=True))
 
     def write_table(self, file: TextIO) -> None:
         """Write a line for each host, most violations first."""
-        rows = [(row[0] or "(no host)", *row[1:]) for row in self._db.execute(_COUNTS)]
+        rows = [(row[0] or "(no host)", *row[1:]) for row in self.db.execute(_COUNTS)]
         shown = [*rows[:_SHOWN_HOSTS], ("all", *self.total().values())]
         width = max(len(row[0]) for row in shown)
         file.write(f"{'host':<{width}}{''.join(f'{x:>12}' for x in _COLUMNS)}\n")
@@ -172,11 +136,11 @@ class FindingsTable:
     def write_json(self, file: TextIO) -> None:
         """Write one object: numbers by host, and documents with results."""
         file.write(f'{{"total": {json.dumps(self.total())}, "hosts": {{')
-        for number, (host, *counts) in enumerate(self._db.execute(_COUNTS)):
+        for number, (host, *counts) in enumerate(self.db.execute(_COUNTS)):
             found = json.dumps(dict(zip(_COLUMNS, counts, strict=True)))
             file.write(f"{',' if number else ''}\n{json.dumps(host)}: {found}")
         file.write('}, "documents": [')
-        rows = self._db.execute(_FOUND, [_MAX_DOCUMENTS])
+        rows = self.db.execute(_FOUND, [_MAX_DOCUMENTS])
         for number, (iri, skipped, detail, *counts, named) in enumerate(rows):
             members = {
                 "document": iri,

@@ -185,7 +185,7 @@ class ShapesFollower(Follower):
             return
         try:
             with self._faults():
-                table.undo()
+                table.roll_back()
                 self._write_report()
         finally:
             self._table = None
