@@ -92,18 +92,14 @@ class HostSummary:
 
     def rank(self, order: HostOrder) -> tuple[int, str]:
         """Return the sort key of hosts: descending, except names and times."""
-        match order:
-            case HostOrder.QUEUE:
-                return -self.n_queued, self.key
-            case HostOrder.DELAY:
-                return -self.delay_ms, self.key
-            case HostOrder.NEXT:
-                return self.next_ms, self.key
-            case HostOrder.FAILURES:
-                return -self.n_failures, self.key
-            case HostOrder.ACCEPTED:
-                return -self.n_accepted, self.key
-        return 0, self.key
+        ranks = {
+            HostOrder.QUEUE: -self.n_queued,
+            HostOrder.DELAY: -self.delay_ms,
+            HostOrder.NEXT: self.next_ms,
+            HostOrder.FAILURES: -self.n_failures,
+            HostOrder.ACCEPTED: -self.n_accepted,
+        }
+        return ranks.get(order, 0), self.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,21 +199,14 @@ async def iter_hosts(crawl: OperatedCrawl) -> AsyncIterator[HostSummary]:
     """
     least = await least_delay_ms(crawl)
     page: list[HostPlace] = []
-    async for place in iter_places(crawl):
-        page.append(place)
-        if len(page) == _PAGE:
-            for each in await read_places(crawl, page, least):
+    async for some in iter_place_pages(crawl):
+        page += some
+        while len(page) >= _PAGE:
+            for each in await read_places(crawl, page[:_PAGE], least):
                 yield each
-            page.clear()
+            del page[:_PAGE]
     for each in await read_places(crawl, page, least):
         yield each
-
-
-async def iter_places(crawl: OperatedCrawl) -> AsyncIterator[HostPlace]:
-    """Yield partition and key of each host; SCAN may repeat one."""
-    async for page in iter_place_pages(crawl):
-        for place in page:
-            yield place
 
 
 async def iter_place_pages(crawl: OperatedCrawl) -> AsyncIterator[list[HostPlace]]:

@@ -126,6 +126,10 @@ class HostRow:
     last_ms: int = 0
 
 
+_STATE: Final = (
+    *("phase", "n_queued", "n_over", "delay_ms", "delay_from", "next_ms"),
+    *("n_failures", "budget"),
+)
 _FIELDS: Final = ", ".join(HostRow.__dataclass_fields__)
 _ROWS: Final = f"SELECT rowid, {_FIELDS} FROM host WHERE rowid IN ({{}})"  # noqa: S608
 
@@ -166,6 +170,11 @@ class HostChoice:
         return " AND ".join(claims), values
 
 
+def state_of(host: HostSummary) -> dict[str, Any]:
+    """Return the fields of a row that the frontier has."""
+    return {name: getattr(host, name) for name in _STATE} | {"phase": str(host.phase)}
+
+
 class HostTable:
     """The table; each method may be called by any thread, and takes milliseconds.
 
@@ -185,21 +194,7 @@ class HostTable:
 
     def put(self, hosts: Iterable[HostSummary], sweep: int) -> None:
         """Set the states of hosts, as read by a sweep."""
-        rows = [
-            (
-                each.key,
-                each.phase.value,
-                each.n_queued,
-                each.n_over,
-                each.delay_ms,
-                each.delay_from,
-                each.next_ms,
-                each.n_failures,
-                each.budget,
-                sweep,
-            )
-            for each in hosts
-        ]
+        rows = [(each.key, *state_of(each).values(), sweep) for each in hosts]
         with self._lock, self._connection:
             self._connection.executemany(_PUT, rows)
 

@@ -84,17 +84,15 @@ class RefreshOptions(OptionsTable):
 
 
 def _policy(settings: BaseSettings, name: Any, interval_ms: int) -> RefreshPolicy:
-    match name:
-        case "fixed":
-            return FixedInterval(interval_ms)
-        case "adaptive":
-            return AdaptiveInterval()
-        case "stormcrawler":
-            return STORMCRAWLER
-        case "optimal":
-            return OptimalFreshness()
-        case "sitemap":
-            return SitemapLed()
+    policies: dict[Any, RefreshPolicy] = {
+        "fixed": FixedInterval(interval_ms),
+        "adaptive": AdaptiveInterval(),
+        "stormcrawler": STORMCRAWLER,
+        "optimal": OptimalFreshness(),
+        "sitemap": SitemapLed(),
+    }
+    if name in policies:
+        return policies[name]
     if isinstance(name, str) and "." not in name:
         raise ConfigError(
             f"REFRESH_POLICY={name}: must be one of {', '.join(POLICIES)}, or the path"

@@ -19,6 +19,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.stores.followers.local_disk import DocumentsFile
+from rdfcrawl.stores.log.documents import latest_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -139,13 +140,9 @@ class DocumentLedger(DocumentsFile):
         self.db.execute("DELETE FROM fresh")
         found = self.db.execute("SELECT 1 FROM writes LIMIT 1").fetchone()
         self._has_foreign = found is not None
-        latest: dict[bytes, LogDocument] = {}
-        for document in documents:
-            key = key_of(document.graph.encode())
-            if key not in latest or document.version > latest[key].version:
-                latest[key] = document
         wanted = []
-        for key, document in latest.items():
+        for graph, document in latest_versions(documents).items():
+            key = key_of(graph.encode())
             row = self.db.execute(
                 "SELECT version, digest, is_settled FROM documents WHERE key = ?", [key]
             ).fetchone()

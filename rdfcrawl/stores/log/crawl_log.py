@@ -67,14 +67,10 @@ class CrawlLog:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.identity = self._identified()
+        if (found := read_identity(root / _QUADS)) is None:
+            raise ConfigError(f"{root}: no crawl has stored anything here")
+        self.identity = found
         self.damages: dict[SegmentDamage, None] = {}
-
-    def _identified(self) -> LogIdentity:
-        found = read_identity(self.root / _QUADS)
-        if found is None:
-            raise ConfigError(f"{self.root}: no crawl has stored anything here")
-        return found
 
     def begin(self) -> Checkpoint:
         """Return the checkpoint at the start of the log."""

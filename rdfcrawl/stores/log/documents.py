@@ -187,6 +187,16 @@ class LogBatch:
         return any(document.is_lost for document in self.documents)
 
 
+def latest_versions(documents: Iterable[LogDocument]) -> dict[str, LogDocument]:
+    """Return the latest of the given versions of each document, by its graph."""
+    latest: dict[str, LogDocument] = {}
+    for each in documents:
+        known = latest.setdefault(each.graph, each)
+        if each.version > known.version:
+            latest[each.graph] = each
+    return latest
+
+
 def tombstone(graph: str, version_ms: int) -> LogDocument:
     """Return the absence of a document: later than its version of the same time."""
     return made_document(graph, (version_ms, _AFTER_ALL), b"")

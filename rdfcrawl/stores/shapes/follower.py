@@ -15,6 +15,7 @@ from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.local_disk import opening_fault
 from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
+from rdfcrawl.stores.log.documents import latest_versions
 from rdfcrawl.stores.shapes.findings import FindingsTable
 from rdfcrawl.stores.shapes.validator import ShapeFindings, ShapesValidator
 
@@ -139,12 +140,7 @@ class ShapesFollower(Follower):
         table = self._opened
         with self._faults():
             table.begin()
-            latest: dict[str, LogDocument] = {}
-            for document in documents:
-                known = latest.get(document.graph)
-                if known is None or document.version > known.version:
-                    latest[document.graph] = document
-            for document in latest.values():
+            for document in latest_versions(documents).values():
                 if table.needs_validation(document, self._log):
                     table.put(document, self._judge(document), self._log)
 

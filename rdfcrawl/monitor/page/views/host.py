@@ -54,13 +54,12 @@ WHERE h.name IN ({}) ORDER BY s.ms DESC LIMIT ?
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HostFetch:
     """One crawl of a URI with a request.
 
     Attributes:
         uri: in the spelling of the frontier.
-        is_complete: the URI was not cut.
         started_ms: Unix time.
         took_ms: to the end of its last response.
         http_status: of the last response; 0: none.
@@ -68,10 +67,10 @@ class HostFetch:
         n_statements: stored.
         n_bytes: of the decoded body.
         reason: of the first fault; empty if there is none.
+        is_complete: the URI was not cut.
     """
 
     uri: str
-    is_complete: bool
     started_ms: int
     took_ms: int
     http_status: int
@@ -79,9 +78,10 @@ class HostFetch:
     n_statements: int
     n_bytes: int
     reason: str
+    is_complete: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HostFault:
     """The faults of a host with one reason.
 
@@ -100,7 +100,7 @@ class HostFault:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HostSource:
     """A sitemap of a host.
 
@@ -231,16 +231,10 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
         n_faulty=n_faulty or 0,
         last_ms=last_ms or 0,
         robots=robots or [],
-        fetches=[_fetch(row) for row in fetches[:n_shown]],
+        fetches=[HostFetch(*row, len(row[0]) < MAX_CHARS) for row in fetches[:n_shown]],
         timeline=draw_timeline(drawn, delay_ms),
-        faults=[
-            HostFault(reason=reason, n=n, uri=uri, ms=ms, detail=text)
-            for reason, n, uri, ms, text in faults
-        ],
-        sources=[
-            HostSource(uri=uri, kind=kind, found_by=found_by, ms=ms)
-            for uri, kind, found_by, ms in sources
-        ],
+        faults=[HostFault(*row) for row in faults],
+        sources=[HostSource(*row) for row in sources],
         datasets=datasets[:_MAX_DATASETS],
         has_more_datasets=len(datasets) > _MAX_DATASETS,
         now_ms=now_ms(),
@@ -260,21 +254,6 @@ async def _indexed(
 ) -> list[Any]:
     marks = ", ".join("?" * len(names))
     return await context.access.indexed(query.format(marks), [*names, *values])
-
-
-def _fetch(row: Sequence[Any]) -> HostFetch:
-    uri, started, took, http_status, status, n_statements, n_bytes, reason = row
-    return HostFetch(
-        uri=uri,
-        is_complete=len(uri) < MAX_CHARS,
-        started_ms=started,
-        took_ms=took,
-        http_status=http_status,
-        status=status,
-        n_statements=n_statements,
-        n_bytes=n_bytes,
-        reason=reason,
-    )
 
 
 def _origins_of(names: Sequence[str], urls: Sequence[str]) -> list[str]:

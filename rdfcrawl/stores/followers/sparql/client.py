@@ -246,19 +246,16 @@ class StoreClient:
         time.sleep(max(0.0, self._not_before - time.monotonic()))
         if not request.is_repeatable:  # a kept connection may have been closed
             self._drop()
-        connection, is_kept = self._connection(request.url)
-        try:
-            return self._send(connection, request)
-        except (OSError, http.client.HTTPException) as error:
-            self._drop()
-            if not (is_kept and request.is_repeatable and _is_closed(error)):
-                raise self._connection_fault(error) from error
-        connection, _ = self._connection(request.url)
-        try:
-            return self._send(connection, request)
-        except (OSError, http.client.HTTPException) as error:
-            self._drop()
-            raise self._connection_fault(error) from error
+        may_repeat = request.is_repeatable
+        while True:
+            connection, is_kept = self._connection(request.url)
+            try:
+                return self._send(connection, request)
+            except (OSError, http.client.HTTPException) as error:
+                self._drop()
+                if not (is_kept and may_repeat and _is_closed(error)):
+                    raise self._connection_fault(error) from error
+                may_repeat = False
 
     def _send(
         self, connection: http.client.HTTPConnection, request: StoreRequest

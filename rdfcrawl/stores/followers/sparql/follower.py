@@ -33,6 +33,7 @@ from rdfcrawl.stores.followers.sparql.statements import (
 from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.sparql.writing import PREFIX, GraphWriter
 from rdfcrawl.stores.followers.statements import file_of, iter_foreign_graphs
+from rdfcrawl.stores.log.documents import latest_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -192,11 +193,7 @@ class SparqlFollower(Follower):
             raise
 
     def _apply(self, documents: Sequence[LogDocument]) -> list[DocumentRefused]:
-        latest: dict[str, LogDocument] = {}
-        for document in documents:
-            known = latest.get(document.graph)
-            if known is None or document.version > known.version:
-                latest[document.graph] = document
+        latest = latest_versions(documents)
         refused = [
             DocumentRefused(graph, "its name is not an IRI")
             for graph in latest
