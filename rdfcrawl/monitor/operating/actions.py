@@ -20,8 +20,7 @@ from rdfcrawl.monitor.operating.hosts import (
     list_hosts,
     read_host,
 )
-from rdfcrawl.monitor.operating.importing import import_frontier
-from rdfcrawl.monitor.operating.queue_import import import_queue
+from rdfcrawl.monitor.operating.importing import import_frontier, import_queue
 from rdfcrawl.monitor.operating.repairing import FrontierRepair
 from rdfcrawl.monitor.operating.status import read_status
 from rdfcrawl.monitor.operating.steering import (

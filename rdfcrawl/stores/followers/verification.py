@@ -399,15 +399,6 @@ def _batched(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(some)
 
 
-def is_isomorphic(one: Iterable[bytes], other: Iterable[bytes]) -> bool | None:
-    """Return whether two graphs are equal up to blank node labels.
-
-    Numbers and times are compared by value, as in Oxigraph. None: it would take too
-    long.
-    """
-    return is_same(quads_of(one), quads_of(other))
-
-
 def quads_of(lines: Iterable[bytes]) -> set[ox.Quad]:
     """Return lines of N-Quads as Oxigraph stores them."""
     store = ox.Store()

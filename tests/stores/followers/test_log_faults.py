@@ -14,7 +14,7 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError, StoreFault, UnusableStore
 from rdfcrawl.stores.crawl_folder import ensure_identity
-from rdfcrawl.stores.followers import attempts
+from rdfcrawl.stores.followers import following as following_module
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.local_disk import DocumentsFile
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
@@ -40,7 +40,7 @@ def test_log_that_cannot_be_read_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a segment cannot be read, that is reported, and retried until it can be."""
-    monkeypatch.setattr(attempts, "_FIRST_WAIT_SECS", 0.01)
+    monkeypatch.setattr(following_module, "_FIRST_WAIT_SECS", 0.01)
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     bad = tmp_path / "quads" / "z-00000.nq.gz"
     bad.mkdir()

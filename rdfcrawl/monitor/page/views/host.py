@@ -231,7 +231,10 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
         n_faulty=n_faulty or 0,
         last_ms=last_ms or 0,
         robots=robots or [],
-        fetches=[HostFetch(*row, len(row[0]) < MAX_CHARS) for row in fetches[:n_shown]],
+        fetches=[
+            HostFetch(*row, is_complete=len(row[0]) < MAX_CHARS)
+            for row in fetches[:n_shown]
+        ],
         timeline=draw_timeline(drawn, delay_ms),
         faults=[HostFault(*row) for row in faults],
         sources=[HostSource(*row) for row in sources],

@@ -178,12 +178,8 @@ class StoreClient:
             self._open.clear()
         self._local = threading.local()
 
-    def fetch(self, request: StoreRequest, *, may_lack: bool = False) -> bytes:
+    def fetch(self, request: StoreRequest) -> bytes:
         """Return the body of the response to a request.
-
-        Args:
-            request: to send.
-            may_lack: whether 404 is an empty response.
 
         Raises:
             UnusableStore: the login is refused, or the store redirects.
@@ -192,7 +188,7 @@ class StoreClient:
         """
         found: list[bytes] = []
         n_bytes = 0
-        with closing(self.stream(request, may_lack=may_lack)) as pieces:
+        with closing(self.stream(request)) as pieces:
             for piece in pieces:
                 found.append(piece)
                 n_bytes += len(piece)
@@ -203,9 +199,7 @@ class StoreClient:
                     )
         return b"".join(found)
 
-    def stream(
-        self, request: StoreRequest, *, may_lack: bool = False
-    ) -> Generator[bytes, None, None]:
+    def stream(self, request: StoreRequest) -> Generator[bytes, None, None]:
         """Yield the body of the response in pieces, as `fetch`."""
         response = self._authenticated(request)
         status = response.status
@@ -214,8 +208,6 @@ class StoreClient:
                 found = response.read(MAX_RESPONSE_BYTES)
                 if not response.isclosed():
                     self._drop()
-                if may_lack and status == 404:
-                    return
                 self._check(status, response, found)
                 yield found
                 return

@@ -11,8 +11,13 @@ import pyoxigraph as ox
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError, StoreFault, UnusableStore
 from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
+from rdfcrawl.stores.followers.sparql.documents import (
+    GroupWriter,
+    PlainDocument,
+    SharingWriter,
+    grouped,
+)
 from rdfcrawl.stores.followers.sparql.failures import RefusedRequest
-from rdfcrawl.stores.followers.sparql.groups import GroupWriter, PlainDocument, grouped
 from rdfcrawl.stores.followers.sparql.lease import StoreLease
 from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
 from rdfcrawl.stores.followers.sparql.records import (
@@ -23,7 +28,6 @@ from rdfcrawl.stores.followers.sparql.records import (
     checkpoint_text,
     parse_checkpoint,
 )
-from rdfcrawl.stores.followers.sparql.sharing import SharingWriter
 from rdfcrawl.stores.followers.sparql.statements import (
     GraphContent,
     UncutGraph,
@@ -159,11 +163,6 @@ class SparqlFollower(Follower):
             raise
         self._noted = found
         return read[0] if read else None
-
-    def _note(self, checkpoint: Checkpoint, old: Iterable[str]) -> None:
-        text = checkpoint_text(checkpoint)
-        self._records.put_checkpoint(self._log.log, old, text)
-        self._noted = [text]
 
     def apply(self, documents: Sequence[LogDocument]) -> None:
         """Replace documents with these versions, unless the store has later ones.
@@ -330,7 +329,9 @@ class SparqlFollower(Follower):
         """
         self._lease.keep()
         self._check_noted()
-        self._note(checkpoint, self._noted)
+        text = checkpoint_text(checkpoint)
+        self._records.put_checkpoint(self._log.log, self._noted, text)
+        self._noted = [text]
         self._lease.release()
 
     def close(self) -> None:
