@@ -16,7 +16,7 @@ from rdfcrawl.launch.crawls import (
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.pipelines.feed_options import FeedsCommand, add_page_option
+from rdfcrawl.pipelines.feeds import FeedsCommand, add_page_option
 
 if TYPE_CHECKING:
     import argparse

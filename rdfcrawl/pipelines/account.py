@@ -1,4 +1,8 @@
-"""Step four: write the provenance of a document, and count."""
+"""Step four: write the provenance of a document, and count.
+
+Documents with the content of an earlier one of the crawl are found in one round trip at
+each flush; the statements about them follow their activities in the provenance.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,35 @@ import logging
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Self, get_args
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 
-from rdfcrawl.core.counting import counted
+from redis.exceptions import RedisError
+
 from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
+from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
-from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
-from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
+from rdfcrawl.pipelines.logs import PipelineSegments
 from rdfcrawl.pipelines.provenance import (
     Status,
     WorkerAgent,
     describe,
     describe_worker,
+    has_losses,
+    identity,
+    same_content,
     status_of,
 )
-from rdfcrawl.pipelines.same_contents import SameContents
+from rdfcrawl.rdf.fingerprints import content_hash
 from rdfcrawl.stores.crawl_folder import KeptTime
-from rdfcrawl.uri.lookalike import has_lookalike
+from rdfcrawl.uri.hosts import has_lookalike
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
@@ -37,6 +47,9 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.first_contents import FetchedContent
     from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.stores.segments import SegmentLimits
+
+    FirstUrls = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
+
 
 logger = logging.getLogger(__name__)
 
@@ -236,3 +249,91 @@ def _is_of_operator(document: Document) -> bool:
     record = document.record
     is_seed = record.depth == 0 and not record.parent and not record.chain
     return is_seed and not document.status and len(document.response.requested) <= 1
+
+
+_HASH_OF_NOTHING: Final = content_hash(b"")
+
+
+class SameContents:
+    """The documents of one worker that wait for comparison.
+
+    Args:
+        first_urls: returns the first URL of each content; see `FirstContents.look_up`.
+        most: contents that the crawl remembers; 0: no comparison.
+    """
+
+    def __init__(self, first_urls: FirstUrls, most: int) -> None:
+        self._first_urls = first_urls
+        self._most = most
+        # content, requested URL, start, and activity
+        self._waiting: list[tuple[FetchedContent, str, int, bytes]] = []
+
+    def note(self, document: Document, quads: bytes) -> None:
+        """Queue a document for comparison, if its content is comparable.
+
+        Args:
+            document: fetched document.
+            quads: that describe it, beginning with the activity.
+        """
+        if self._most and (content := compared_hash(document)):
+            fetched = content, document.url
+            activity = quads[1 : quads.index(b">")]
+            url, started_ms = document.record.url, document.response.started_ms
+            self._waiting.append((fetched, url, started_ms, activity))
+
+    async def compare(self) -> SameStatements:
+        """Return the statements about all documents noted since the last call.
+
+        If Redis is full or unreachable, there are none.
+        """
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return SameStatements(b"", 0)
+        contents = [fetched for fetched, *_ in waiting]
+        try:
+            urls = await self._first_urls(contents, self._most)
+        except RedisError as error:
+            skipped = counted(len(contents), "content")
+            logger.debug("not compared: %s: %s", skipped, error)
+            return SameStatements(b"", 0)
+        if not any(urls):  # the usual case
+            return SameStatements(b"", 0)
+        lines = [
+            identity(activity.decode(), crawled, started_ms)
+            + same_content(activity.decode(), url)
+            for url, ((_, own), crawled, started_ms, activity) in zip(
+                urls, waiting, strict=True
+            )
+            if url not in ("", own)
+        ]
+        return SameStatements("".join(lines).encode(), len(lines))
+
+
+class SameStatements(NamedTuple):
+    """Statements about documents with the content of another one.
+
+    Attributes:
+        quads: a statement for each, preceded by its identification: it may be far from
+            the activity, and readers that continue there need it.
+        n_documents: their number.
+    """
+
+    quads: bytes
+    n_documents: int
+
+
+def compared_hash(document: Document) -> str:
+    """Return the hash for comparing a document; empty for others.
+
+    For pages, and documents with losses, this is the hash of all bytes: pages with the
+    same visible text may differ in their data. For other documents, it is the hash of
+    their statements, independent of their URL.
+    """
+    shown, text_hash, sketch, *_ = document.facts
+    if not shown or shown == _HASH_OF_NOTHING:
+        return ""
+    if not document.record.kind.is_of_url:
+        return ""
+    is_page = document.reading.format is HTML
+    is_set = sketch and not is_page and not has_losses(document)
+    return text_hash if is_set else shown

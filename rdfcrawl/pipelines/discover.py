@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
-from rdfcrawl.core.errors import Decision
+from rdfcrawl.analysis.duplicates.copies import (
+    FOLLOWED,
+    NO_LIMITS,
+    ComparedDocument,
+    CopyJudge,
+    CopyLimits,
+    CopyVerdict,
+)
+from rdfcrawl.core.errors import Decision, Fault
+from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document
-from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.pipelines.chunks import close_chunks
-from rdfcrawl.pipelines.copied_pages import CopiedPages
-from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
-from rdfcrawl.pipelines.reading_times import add_reading_times
+from rdfcrawl.core.visits import flush_stores
+from rdfcrawl.frontier.worker.worker_state import PARSE_SECS_BOUNDS, PARSE_SECS_SUM
+from rdfcrawl.pipelines.items import (
+    HarvestingSpider,
+    close_chunks,
+    harvesting_spider,
+    pass_through,
+)
+from rdfcrawl.rdf.fingerprints import Fingerprint
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.policy import with_own
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, DocumentScan
 from rdfcrawl.sources.harvest.page_fetches import PageFetches
-from rdfcrawl.uri import CRAWLED_SCHEMES
+from rdfcrawl.uri import CRAWLED_SCHEMES, host_of, registered_domain
+from rdfcrawl.uri.traps import form_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.analysis.duplicates.copies import CopyLimits
-    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
+
 
 _MOST_LINKS_HELD = 8_000  # fits the processor's cache
 
@@ -196,3 +217,90 @@ class DiscoverPipeline:
         document.faults += judged.faults
         links.clear()
         await self._links.room()
+
+
+class CopiedPages:
+    """The judge of one worker, with logging and counting."""
+
+    def __init__(self, session: CrawlSession, limits: CopyLimits) -> None:
+        self._session = session
+        self.judge = CopyJudge(limits, self._place_of)
+        self.has_limits = limits != NO_LIMITS
+
+    def _place_of(self, host: str) -> tuple[str, str]:
+        return registered_domain(host), self._session.addresses.address_of(host)
+
+    def note(self, document: Document) -> None:
+        """Count a document whose facts are known."""
+        facts = document.facts
+        if not facts.text_hash:
+            return
+        is_first = self.judge.is_first(facts.text_hash)
+        may_be_near = not _n_stored(document) and document.reading.format is HTML
+        if not is_first or may_be_near or facts.is_error_page:
+            self.judge.note(_compared(document))
+
+    def followed(
+        self, document: Document, links: AbstractSet[bytes], whole: bytes | None
+    ) -> CopyVerdict:
+        """Return the verdict on links; log and count dropped ones.
+
+        Args:
+            document: document that may be a copy.
+            links: of the document.
+            whole: all of its statements; None if too many.
+        """
+        if not document.facts.text_hash or document.record.depth == 0:
+            return FOLLOWED
+
+        def digest() -> object:
+            own = graph_iri(document.url).encode()
+            return hash(whole.replace(own, b"")) if whole else document.n_quads
+
+        def leads_on(some: AbstractSet[bytes]) -> bool:
+            form = form_of(document.url)
+            return any(form_of(x.decode(errors="replace")) != form for x in some)
+
+        compared = _compared(document)
+        verdict = self.judge.judge(compared, links, digest=digest, leads_on=leads_on)
+        rejected = self._session.links.rejected
+        if verdict.reason is not None:
+            rejected.of_copy += len(links)
+            detail = f"{counted(len(links), 'link')} of one of very many copies"
+            document.faults.append(Fault(verdict.reason, detail))
+            urls = [link.decode(errors="replace") for link in links]
+            self._session.links.note_decision(Decision.OF_COPY, urls, document.url)
+        elif verdict.is_last:
+            rejected.of_copy_later += len(links)
+        return verdict
+
+
+def _compared(document: Document) -> ComparedDocument:
+    facts = document.facts
+    return ComparedDocument(
+        host_of(document.url),
+        Fingerprint(facts.text_hash, facts.sketch, facts.n_shingles),
+        document.reading.format is HTML,
+        _n_stored(document),
+        facts.n_images,
+        facts.is_error_page,
+    )
+
+
+def _n_stored(document: Document) -> int:
+    return 0 if document.withheld else document.n_quads
+
+
+_NAMES = tuple(f"document/parse_secs/{each}" for each in (*PARSE_SECS_BOUNDS, "more"))
+
+
+_place_of = partial(bisect_left, PARSE_SECS_BOUNDS)
+
+
+def add_reading_times(stats: StatsCollector, times: Collection[float]) -> None:
+    """Add the reading times of documents to the statistics of a worker."""
+    for place, n in Counter(map(_place_of, times)).items():
+        stats.inc_value(_NAMES[place], n)
+    if times:
+        before = stats.get_value(PARSE_SECS_SUM, 0.0)
+        stats.set_value(PARSE_SECS_SUM, before + sum(times))

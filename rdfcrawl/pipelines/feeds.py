@@ -1,21 +1,25 @@
-"""Make feeds durable before visits are acknowledged."""
+"""Feeds: the options `-o` and `-O`, and durability before visits are acknowledged."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from scrapy.commands import BaseRunSpiderCommand
 from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import FeedExporter
-from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
 
+from rdfcrawl.core.console import fail, report_interrupts
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.pipelines.items import harvesting_spider
+from rdfcrawl.core.options.scrapy_settings import apply_feed_formats
+from rdfcrawl.core.visits import flush_stores
 
 if TYPE_CHECKING:
+    import argparse
+
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
 
 class DurableFeeds:
@@ -30,15 +34,19 @@ class DurableFeeds:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the extension of a crawler that has feeds and makes visits."""
-        harvesting_spider(crawler)
         if not crawler.settings.getdict("FEEDS"):
             raise NotConfigured
+        from rdfcrawl.frontier.visiting import visiting_spider
+
+        visiting_spider(crawler)
         extension = cls(crawler)
         crawler.signals.connect(extension.flush, flush_stores)
         return extension
 
     async def flush(self) -> StoreFault | None:
         """Write all feeds to disk, and return the reason of a failure."""
+        from scrapy.extensions.feedexport import FeedExporter
+
         exporter: Any = self._crawler.get_extension(FeedExporter)
         for slot in exporter.slots if exporter else ():
             if slot.file is not None and not slot.file.closed:
@@ -51,6 +59,8 @@ class DurableFeeds:
 
 def _sync(file: Any) -> None:
     """Write a feed to disk; with post-processing, as far as possible."""
+    from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
+
     if isinstance(file, PostProcessingManager):
         plugin = file.head_plugin
         while plugin is not file.file:
@@ -61,3 +71,69 @@ def _sync(file: Any) -> None:
     file.flush()
     if hasattr(file, "fileno"):
         os.fsync(file.fileno())
+
+
+_GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"
+_PLACEHOLDER: Final = "%("
+
+
+def add_page_option(parser: argparse.ArgumentParser) -> None:
+    """Declare `--page`."""
+    parser.add_argument(
+        "--page",
+        action="store_true",
+        help="serve the live page of the crawl meanwhile, as `page` does",
+    )
+
+
+class FeedsCommand(BaseRunSpiderCommand):
+    """Base of commands that run a spider whose feeds may be RDF or compressed."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of Scrapy."""
+        report_interrupts()
+        super().add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options."""
+        _add_formats(self.settings, opts)
+        super().process_options(args, opts)
+        _compress_feeds(self.settings, opts)
+
+
+def _add_formats(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
+    """Add our formats to the settings, and set those of `.gz` files in the options."""
+    if settings is not None:
+        apply_feed_formats(settings)
+    for name in ("output", "overwrite_output"):
+        if given := getattr(opts, name):
+            setattr(opts, name, [_with_format(uri) for uri in given])
+
+
+def _with_format(uri: str) -> str:
+    path = PurePath(uri)
+    inner = PurePath(path.stem).suffix
+    return f"{uri}:{inner[1:]}" if path.suffix == ".gz" and inner else uri
+
+
+def _compress_feeds(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
+    """Compress the files of the options whose names end in `.gz`."""
+    feeds = settings.getdict("FEEDS") if settings is not None else {}
+    given = {*(opts.output or ()), *(opts.overwrite_output or ())}
+    given |= {uri.rpartition(":")[0] for uri in given}
+    packed = [uri for uri in feeds if uri in given and uri.endswith(".gz")]
+    if settings is None or not packed:
+        return
+    for uri in packed:
+        feeds[uri] = {"postprocessing": [_GZIP], **feeds[uri]}
+    settings.set("FEEDS", feeds, settings.getpriority("FEEDS") or 0)
+
+
+def check_feeds_of_workers(settings: BaseSettings, n_workers: int) -> None:
+    """Exit with one line if several workers would write one file."""
+    for uri in settings.getdict("FEEDS") if n_workers > 1 else ():
+        if _PLACEHOLDER not in str(uri):
+            fail(
+                f"workers: {uri}: each worker writes a feed, so put %(worker)s"
+                " into the name"
+            )

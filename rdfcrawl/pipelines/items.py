@@ -1,16 +1,22 @@
-"""Items of pipelines and feeds, and the spiders that yield documents.
+"""Items of pipelines and feeds: spiders that yield them, fields, chunks, and the calls.
 
 Items are documents, or items of users' spiders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from functools import cached_property
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 from itemadapter import ItemAdapter
 from itemadapter.adapter import AdapterInterface
+from scrapy.pipelines import ItemPipelineManager
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.deprecate import argument_is_required
+from scrapy.utils.python import global_object_name
 
 from rdfcrawl.core.records import Document, Record
 from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.pipelines.spider_options import SpiderOptions
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
+
+T = TypeVar("T")
 
 
 def pass_through(item: object) -> object:
@@ -135,3 +143,59 @@ class HarvestingSpider(VisitingSpider, Protocol):
 def harvesting_spider(crawler: Crawler) -> HarvestingSpider:
     """Return the spider of a crawler that makes visits; see `visiting_spider`."""
     return cast("HarvestingSpider", visiting_spider(crawler))
+
+
+class DocumentPipelines(ItemPipelineManager):
+    """Manager that calls the pipelines one after the other, as Scrapy does.
+
+    Scrapy formats the name of each method for a rare warning, and checks each time
+    whether the method takes the spider: a tenth of the cost of all pipelines for a
+    small document.
+    """
+
+    @cached_property
+    def _has_old_style(self) -> bool:
+        """Whether a pipeline needs the spider as an argument."""
+        methods: Any = self.methods["process_item"]
+        return any(argument_is_required(method, "spider") for method in methods)
+
+    async def process_item_async(self, item: Any) -> Any:
+        """See `ItemProcessorProtocol`."""
+        if self._has_old_style:
+            return await super().process_item_async(item)
+        for process in self.methods["process_item"]:
+            given, item = item, process(item)  # type: ignore[misc]
+            if item is given:  # the usual case
+                continue
+            if isinstance(item, CoroutineType):
+                item = await item
+            elif not isinstance(item, Document):  # a Deferred, or a user's object
+                item = await ensure_awaitable(item, _warn=global_object_name(process))
+        return item
+
+
+async def close_chunks(chunks: object) -> None:
+    """Close chunks, which may not have been read to their end."""
+    close = getattr(chunks, "aclose", None)
+    if close is not None:
+        await close()
+
+
+class closing(Generic[T]):  # noqa: N801  # as `contextlib.aclosing`
+    """Close chunks, or documents, at the end of a block.
+
+    Chunks of a user's pipeline may lack `aclose`, which `aclosing` requires. Without
+    closing, the child process stays busy until the next garbage collection, and other
+    documents wait for it.
+    """
+
+    __slots__ = ("_chunks",)
+
+    def __init__(self, chunks: AsyncIterator[T]) -> None:
+        self._chunks = chunks
+
+    async def __aenter__(self) -> AsyncIterator[T]:
+        return self._chunks
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await close_chunks(self._chunks)

@@ -13,17 +13,17 @@ from rdfcrawl.core.errors import (
     passing_fault,
 )
 from rdfcrawl.core.records import Document
-from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.tasks import RefreshedPage
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
     StoredDigests,
+    lost_copy,
     may_be_revisited,
+    moved_from,
 )
-from rdfcrawl.pipelines.chunks import close_chunks
-from rdfcrawl.pipelines.items import harvesting_spider, pass_through
-from rdfcrawl.pipelines.refreshed import lost_copy, moved_from
+from rdfcrawl.pipelines.items import close_chunks, harvesting_spider, pass_through
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import build_store, check_writer
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.stores.protocol import DocumentWriter, Store
 
 logger = logging.getLogger(__name__)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.terms import iri_of_url
-from rdfcrawl.uri.origin import Origin
+from rdfcrawl.uri.hosts import Origin
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 Trust = Literal["same-origin", "named", "all"] | tuple[str, ...]
 

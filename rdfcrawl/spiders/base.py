@@ -15,7 +15,7 @@ from scrapy import Spider
 from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.frontier.redis.batches import in_batches
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RdfSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Set the `custom_settings` of the class, and our defaults."""
-        from rdfcrawl.core.options.merging import apply_defaults, is_of_shell
+        from rdfcrawl.core.options.scrapy_settings import apply_defaults, is_of_shell
         from rdfcrawl.pipelines.spider_options import SpiderOptions
 
         super().update_settings(settings)
@@ -100,8 +100,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.core.options.conflicts import iter_warnings
-        from rdfcrawl.downloader.fetcher_classes import build_fetchers
+        from rdfcrawl.core.options.scrapy_settings import iter_warnings
         from rdfcrawl.pipelines.items import adapt_documents
 
         adapt_documents()
@@ -123,7 +122,11 @@ class RdfSpider(Spider):
         )
         spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
-        spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
+        spider.fetchers = {}
+        if options.fetch.fetchers:
+            from rdfcrawl.downloader.scheme_fetcher import build_fetchers
+
+            spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
         if not is_onlooker:
             with_scrapy = options.fetch.with_scrapy
             for line in iter_warnings(crawler.settings, cls, with_scrapy=with_scrapy):
@@ -143,8 +146,11 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: one of them is wrong.
         """
-        from rdfcrawl.core.options.conflicts import check_components
-        from rdfcrawl.core.options.merging import apply_defaults, has_defaults
+        from rdfcrawl.core.options.scrapy_settings import (
+            apply_defaults,
+            check_components,
+            has_defaults,
+        )
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
         from rdfcrawl.pipelines.spider_options import (
             PreparedSpider,
@@ -358,6 +364,7 @@ class RdfSpider(Spider):
             folders=options.folders,
             ftp_logins=options.ftp_logins,
             fetchers=self.fetchers,
+            is_archived=options.archive.is_wanted,
             request_for=self.request_for,
             ignores_robots=self.ignores_robots,
         )
@@ -447,7 +454,7 @@ class RdfSpider(Spider):
         return None
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
-        from rdfcrawl.pipelines.callbacks.inspect_response import look_at
+        from rdfcrawl.pipelines.callbacks.extract_response import look_at
 
         return look_at(
             response,
@@ -472,18 +479,19 @@ class RdfSpider(Spider):
 
     @cached_property
     def _processor(self) -> VisitProcessor:
-        from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
         from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
 
-        parsing = None
+        parse = None
         if self.parses_documents:
-            parsing = DocumentParsing(
+            from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
+
+            parse = DocumentParsing(
                 self.crawler,
                 self.joined(),
                 self.parse_document,
                 max_bytes=self.options.fetch.max_document_bytes,
-            )
-        return VisitProcessor(self.crawler, self, self.joined(), self.options, parsing)
+            ).parse
+        return VisitProcessor(self.crawler, self, self.joined(), self.options, parse)
 
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""
@@ -496,7 +504,7 @@ class RdfSpider(Spider):
 
         With `nofollow` in `follow`, links marked `nofollow` are followed.
         """
-        from rdfcrawl.core.link_relations import Relation
+        from rdfcrawl.core.formats import Relation
 
         policy = self.options.reservation_policy
         document.reservations = reservations

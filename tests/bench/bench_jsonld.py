@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf.environment import INLINE, bundled_context
-from rdfcrawl.rdf.jsonld.loading import ContextLoader
-from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
+from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.pyld_reading import iter_statements
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from tests.bench.figures import Figure, judge

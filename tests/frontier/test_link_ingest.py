@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import DumpPart
+from rdfcrawl.core.tasks import DumpPart
 from rdfcrawl.frontier.queue.payload import unpack
 from rdfcrawl.frontier.queue.url_kind import kind_of
 from rdfcrawl.frontier.worker.link_ingest import (
@@ -19,7 +19,7 @@ from rdfcrawl.frontier.worker.link_ingest import (
 from rdfcrawl.frontier.worker.link_sender import RecentLinks
 from rdfcrawl.uri import BadUri, HostGrouping, partition_of
 from rdfcrawl.uri.link_filter import CrawlExtent, LinkFilter
-from rdfcrawl.uri.schemes import SchemePolicy
+from rdfcrawl.uri.parse import SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 from tests.frontier.test_payload import urls
 from tests.support.frontier_state import scope_of

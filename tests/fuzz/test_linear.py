@@ -5,17 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, SourceFault
+from rdfcrawl.downloader.ftp.address import parse_address
 from rdfcrawl.downloader.ftp.replies import status_of
-from rdfcrawl.downloader.ftp_address import parse_address
-from rdfcrawl.rdf.html.charset import page_to_utf8
-from rdfcrawl.rdf.html.error_pages import is_error_page
+from rdfcrawl.rdf.html.extractors import scan
 from rdfcrawl.rdf.html.host import sniff_host
-from rdfcrawl.rdf.html.json_repair import load_json
-from rdfcrawl.rdf.html.page import end_of_head
-from rdfcrawl.rdf.html.scan import scan
-from rdfcrawl.rdf.html.visible_text import visible_text
+from rdfcrawl.rdf.html.jsonld import load_json
+from rdfcrawl.rdf.html.page import end_of_head, page_to_utf8
+from rdfcrawl.rdf.html.visible_text import is_error_page, visible_text
 from rdfcrawl.rdf.sniffing import decide
 from rdfcrawl.sources.sparql import recognition
 from tests.fuzz.doors import DOORS, URL

@@ -51,7 +51,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         6,
-        "rdfcrawl/sources/sitemaps/entities.py",
+        "rdfcrawl/sources/sitemaps/text.py",
         "        if self._left < 0:\n",
         "        if False:\n",
         "tests/sources/sitemaps/test_markup.py"
@@ -77,7 +77,7 @@ OF_DOCUMENTS = (
     # -- references of documents -------------------------------------------------------
     Mutant(
         8,
-        "rdfcrawl/rdf/jsonld/loading.py",
+        "rdfcrawl/rdf/jsonld/contexts.py",
         "        if depth > MAX_CONTEXT_DEPTH:\n",
         "        if False:\n",
         "tests/rdf/jsonld/test_contexts.py"
@@ -206,7 +206,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         15,
-        "rdfcrawl/uri/lookalike.py",
+        "rdfcrawl/uri/hosts.py",
         '    return "xn--" in url and is_lookalike(host_of(url))\n',
         "    return False\n",
         "tests/crawl/threats/test_threats.py"
@@ -270,7 +270,7 @@ OF_DOCUMENTS = (
         "rdfcrawl/core/errors.py",
         "    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))\n",
         "    return str(text)\n",
-        "tests/launch/progress/test_logformatter.py",
+        "tests/launch/test_logformatter.py",
     ),
     Mutant(
         20,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.items import closing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

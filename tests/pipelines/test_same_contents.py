@@ -19,8 +19,8 @@ from rdfcrawl.core.records import (
     ReadResult,
     Record,
 )
+from rdfcrawl.pipelines.account import SameContents, compared_hash
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, activity_iri, describe
-from rdfcrawl.pipelines.same_contents import SameContents, compared_hash
 from rdfcrawl.rdf.fingerprints import content_hash
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rdfcrawl.rdf.jsonld.loading import remote_contexts
+from rdfcrawl.rdf.jsonld.contexts import remote_contexts
 from rdfcrawl.rdf.nesting import has_long_chain
 from tests.support.cpu_time import takes_at_most
 

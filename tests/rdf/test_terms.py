@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf import output
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.terms import blank, iri, literal, resource, statement
-from rdfcrawl.uri.origin import is_same_origin
+from rdfcrawl.uri.hosts import is_same_origin
 from tests.support.examples import examples
 
 if TYPE_CHECKING:

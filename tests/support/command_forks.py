@@ -38,7 +38,7 @@ from scrapy.settings import SettingsAttribute
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.redis.program import find_server
-from rdfcrawl.launch.progress.forks import LOADED
+from rdfcrawl.launch.forks import LOADED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ _COMMANDS_AND_SPIDERS = "scrapy.commands", "rdfcrawl.commands", "rdfcrawl.spider
 _ROOMS = tuple(
     f"rdfcrawl.{name}"
     for name in (
-        *("core.options", "downloader", "frontier", "launch.progress", "middlewares"),
+        *("core.options", "downloader", "frontier", "launch", "middlewares"),
         *("pipelines", "rdf.extraction", "rdf.html", "rdf.jsonld", "rdf.links"),
         *("rdf.unpack", "sources", "stores", "uri.guard"),
     )
@@ -287,7 +287,7 @@ def _look_for_what_is_installed() -> None:
         find_server()
     with suppress(ImportError):
         # The list of public suffixes becomes a tree of 17,000 nodes.
-        import_module("rdfcrawl.uri.politeness").registered_domain("example.org")
+        import_module("rdfcrawl.uri.hosts").registered_domain("example.org")
 
 
 def _compile_what_crawls_begin_with() -> None:

@@ -12,8 +12,7 @@ from urllib.parse import urljoin
 
 import pyoxigraph
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob
@@ -21,9 +20,9 @@ from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.html import microdata as microdata_module
 from rdfcrawl.rdf.html.extractors import Extractor
 from rdfcrawl.rdf.html.jsonld import iter_blocks
+from rdfcrawl.rdf.html.microdata import VocabularyRegistry, default_registry
 from rdfcrawl.rdf.html.page import ParsedPage
-from rdfcrawl.rdf.html.vocabularies import VocabularyRegistry, default_registry
-from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions as JsonLdOptions
+from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions as JsonLdOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import parse

@@ -41,7 +41,7 @@ _LAST_MODIFIED: Final = f"{RC}lastModified"
 _LEFT: Final = '"refreshed(is_left=True)"'
 _IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: derived from the task
 _SAME: Final = "sameContentAs"
-# Appended after other activities; see `pipelines.same_contents`.
+# Appended after other activities; see `pipelines.account`.
 _find_same: Final = re.compile(
     rf"^(<[^>\n]*+>) <{re.escape(_CRAWLED)}> (.*)\n"
     rf"\1 <{re.escape(_STARTED)}> (.*)\n\1 <{re.escape(RC + _SAME)}> (.*\n)",

@@ -23,8 +23,8 @@ one"""
 # The visit.
 DOWNLOAD_HANDLERS = {
     "visit": "rdfcrawl.downloader.handler.VisitHandler",
-    "http": "rdfcrawl.downloader.http.scrapy_handler.ScrapyHttpHandler",
-    "https": "rdfcrawl.downloader.http.scrapy_handler.ScrapyHttpHandler",
+    "http": "rdfcrawl.downloader.handler.HttpHandler",
+    "https": "rdfcrawl.downloader.handler.HttpHandler",
     "file": None,
     "data": None,
     "s3": None,
@@ -46,26 +46,26 @@ DOWNLOADER_MIDDLEWARES = {
 """it knows visits"""
 
 # The document.
-ITEM_PROCESSOR = "rdfcrawl.pipelines.manager.DocumentPipelines"
+ITEM_PROCESSOR = "rdfcrawl.pipelines.items.DocumentPipelines"
 """calls the item pipelines as Scrapy does, with less per document"""
 ITEM_PIPELINES = {
     "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
-    "rdfcrawl.pipelines.slices.SlicesPipeline": 400,
-    "rdfcrawl.pipelines.keep.KeepPipeline": 490,
+    "rdfcrawl.pipelines.chunks.SlicesPipeline": 400,
+    "rdfcrawl.pipelines.chunks.KeepPipeline": 490,
     "rdfcrawl.pipelines.store.StorePipeline": 500,
     "rdfcrawl.pipelines.discover.DiscoverPipeline": 700,
     "rdfcrawl.pipelines.facts.FactsPipeline": 800,
-    "rdfcrawl.pipelines.link_log.LinkLogPipeline": 850,
-    "rdfcrawl.pipelines.decision_log.DecisionLogPipeline": 870,
+    "rdfcrawl.pipelines.logs.LinkLogPipeline": 850,
+    "rdfcrawl.pipelines.logs.DecisionLogPipeline": 870,
     "rdfcrawl.pipelines.account.AccountPipeline": 900,
-    "rdfcrawl.pipelines.archive.ArchivePipeline": 950,
+    "rdfcrawl.pipelines.logs.ArchivePipeline": 950,
 }
 """[the way of a document](../explanation/architecture.md#the-way-of-a-uri)"""
 
 # Output for the operator.
 LOG_LEVEL = "INFO"
 """no line per document"""
-LOG_FORMATTER = "rdfcrawl.launch.progress.logformatter.QuietLogFormatter"
+LOG_FORMATTER = "rdfcrawl.launch.scrapy_classes.QuietLogFormatter"
 """the same"""
 FEED_EXPORTERS = {
     "nq": "rdfcrawl.pipelines.quad_feeds.NQuadsExporter",
@@ -82,8 +82,8 @@ STATS_DUMP = False
 EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,
     "scrapy.extensions.corestats.CoreStats": None,
-    "rdfcrawl.launch.progress.corestats.CrawlStats": 0,
-    "rdfcrawl.launch.progress.extension.ProgressReport": 100,
+    "rdfcrawl.launch.scrapy_classes.CrawlStats": 0,
+    "rdfcrawl.launch.progress.ProgressReport": 100,
     "rdfcrawl.pipelines.feeds.DurableFeeds": 200,
 }
 """it counts over all workers"""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from rdfcrawl.core.bytesource import head_of
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import JSON_LD
 from rdfcrawl.downloader.client import (
     RequestOptions,
@@ -27,7 +27,7 @@ from rdfcrawl.downloader.redirects import is_redirect, resolve_redirect
 from rdfcrawl.downloader.retry_policy import RetryDecision, judge_response
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.links.headers import json_ld_alternate
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpClient, HttpResponse

@@ -10,8 +10,8 @@ from datetime import datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.client import (
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
@@ -26,10 +26,10 @@ from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.frontier.request_turns import NotSentError, SoloTurn
 
 if TYPE_CHECKING:
+    from rdfcrawl.downloader.ftp.address import FtpAddress
     from rdfcrawl.downloader.ftp.connection import FtpConnection
     from rdfcrawl.downloader.ftp.listing import Format, FtpEntry
     from rdfcrawl.downloader.ftp.pool import FtpPool
-    from rdfcrawl.downloader.ftp_address import FtpAddress
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer

@@ -16,28 +16,29 @@ from typing import TYPE_CHECKING, cast
 
 import aiohttp
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.downloader.flow import (
+from rdfcrawl.core.messages import counted
+from rdfcrawl.downloader.http.parsing import (
+    MAX_HEAD_BYTES,
+    MAX_INTERIM,
+    ArrivingBody,
+    ChunkDecoder,
+    ReceivedHead,
+    check_begin,
+    head_end,
+    looks_chunked,
+    parse_head,
+)
+from rdfcrawl.downloader.watch import (
     CALL_EVENTS,
     CostlyResponse,
     EventBudget,
     ResponseCost,
     check_cost,
 )
-from rdfcrawl.downloader.http.body import ArrivingBody
-from rdfcrawl.downloader.http.chunks import ChunkDecoder, looks_chunked
-from rdfcrawl.downloader.http.head import (
-    MAX_HEAD_BYTES,
-    MAX_INTERIM,
-    ReceivedHead,
-    check_begin,
-    head_end,
-    parse_head,
-)
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.http.body import BodyReader
+    from rdfcrawl.downloader.http.parsing import BodyReader
 
 
 class _State(Enum):

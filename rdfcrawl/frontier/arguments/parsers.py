@@ -12,7 +12,7 @@ from typing import Final, Literal, cast, get_args
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Kind
-from rdfcrawl.core.warc_files import matching_files, url_of_file
+from rdfcrawl.core.source_tasks import matching_files, url_of_file
 from rdfcrawl.frontier.arguments.seeds import check_seed_file
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.queries import UserQuery, parse_user_query
@@ -23,7 +23,7 @@ from rdfcrawl.uri.link_filter import (
     load_patterns,
     parse_patterns,
 )
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 Take = Literal["all", "datasets"]
 GivenUp = Literal["failed", "dead"]

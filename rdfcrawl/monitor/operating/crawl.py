@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.core.records import NO_BUDGET
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
@@ -17,7 +17,7 @@ from rdfcrawl.frontier.queue.profiles import keep_settings
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, host_of, partition_of
 from rdfcrawl.uri.link_filter import LinkFilter
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

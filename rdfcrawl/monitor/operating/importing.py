@@ -24,7 +24,7 @@ from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
 from rdfcrawl.core.errors import ConfigError, one_line
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.queue.frontier_client import COUNTERS
 from rdfcrawl.frontier.queue.options import CrawlOptions
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.records import Record
-    from rdfcrawl.core.tasks.pages import RequestTask
+    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
 

@@ -1,27 +1,41 @@
-"""Extract RDF from an ordinary response, for spiders and scripts without a crawl."""
+"""Read an ordinary response as in a crawl: for `extract` and `scrapy parse`."""
 
 from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from scrapy import Request
 from scrapy.settings import BaseSettings, Settings
 
-from rdfcrawl.core.options.merging import apply_values
-from rdfcrawl.core.reservations import ReservationPolicy
+from rdfcrawl.core.content import QuadChunk
+from rdfcrawl.core.options.scrapy_settings import apply_values
+from rdfcrawl.core.records import Document, FetchedResponse, Record
+from rdfcrawl.core.reservations import (
+    ROBOTS_TAG,
+    TDM_POLICY,
+    TDM_RESERVATION,
+    ReservationPolicy,
+)
+from rdfcrawl.downloader.http.exchange import parse_content_type
 from rdfcrawl.downloader.options import FetchOptions
-from rdfcrawl.downloader.robots.options import RobotsSettings
+from rdfcrawl.downloader.retry_policy import fault_of_status
+from rdfcrawl.downloader.robots.policy import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.pipelines.callbacks.inspect_response import document_of, new_copy
+from rdfcrawl.pipelines.account import withhold
+from rdfcrawl.pipelines.callbacks.document_callbacks import iterate_output
 from rdfcrawl.pipelines.callbacks.inspection import (
     InspectionReport,
     InspectionRequest,
     inspect,
 )
-from rdfcrawl.pipelines.callbacks.parsed_document import ReadStatements
+from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument, ReadStatements
+from rdfcrawl.pipelines.chunks import KeptQuads
+from rdfcrawl.pipelines.extract import result_of
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.links.policy import LinkPolicy
@@ -30,7 +44,96 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from rdfcrawl.core.errors import Fault, Reason
-    from rdfcrawl.pipelines.keep import KeptQuads
+
+
+async def look_at(
+    response: Response,
+    parse: Callable[[ParsedDocument], Any] | None,
+    *,
+    follow: LinkPolicy,
+    fetch: FetchOptions,
+    extract: ExtractOptions,
+    reservation_policy: ReservationPolicy,
+) -> AsyncIterator[Any]:
+    """Yield the results that a crawl would have for a response.
+
+    Args:
+        response: ordinary, with its body.
+        parse: `parse_document` of the spider, if it overrides it.
+        follow: which links a crawl would follow.
+        fetch: limits, and politeness of the requests for contexts.
+        extract: how documents are read.
+        reservation_policy: reservations of publishers that are obeyed.
+
+    Yields:
+        The document, with its outcome; the output of `parse`; a request for each link.
+    """
+    request = InspectionRequest(
+        target="",
+        follow=follow,
+        fetch=fetch,
+        robots_agent="",
+        extract=extract,
+        reservation_policy=reservation_policy,
+    )
+    kept = new_copy(fetch.spool_bytes)
+    try:
+        document = document_of(response)
+        found = await inspect(request, kept.take, document=document)
+        if found.outcome is not None:
+            document.reading = result_of(found.outcome)
+            document.n_quads = found.outcome.n_quads
+            document.faults += found.outcome.faults
+            document.withheld = found.withheld
+            withhold(document)
+        document.n_links = len(found.followed)
+        document.kept = kept
+        yield document
+        if parse is not None and found.outcome is not None and not found.withheld:
+            parsed = ParsedDocument(document, max_bytes=fetch.max_document_bytes)
+            async for each in iterate_output(parse(parsed)):
+                yield each
+        for url in sorted(found.followed):
+            yield Request(url)
+    finally:
+        kept.close()
+
+
+def document_of(response: Response) -> Document:
+    """Return an ordinary response as a fetched document."""
+    url = response.url.partition("#")[0]
+    declared = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    media_type, charset = parse_content_type(declared)
+    links = response.headers.getlist("Link")
+    is_good = 200 <= response.status < 300
+    fetched = FetchedResponse(
+        requested=(url,),
+        status=response.status,
+        media_type=media_type,
+        charset=charset,
+        http_links=b",".join(links).decode("latin-1"),
+        body=response.body if is_good else None,
+        n_bytes=len(response.body),
+        reservation_headers=tuple(
+            (name, value.decode("latin-1"))
+            for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
+            for value in response.headers.getlist(name)
+        ),
+    )
+    document = Document(record=Record(url), url=url, response=fetched)
+    if fault := fault_of_status(response.status):
+        document.faults.append(fault)
+    return document
+
+
+def new_copy(spool_bytes: int) -> KeptQuads:
+    """Return an empty container for statements."""
+
+    async def no_chunks() -> AsyncIterator[QuadChunk]:
+        return
+        yield QuadChunk(b"")
+
+    return KeptQuads(no_chunks(), Path(tempfile.gettempdir()), spool_bytes)
 
 
 class ExtractedRdf(ReadStatements):

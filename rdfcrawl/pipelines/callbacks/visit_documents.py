@@ -6,11 +6,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.python.failure import Failure
 
-from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import (
     CrawlGone,
     Fault,
@@ -22,24 +23,67 @@ from rdfcrawl.core.errors import (
 )
 from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
 from rdfcrawl.core.reservations import NOTHING, read_headers
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.services import services_of
 from rdfcrawl.frontier.queue.domain_epochs import note_outcome
 from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline
-from rdfcrawl.pipelines.callbacks.spider_output import has_spider_middlewares, scrape
-from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.items import closing
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
     from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.pipelines.spider_options import SpiderOptions
+
+
+def has_spider_middlewares(settings: BaseSettings) -> bool:
+    """Return whether a project has spider middlewares in addition to Scrapy's.
+
+    Scrapy's built-in ones leave items unchanged, and would cost a tenth of a document.
+    """
+    orders = settings.getdict("SPIDER_MIDDLEWARES").values()
+    return any(order is not None for order in orders)
+
+
+async def scrape(
+    output: Iterable[Any] | AsyncIterator[Any],
+    document: Document,
+    visit: Visit,
+    crawler: Crawler,
+    *,
+    is_document: bool = False,
+) -> None:
+    """Process output as if a callback had yielded it for a document.
+
+    Items pass the spider middlewares and the item pipelines, requests the scheduler. If
+    `is_document`, the output is the document itself, and the scheduler puts it back if
+    a middleware fails.
+    """
+    meta = {
+        "visit": visit,
+        "depth": document.record.depth,
+        "handle_httpstatus_all": True,
+        "document": document if is_document else None,
+    }
+
+    def callback(_: Response) -> Iterable[Any] | AsyncIterator[Any]:
+        return output
+
+    request = Request(document.url, callback=callback, meta=meta)
+    headers = {"Content-Type": document.media_type} if document.media_type else None
+    response = Response(
+        document.url, status=document.status, headers=headers, request=request
+    )
+    scraped: Any = crawler.engine.scraper.enqueue_scrape(response, request)
+    await maybe_deferred_to_future(scraped)
+
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +91,7 @@ logger = logging.getLogger(__name__)
 class VisitProcessor:
     """Processes visits, one document after the other.
 
-    A document passes the spider middlewares if the project has any. `parsing` calls the
+    A document passes the spider middlewares if the project has any. `parse` calls the
     spider's `parse_document`, if it overrides it.
     """
 
@@ -57,14 +101,14 @@ class VisitProcessor:
         spider: HarvestingSpider,
         session: CrawlSession,
         options: SpiderOptions,
-        parsing: DocumentParsing | None,
+        parse: Callable[[Document, Response], Awaitable[None]] | None,
     ) -> None:
         self._crawler = crawler
         self._spider = spider
         self._session = session
         self._policy = options.reservation_policy
         self._at_once = options.harvest.sitemap_entries
-        self._parsing = parsing
+        self._parse = parse
         self._services = services_of(crawler)
         self._has_middlewares = has_spider_middlewares(crawler.settings)
 
@@ -136,8 +180,8 @@ class VisitProcessor:
             await answer_request(document, self._crawler)
         else:
             await self._to_pipelines(document, response)
-            if self._parsing and visit.index(document) not in visit.returned:
-                await self._parsing.parse(document, response)
+            if self._parse and visit.index(document) not in visit.returned:
+                await self._parse(document, response)
 
     def _set_reservations(self, document: Document, visit: Visit) -> None:
         """Apply the reservations of the site and of the headers of a response.
@@ -228,8 +272,8 @@ class VisitProcessor:
                     note_outcome(visit, index, each)
                 if index in visit.returned:
                     return
-                if self._parsing:
-                    await self._parsing.parse(each, response)
+                if self._parse:
+                    await self._parse(each, response)
         await queue.flush(document)
 
     def _obey_for(self, part: Document, document: Document) -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from isal import isal_zlib
 
-from rdfcrawl.core.quad_chunks import (
+from rdfcrawl.core.content import (
     RAW_DEFLATE,
     DeflatePiece,
     FoundLinks,
     QuadChunk,
     check_statements,
 )
-from rdfcrawl.uri.origin import origin_of_link
+from rdfcrawl.uri.hosts import origin_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import DocumentFacts
 from rdfcrawl.rdf.fingerprints import (
     MAX_STATEMENT_BYTES,
@@ -14,10 +14,10 @@ from rdfcrawl.rdf.fingerprints import (
     fingerprint_text,
     normal_statements,
 )
-from rdfcrawl.rdf.html.error_pages import is_error_page
 from rdfcrawl.rdf.html.visible_text import (
     count_images,
     count_linked_words,
+    is_error_page,
     visible_text,
 )
 from rdfcrawl.rdf.links.outlinks import Outlinks, links_about_itself

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Fault, RdfcrawlError, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import (
+    Fault,
+    FaultLog,
+    RdfcrawlError,
+    Reason,
+    SourceFault,
+    fault_of_exception,
+)
 from rdfcrawl.core.records import Member
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.rdf import sniffing
@@ -20,13 +26,12 @@ from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.extraction.facts import FactsReading, set_facts_of_lines
 from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
-from rdfcrawl.rdf.html.extractors import SLOW
-from rdfcrawl.rdf.html.scan import scan
+from rdfcrawl.rdf.html.extractors import SLOW, scan
 from rdfcrawl.rdf.output import BlankNodes, QuadLines, QuadOutput, quad_chunks
 from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.link_relations import Link
+    from rdfcrawl.core.formats import Link
     from rdfcrawl.rdf.extraction.custom_extractors import ExtractorClaim
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules import PageRule, RuleSet
@@ -348,7 +353,7 @@ class DocumentReading:
 
     def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadLines]:
         from rdfcrawl.rdf.html.page import ParsedPage
-        from rdfcrawl.rdf.html.page_reservations import PageReservations
+        from rdfcrawl.rdf.html.page_links import PageReservations
         from rdfcrawl.rdf.html.reading import PageReading
 
         job = self._job

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.html.extractors import MAX_EXTRUCT_BYTES, Extractor
-from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
+from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
 

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rdfcrawl.core.errors import OWN, Fault, NeedsSandbox, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
+from rdfcrawl.core.errors import (
+    OWN,
+    Fault,
+    FaultLog,
+    NeedsSandbox,
+    Reason,
+    SourceFault,
+    fault_of_exception,
+)
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.extractors import (
     EXTRUCT_REASONS,
     MAX_EXTRUCT_BYTES,
     CustomExtractor,
     Extractor,
+    scan,
 )
-from rdfcrawl.rdf.html.jsonld import extract_json_ld
-from rdfcrawl.rdf.html.meta import extract_dublin_core, extract_open_graph
-from rdfcrawl.rdf.html.microdata import extract_microdata
-from rdfcrawl.rdf.html.page_links import has_links_in_body, links_of_page
-from rdfcrawl.rdf.html.page_reservations import PageReservations
-from rdfcrawl.rdf.html.scan import scan
-from rdfcrawl.rdf.html.timebox import OutOfTime, TimeShares
+from rdfcrawl.rdf.html.page_links import (
+    PageReservations,
+    has_links_in_body,
+    links_of_page,
+)
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules import PageRule
     from rdfcrawl.rdf.output import QuadLines, QuadOutput
+
 
 T = TypeVar("T")
 
@@ -226,12 +235,20 @@ class PageReading:
             return iter_checked(custom.lines(page), log), True
         match Extractor(extractor):
             case Extractor.JSON_LD:
+                from rdfcrawl.rdf.html.jsonld import extract_json_ld
+
                 return extract_json_ld(page, self._environment, log), True
             case Extractor.MICRODATA:
+                from rdfcrawl.rdf.html.microdata import extract_microdata
+
                 lines = extract_microdata(page, log)
             case Extractor.OPEN_GRAPH:
+                from rdfcrawl.rdf.html.meta import extract_open_graph
+
                 lines = extract_open_graph(page, log)
             case Extractor.DUBLIN_CORE:
+                from rdfcrawl.rdf.html.meta import extract_dublin_core
+
                 lines = extract_dublin_core(page, log)
             case Extractor.RULES:
                 from rdfcrawl.rdf.html.rules import scrape
@@ -242,7 +259,9 @@ class PageReading:
 
                 lines = extract_rdfa(page, log, media_type=page.media_type)
             case Extractor.MICROFORMATS:
-                lines = _microformats(page, log)
+                from rdfcrawl.rdf.html.microformats import extract_microformats
+
+                lines = extract_microformats(page, log)
         return iter_checked(lines, log), False
 
     def _run(self, what: str, step: Callable[[], T]) -> T | None:
@@ -274,7 +293,57 @@ class PageReading:
         self._log.note(reason, f"{what}: {detail}", apart=True, part=part)
 
 
-def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
-    from rdfcrawl.rdf.html.microformats import extract_microformats
+# Libraries swallow exceptions, so the timer raises repeatedly.
+_REPEAT_SECS: Final = 0.05
+_LEAST_SECS: Final = 0.001  # rounding to zero would disable the timer
 
-    return extract_microformats(page, log)
+
+class OutOfTime(BaseException):
+    """The CPU time of an extractor is used up; not caught by `except Exception`."""
+
+
+class TimeShares:
+    """Division of `secs` of CPU time among extractors that run in turn.
+
+    Each may use half of the remaining time, so that a slow one leaves some to the
+    others. Main thread only; C code is interrupted when it returns.
+    """
+
+    def __init__(self, secs: float) -> None:
+        self._left_secs = secs
+        self._name = ""
+        self._is_running = False
+        self._name_secs = self._name_left_secs = 0.0
+
+    def run(self, name: str, step: Callable[[], T]) -> T:
+        """Run a step of a named extractor; raise `OutOfTime` if no time is left."""
+        if name != self._name:
+            self._name, self._name_left_secs = name, self._left_secs / 2
+            self._name_secs = self._name_left_secs
+        if self._name_left_secs <= 0:
+            raise self._out_of_time()
+        began = time.process_time()
+        before = signal.signal(signal.SIGPROF, self._ring)
+        secs = max(self._name_left_secs, _LEAST_SECS)
+        signal.setitimer(signal.ITIMER_PROF, secs, _REPEAT_SECS)
+        self._is_running = True
+        try:
+            try:
+                return step()
+            finally:
+                self._is_running = False
+        finally:
+            self._is_running = False  # the timer may have fired in between
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
+            used_secs = time.process_time() - began
+            self._left_secs -= used_secs
+            self._name_left_secs -= used_secs
+
+    def _ring(self, *_: Any) -> None:
+        if self._is_running:
+            self._name_left_secs = 0.0  # the two clocks differ slightly
+            raise self._out_of_time()
+
+    def _out_of_time(self) -> OutOfTime:
+        return OutOfTime(f"more than {self._name_secs:.1f} s")

@@ -1,4 +1,4 @@
-"""Extract the visible text of a page from its bytes, without parsing."""
+"""Extract the visible text of a page from its bytes, and detect error pages."""
 
 from __future__ import annotations
 
@@ -78,3 +78,83 @@ def count_linked_words(lower: bytes) -> int:
     if len(links) < LEAST_LINKS:
         return 0
     return len(_text_of(b"<a" + b"<a".join(links)).split())
+
+
+_MOST_CHARS: Final = 4000  # of an error page with the menus of its site, 500 words
+_FEW_CHARS: Final = 300  # of an error page without other content
+_MAX_TITLE_BYTES: Final = 300
+_NUMBER: Final = (
+    r"\b(?:error|http|status|code|fehler|erreur)\W{0,3}4(?:04|10)\b"
+    r"|\b4(?:04|10)\W{1,3}(?:error|page|file|not|nicht|non)\b"
+    r"|^\W*4(?:04|10)\W*$"
+)
+# Pairs of literal and expression: the expression only runs if the literal is found,
+# for a tenth of the cost.
+_PHRASES: Final = tuple(
+    (part, re.compile(phrase).search)
+    for part, phrase in (
+        ("404", _NUMBER),
+        ("410", _NUMBER),
+        ("not found", r"\bnot found\b"),
+        ("e found", r"\bnot be found\b"),
+        ("no such", r"\bno such (?:page|document|file)\b"),
+        ("no longer", r"\bno longer (?:available|exists?|here)\b"),
+        ("not exist", r"\bdoes not exist\b"),
+        ("t exist", r"\bdoesn.t exist\b"),
+        ("nothing ", r"\bnothing (?:was |is )?(?:found|here)\b"),
+        ("page ", r"\bpage (?:is |was )?(?:missing|gone|removed|unavailable)\b"),
+        ("nicht", r"\bnicht (?:mehr )?(?:gefunden|vorhanden)\b|\bexistiert nicht\b"),
+        ("introuvable", r"\bintrouvable\b"),
+        ("existe", r"\bn.existe (?:pas|plus)\b|\bno existe\b"),
+        ("non trouv", r"\bnon trouv\xe9e?\b"),
+        ("encontrad", r"\b(?:no|n\xe3o) (?:se )?(?:ha sido |foi )?encontrad[ao]\b"),
+        ("non trovat", r"\bnon trovat[ao]\b"),
+        ("non esiste", r"\bnon esiste\b"),
+        ("niet gevonden", r"\bniet gevonden\b"),
+        ("nie znaleziono", r"\bnie znaleziono\b"),
+        ("\u043d\u0435 \u043d\u0430\u0439\u0434\u0435\u043d", ""),  # Russian
+        ("\u627e\u4e0d\u5230", ""),  # Chinese
+        ("\u672a\u627e\u5230", ""),
+        ("\u4e0d\u5b58\u5728", ""),
+        ("\u898b\u3064\u304b\u308a\u307e\u305b\u3093", ""),  # Japanese
+    )
+)
+_OPENINGS: Final = (b"<title", b"</title"), (b"<h1", b"</h1")
+
+
+def is_error_page(lower: bytes, text: str) -> bool:
+    """Return whether a page reports that the requested page does not exist.
+
+    Its title or first heading says "404", "Not found" or the like in one of a dozen
+    languages, and the page has at most some 500 words; or it has no other content.
+
+    Args:
+        lower: the page in UTF-8, ASCII in lower case.
+        text: the result of `visible_text`.
+
+    >>> is_error_page(b"<title>error 404</title>", "go home")
+    True
+    >>> is_error_page(b"<title>peugeot 404</title>", "a car")
+    False
+    """
+    if len(text) > _MOST_CHARS:
+        return False
+    if len(text) <= _FEW_CHARS and _is_about_error(text):
+        return True
+    return any(_is_about_error(_inner(lower, *each)) for each in _OPENINGS)
+
+
+def _is_about_error(text: str) -> bool:
+    return any(part in text and search(text) for part, search in _PHRASES)
+
+
+def _inner(lower: bytes, opening: bytes, end: bytes) -> str:
+    """Return the beginning of the text of the first such element."""
+    begin = lower.find(opening)
+    if begin < 0:
+        return ""
+    begin = lower.find(b">", begin, begin + _MAX_TITLE_BYTES) + 1
+    last = begin + _MAX_TITLE_BYTES
+    stop = lower.find(end, begin, last)
+    found = lower[begin : stop if stop >= 0 else last]
+    return found.decode("utf-8", "replace")

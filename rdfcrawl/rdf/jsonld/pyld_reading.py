@@ -23,8 +23,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.jsonld.loading import ContextLoader
-    from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
+    from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
 
 _CONTEXT_CODES = frozenset(
     {

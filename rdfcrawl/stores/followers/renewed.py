@@ -22,7 +22,7 @@ from rdfcrawl.stores.followers.local_disk import (
     LocalFollower,
     disk_faults,
 )
-from rdfcrawl.uri.origin import host_of
+from rdfcrawl.uri.hosts import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,15 +11,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self, TextIO
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.local_disk import DocumentsFile, opening_fault
 from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
 from rdfcrawl.stores.log.documents import latest_versions
 from rdfcrawl.stores.shapes.validator import ShapeFindings, ShapesValidator
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -19,8 +19,11 @@ from rdfcrawl.rdf.fingerprints import (
     fingerprint_text,
     read_sketch,
 )
-from rdfcrawl.rdf.html.error_pages import is_error_page
-from rdfcrawl.rdf.html.visible_text import count_linked_words, visible_text
+from rdfcrawl.rdf.html.visible_text import (
+    count_linked_words,
+    is_error_page,
+    visible_text,
+)
 from tests.support.evolving_sites import ask, site, truth_of
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import RELATIONS
 from rdfcrawl.core.records import Document, DocumentFacts, FetchedResponse, Record
+from rdfcrawl.pipelines.account import SameContents
 from rdfcrawl.pipelines.provenance import WorkerAgent, describe
-from rdfcrawl.pipelines.same_contents import SameContents
 from tests.analysis.urldb.test_building import NORMAL, T0
 from tests.support.url_events import (
     LinksFound,

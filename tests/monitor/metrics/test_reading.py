@@ -19,7 +19,7 @@ from rdfcrawl.monitor.metrics.reading import (
     HighWater,
     read_redis,
 )
-from rdfcrawl.pipelines.reading_times import add_reading_times
+from rdfcrawl.pipelines.discover import add_reading_times
 from tests.support.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.rdf.html.error_pages import is_error_page
-from rdfcrawl.rdf.html.visible_text import visible_text
+from rdfcrawl.rdf.html.visible_text import is_error_page, visible_text
 
 
 def is_error(page: str) -> bool:

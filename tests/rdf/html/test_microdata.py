@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html import microdata
-from rdfcrawl.rdf.html.microdata import extract_microdata
+from rdfcrawl.rdf.html.microdata import (
+    VocabularyRegistry,
+    default_vocabularies,
+    extract_microdata,
+)
 from rdfcrawl.rdf.html.page import ParsedPage
-from rdfcrawl.rdf.html.vocabularies import VocabularyRegistry, default_vocabularies
 from tests.support.examples import examples
 
 if TYPE_CHECKING:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
-from rdfcrawl.rdf.html import reading as reading_module
+from rdfcrawl.rdf.html import meta
 from rdfcrawl.rdf.html.extractors import SLOW, Extractor
 from rdfcrawl.rdf.html.page import ParsedPage
-from rdfcrawl.rdf.html.reading import PageReading
-from rdfcrawl.rdf.html.timebox import OutOfTime, TimeShares
+from rdfcrawl.rdf.html.reading import OutOfTime, PageReading, TimeShares
 from rdfcrawl.rdf.output import QuadOutput
 
 if TYPE_CHECKING:
@@ -166,7 +164,7 @@ def test_one_that_fails_takes_nothing_from_the_others(
         raise error
         yield ""
 
-    monkeypatch.setattr(reading_module, "extract_open_graph", fail)
+    monkeypatch.setattr(meta, "extract_open_graph", fail)
     read = Read(PAGE)
     others = FAST.keys() | LEFT
     assert {name for name, n in read.reading.extracted.items() if n} == others - {

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import (
     INLINE,
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_DEPTH,
     bundled_context,
 )
-from rdfcrawl.rdf.jsonld.loading import MAX_CONTEXTS, iter_references
+from rdfcrawl.rdf.jsonld.contexts import MAX_CONTEXTS, iter_references
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from tests.support.jsonld_reading import Contexts, read
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from rdfcrawl.analysis.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
 from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
 from rdfcrawl.monitor.page.dataset_table import read_host_datasets
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,12 +16,12 @@ from bs4 import BeautifulSoup
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.html.iris import resolve
-from rdfcrawl.rdf.html.language import language_tag
 from rdfcrawl.rdf.html.microformats.mapping import classic_roots, item_types
+from rdfcrawl.rdf.html.page import language_tag
 from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.html.walking import Attributes
 
 # Roots of microformats 1, by their names in microformats 2.

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import mf2py
 
-from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
+from rdfcrawl.core.errors import FaultLog, fault_of_exception
 from rdfcrawl.core.namespaces import RDF, RDF_TYPE, XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.iris import escape_url, is_iri, is_web_url
-from rdfcrawl.rdf.html.language import language_tag
 from rdfcrawl.rdf.html.microformats.gathering import (
     MARKUP,
     UNKNOWN_LANGUAGE,
     ItemGatherer,
 )
 from rdfcrawl.rdf.html.microformats.mapping import ValueKind, item_types
+from rdfcrawl.rdf.html.page import language_tag
 from rdfcrawl.rdf.html.rdfa.values import time_datatype
 from rdfcrawl.rdf.html.walking import walk
 from rdfcrawl.rdf.terms import statement

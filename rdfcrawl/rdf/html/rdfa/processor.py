@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.namespaces import RDF, RDF_TYPE, RDFA, XHTML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.iris import escape_url, resolve
-from rdfcrawl.rdf.html.language import language_tag
+from rdfcrawl.rdf.html.page import language_tag
 from rdfcrawl.rdf.html.rdfa.patterns import PATTERN, Triple
 from rdfcrawl.rdf.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
 from rdfcrawl.rdf.html.rdfa.scope import RdfaBudget, RdfaNames, RdfaScope, Undo
