@@ -114,7 +114,7 @@ class MomentFeed:
             self._incarnation = access.incarnation
             self._longest = LongestHostSearch()
             self.samples.clear()
-            self._workers.clear()
+            self._workers = WorkerRates()
         if reading.status.counts.queued > 0:
             await access.read(lambda crawl: self._longest.step(crawl, now))
         await self._follow()

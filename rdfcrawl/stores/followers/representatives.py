@@ -131,9 +131,7 @@ class RepresentativeTable(DurableFile):
 
     def find(self, graph: str) -> KnownDocument | None:
         """Return a document by its IRI."""
-        return self._by_key(key_of(graph.encode()))
-
-    def _by_key(self, key: bytes) -> KnownDocument | None:
+        key = key_of(graph.encode())
         row = self.db.execute(f"{_ROW} WHERE key = ?", [key]).fetchone()
         return KnownDocument.of(row) if row else None
 

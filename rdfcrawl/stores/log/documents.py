@@ -61,8 +61,8 @@ class DocumentPlace(NamedTuple):
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogDocument:
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
     """One version of one document.
 
     Attributes:
@@ -70,22 +70,31 @@ class LogDocument:
         version_ms: start of its fetch, Unix time in ms.
         digest: of its written statements.
         n_bytes: length of its statements; 0 if the document is gone or empty.
-        quads: all statements of a document of at most 1 MiB; None for a longer one.
     """
 
     graph: str
     version_ms: int
     digest: bytes
     n_bytes: int
-    quads: bytes | None
-    _path: Path
-    _member: GzipMember
-    _ordinal: int
 
     @property
     def version(self) -> tuple[int, bytes]:
         """Order of the versions of a document: the highest counts, in each log."""
         return self.version_ms, self.digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDocument(DocumentVersion):
+    """A version whose statements are in a log.
+
+    Attributes:
+        quads: all statements of a document of at most 1 MiB; None for a longer one.
+    """
+
+    quads: bytes | None
+    _path: Path
+    _member: GzipMember
+    _ordinal: int
 
     @property
     def segment(self) -> str:
@@ -133,25 +142,8 @@ class LogDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class DroppedVersion:
-    """A version of a document whose statements were dropped by a compaction.
-
-    Attributes:
-        graph: IRI of the document.
-        version_ms: start of its fetch, Unix time in ms.
-        digest: of its statements.
-        n_bytes: length of its statements.
-    """
-
-    graph: str
-    version_ms: int
-    digest: bytes
-    n_bytes: int
-
-    @property
-    def version(self) -> tuple[int, bytes]:
-        """Order of the versions of a document."""
-        return self.version_ms, self.digest
+class DroppedVersion(DocumentVersion):
+    """A version whose statements were dropped by a compaction."""
 
     @property
     def line(self) -> bytes:
