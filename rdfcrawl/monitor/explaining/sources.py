@@ -120,12 +120,7 @@ class SearchedLogs:
         self.caught_up_ms = index.caught_up_ms if index is not None else 0
 
     @classmethod
-    def indexed(
-        cls,
-        root: Path,
-        normal_form: NormalForm,
-        **limits: int | None,
-    ) -> Self:
+    def indexed(cls, root: Path, normal_form: NormalForm, **limits: int | None) -> Self:
         """Return the logs of a crawl with their index, if there is one.
 
         Args:

@@ -446,7 +446,5 @@ class HostSweep:
         return found
 
 
-async def _begin(
-    crawl: OperatedCrawl,
-) -> tuple[AsyncIterator[list[HostPlace]], int]:
+async def _begin(crawl: OperatedCrawl) -> tuple[AsyncIterator[list[HostPlace]], int]:
     return iter_place_pages(crawl), await least_delay_ms(crawl)

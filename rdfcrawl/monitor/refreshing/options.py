@@ -15,13 +15,7 @@ from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
 from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import values
-from rdfcrawl.core.options.table import (
-    OptionsTable,
-    integer,
-    millisecs,
-    parsed,
-    part,
-)
+from rdfcrawl.core.options.table import OptionsTable, integer, millisecs, parsed, part
 from rdfcrawl.core.options.values import check_method, load_setting
 
 if TYPE_CHECKING:

@@ -195,8 +195,7 @@ class DocumentTable(DocumentsFile):
     def changed_parts(self, n_most: int) -> list[str]:
         """Return at most `n_most` parts with changed documents."""
         rows = self.db.execute(
-            "SELECT DISTINCT part FROM documents WHERE is_changed LIMIT ?",
-            [n_most],
+            "SELECT DISTINCT part FROM documents WHERE is_changed LIMIT ?", [n_most]
         )
         return [part for (part,) in rows]
 

@@ -14,11 +14,7 @@ import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.ledger import DocumentLedger, key_of
-from rdfcrawl.stores.followers.local_disk import (
-    LOCK_SECS,
-    LocalFollower,
-    disk_faults,
-)
+from rdfcrawl.stores.followers.local_disk import LOCK_SECS, LocalFollower, disk_faults
 from rdfcrawl.stores.followers.protocol import DocumentRefused
 from rdfcrawl.stores.followers.statements import (
     file_of,

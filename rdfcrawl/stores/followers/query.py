@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("table", *WRITERS, "nt", "ttl")
 _OF_TRIPLES: Final = {"nt": ox.RdfFormat.N_TRIPLES, "ttl": ox.RdfFormat.TURTLE}
-_OF_ASK: Final = {
-    "json": ox.QueryResultsFormat.JSON,
-    "xml": ox.QueryResultsFormat.XML,
-}
+_OF_ASK: Final = {"json": ox.QueryResultsFormat.JSON, "xml": ox.QueryResultsFormat.XML}
 _BATCH_TRIPLES: Final = 10_000
 
 # SPARQL 1.1, 19.8: terms and comments, in which the word FROM has no meaning.

@@ -211,11 +211,7 @@ class StoreComparison:
 
 
 def compare(
-    log: CrawlLog,
-    store: Follower,
-    scratch: Path,
-    *,
-    is_once: bool = False,
+    log: CrawlLog, store: Follower, scratch: Path, *, is_once: bool = False
 ) -> StoreComparison:
     """Return the differences between an open store and a log.
 
@@ -269,11 +265,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _compared(
-    log: CrawlLog,
-    store: Follower,
-    folder: Path,
-    *,
-    is_once: bool,
+    log: CrawlLog, store: Follower, folder: Path, *, is_once: bool
 ) -> StoreComparison:
     """Return the differences; all databases in the folder are closed at the end."""
     found, identity = StoreComparison(), log.identity

@@ -167,9 +167,7 @@ class SparqlFollower(Follower):
         not_plain = self._not_plain(foreign, records)
         plain = [
             PlainDocument(
-                each,
-                records.get(each.graph, none),
-                StoredVersion.of(each, self._log),
+                each, records.get(each.graph, none), StoredVersion.of(each, self._log)
             )
             for each in wanted
             if each.graph not in not_plain
@@ -195,9 +193,7 @@ class SparqlFollower(Follower):
             self._store.update(change((x for x, _ in some), (x for _, x in some)))
 
     def _not_plain(
-        self,
-        foreign: Mapping[str, set[str]],
-        records: Mapping[str, DocumentRecord],
+        self, foreign: Mapping[str, set[str]], records: Mapping[str, DocumentRecord]
     ) -> set[str]:
         """Return the documents that write several graphs, or shared ones."""
         named = {graph for graphs in foreign.values() for graph in graphs}

@@ -236,12 +236,7 @@ class SparqlStore:
         return True
 
     def _send(
-        self,
-        method: str,
-        graph: str,
-        body: RequestBody,
-        *,
-        is_repeatable: bool,
+        self, method: str, graph: str, body: RequestBody, *, is_repeatable: bool
     ) -> None:
         self.before_write()
         profile = self.options.profile
