@@ -9,7 +9,7 @@ from rdfcrawl.downloader.robots.storage import pack_rules
 from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
 from rdfcrawl.frontier.redis.retry import RedisRetry
-from rdfcrawl.monitor.operating.robots_rules import MAX_LINES, read_origins
+from rdfcrawl.monitor.operating.hosts import MAX_LINES, read_origins
 from tests.support.operated_crawls import operated
 
 if TYPE_CHECKING:

@@ -10,8 +10,12 @@ from aiohttp import web
 
 from rdfcrawl.analysis.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
-from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins
+from rdfcrawl.monitor.operating.hosts import (
+    HostDetail,
+    KeptOrigin,
+    read_host,
+    read_origins,
+)
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
 from rdfcrawl.monitor.page.dataset_table import read_host_datasets
 from rdfcrawl.monitor.page.rendering import int_parameter
