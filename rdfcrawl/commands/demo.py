@@ -88,7 +88,7 @@ class Command(QuietCommand):
 
 def _check_redis(settings: BaseSettings | None) -> None:
     """Exit if no Redis is available."""
-    from rdfcrawl.frontier.redis.program import find_server
+    from rdfcrawl.frontier.redis.embedded import find_server
 
     try:
         if settings is not None and not settings.get("REDIS_URL"):

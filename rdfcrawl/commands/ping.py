@@ -56,7 +56,7 @@ class Command(QuietCommand):
 
 
 async def _ping(settings: BaseSettings, urls: list[str]) -> int:
-    from rdfcrawl.frontier.queue.pings import PingLimits
+    from rdfcrawl.frontier.queue.inbox import PingLimits
     from rdfcrawl.monitor.pings.server import PingIntake
 
     intake = await PingIntake.open(settings)
@@ -82,7 +82,7 @@ async def _ping(settings: BaseSettings, urls: list[str]) -> int:
 
 async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     """Serve until Ctrl-C is pressed."""
-    from rdfcrawl.frontier.queue.pings import PingLimits
+    from rdfcrawl.frontier.queue.inbox import PingLimits
     from rdfcrawl.monitor.pings.server import PingIntake, PingServer
     from rdfcrawl.uri import host_of_address
 

@@ -149,11 +149,7 @@ def _compact(root: Path) -> int:
 
 
 def _lines(found: StoreComparison) -> list[str]:
-    kinds = {
-        "missing": found.missing,
-        "stale": found.stale,
-        "surplus": found.surplus,
-    }
+    kinds = {"missing": found.missing, "stale": found.stale, "surplus": found.surplus}
     if found.not_compared.n_graphs:
         kinds["not compared"] = found.not_compared
     kinds_text = ", ".join(f"{each.n_graphs:,} {name}" for name, each in kinds.items())

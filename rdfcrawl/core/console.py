@@ -172,9 +172,7 @@ def report_interrupts() -> None:
     report_other = sys.excepthook
 
     def report(
-        kind: type[BaseException],
-        error: BaseException,
-        traceback: TracebackType | None,
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
         if issubclass(kind, KeyboardInterrupt):
             sys.stderr.write(f"{program()}: interrupted before it had begun\n")

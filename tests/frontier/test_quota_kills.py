@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -18,8 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rdfcrawl.frontier.redis.program import program_version
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.redis.embedded import program_version
+from rdfcrawl.frontier.redis.operations import LuaScripts
 from tests.support.frontier_state import check_frontier, expire_leases
 from tests.support.redis_fixtures import frontier_on
 from tests.support.scheduled_domains import (
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from tests.support.redis_fixtures import RedisServer
 
     T = TypeVar("T")
+
+pytestmark = pytest.mark.every_server
 
 _QUOTA = 5
 _SECS = 3600

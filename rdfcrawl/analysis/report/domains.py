@@ -9,22 +9,25 @@ from heapq import heappush, heappushpop, nlargest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.analysis.measures.census import (
+from rdfcrawl.analysis.measures.coverage import (
+    CoverageCount,
+    CoverageSummary,
     DomainCensus,
+    DomainCoverage,
+    StateSizes,
     sample_missed,
     take_census,
 )
-from rdfcrawl.analysis.measures.coverage import (
-    CoverageCount,
-    DomainCoverage,
-    StateSizes,
+from rdfcrawl.analysis.measures.domain_clusters import (
+    MissedClass,
+    MissedPage,
+    classify_missed,
 )
 from rdfcrawl.analysis.measures.first_seen import (
     ALL_TIMES,
     FirstSeenCount,
     SamplingPeriod,
 )
-from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio, add_fields
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
@@ -33,10 +36,8 @@ from rdfcrawl.analysis.measures.refetches import (
     LastmodAccuracy,
     iter_intervals,
 )
-from rdfcrawl.analysis.measures.summary import CoverageSummary
 from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe_habits
-from rdfcrawl.analysis.report.clouds import PointCloud
-from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale
+from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts

@@ -144,8 +144,7 @@ def parsed(
     """
     setting = Setting(name, default, parse, allowed)
     return field(
-        default_factory=partial(setting.unread, unread),
-        metadata={_SETTING: setting},
+        default_factory=partial(setting.unread, unread), metadata={_SETTING: setting}
     )
 
 

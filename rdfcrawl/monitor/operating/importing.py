@@ -25,13 +25,12 @@ from scrapy.utils.request import request_from_dict
 
 from rdfcrawl.core.errors import ConfigError, one_line
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.connection import FrontierConnection
 from rdfcrawl.frontier.queue.frontier_client import COUNTERS
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, record_of
-from rdfcrawl.frontier.redis.clearing import delete_keys
-from rdfcrawl.frontier.redis.schema import IMPORTING, SCHEMA
-from rdfcrawl.frontier.redis.server_state import INCARNATION
+from rdfcrawl.frontier.queue.queued_records import UnqueueableError, record_of
+from rdfcrawl.frontier.redis.operations import delete_keys
+from rdfcrawl.frontier.redis.server_state import IMPORTING, INCARNATION, SCHEMA
 from rdfcrawl.frontier.visiting import urgency_of
 from rdfcrawl.monitor.operating.exporting import MovedFrontier
 from rdfcrawl.monitor.operating.frontier_file import (

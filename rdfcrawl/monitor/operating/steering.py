@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.frontier.redis.batches import in_batches
-from rdfcrawl.frontier.redis.scripts import millisecs
+from rdfcrawl.frontier.redis.operations import in_batches, millisecs
 from rdfcrawl.monitor.operating.checking import pages_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from rdfcrawl.analysis.measures.census import DomainCensus, sample_missed, take_census
-from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
+from rdfcrawl.analysis.measures.coverage import DomainCensus, sample_missed, take_census
+from rdfcrawl.analysis.measures.domain_clusters import (
+    MissedClass,
+    MissedPage,
+    classify_missed,
+)
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
 
 LISTED = (UriListing(sitemap="map", first_ms=1),)

@@ -9,8 +9,13 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.measures.domain_clusters import PageContent, with_clusters
-from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
+from rdfcrawl.analysis.measures.domain_clusters import (
+    MissedClass,
+    MissedPage,
+    PageContent,
+    classify_missed,
+    with_clusters,
+)
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
 from rdfcrawl.dataweb.evolution.parameters import VanishedAs
