@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.core.errors import hide_logins
+from rdfcrawl.core.errors import ConfigError, hide_logins
 from rdfcrawl.core.messages import safe_file
 
 if TYPE_CHECKING:
     import argparse
     from types import TracebackType
+
+    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +63,25 @@ class QuietCommand(ScrapyCommand):
             with suppress(AttributeError, ValueError):  # the file is closed
                 setattr(sys, name, safe_file(getattr(sys, name)))
 
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Act; exit with 2 on errors of the operator, with 1 on those of a disk."""
+        if self.settings is None:
+            return
+        try:
+            self.exitcode = self.act(self.settings, args, opts)
+        except ConfigError as error:
+            fail(str(error))
+        except OSError as error:
+            name = type(self).__module__.rpartition(".")[2]
+            sys.stderr.write(f"{program()}: {name}: {error}\n")
+            self.exitcode = 1
+
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Do what the command does; return the exit code."""
+        raise NotImplementedError
+
 
 def program() -> str:
     """Return the name of the program: `rdfcrawl` or `scrapy`."""
@@ -85,6 +106,12 @@ def fail(message: str) -> NoReturn:
         logger.error("%s", message)
     sys.stderr.write(f"{program()}: {message}\n")
     sys.exit(2)
+
+
+def write_lines(*lines: str) -> None:
+    """Write lines to standard output, where a reader sees them now."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
 
 
 def add_number(
