@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.core.faultlog import FaultLog
-    from rdfcrawl.rdf.html.page import ParsedPage
-    from rdfcrawl.rdf.html.walking import Attributes
+    from rdfcrawl.rdf.html.page import Attributes, ParsedPage
 
 
 # `itemref` and nested properties can make the work quadratic. The limits are twice the

@@ -17,16 +17,18 @@ from rdfcrawl.rdf.html.microformats.gathering import (
     MARKUP,
     UNKNOWN_LANGUAGE,
     ItemGatherer,
+    ValueKind,
+    item_types,
 )
-from rdfcrawl.rdf.html.microformats.mapping import ValueKind, item_types
-from rdfcrawl.rdf.html.page import language_tag
-from rdfcrawl.rdf.html.rdfa.values import time_datatype
-from rdfcrawl.rdf.html.walking import walk
+from rdfcrawl.rdf.html.page import language_tag, walk
+from rdfcrawl.rdf.html.rdfa.elements import time_datatype
 from rdfcrawl.rdf.terms import statement
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.html.microformats.gathering import ContentRecorder
-    from rdfcrawl.rdf.html.microformats.mapping import MicroformatProperty
+    from rdfcrawl.rdf.html.microformats.gathering import (
+        ContentRecorder,
+        MicroformatProperty,
+    )
     from rdfcrawl.rdf.html.page import ParsedPage
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.parsers import expat
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.html.walking import Attributes, PageHandler
+    from rdfcrawl.rdf.html.page import Attributes, PageHandler
 
 # HTML entities; allowed in XML with a document type.
 _NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z]")

@@ -13,21 +13,23 @@ from rdfcrawl.core.namespaces import RDF, RDF_TYPE, RDFA, XHTML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.page import language_tag
-from rdfcrawl.rdf.html.rdfa.patterns import PATTERN, Triple
-from rdfcrawl.rdf.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
-from rdfcrawl.rdf.html.rdfa.scope import RdfaBudget, RdfaNames, RdfaScope, Undo
-from rdfcrawl.rdf.html.rdfa.subjects import (
+from rdfcrawl.rdf.html.rdfa.elements import (
     RdfaElement,
     find_subject,
     find_subject_first,
+    is_plain,
+    plain_value,
+    time_datatype,
 )
-from rdfcrawl.rdf.html.rdfa.values import is_plain, plain_value, time_datatype
+from rdfcrawl.rdf.html.rdfa.patterns import PATTERN, Triple
+from rdfcrawl.rdf.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
+from rdfcrawl.rdf.html.rdfa.scope import RdfaBudget, RdfaNames, RdfaScope, Undo
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.rdf.html.host import HostMarkup
-    from rdfcrawl.rdf.html.walking import Attributes
+    from rdfcrawl.rdf.html.page import Attributes
 
 _TYPE = terms.iri(RDF_TYPE)
 _FIRST = terms.iri(RDF + "first")

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.core.link_relations import Relation
+    from rdfcrawl.rdf.html.rules.patterns import TextTemplate
     from rdfcrawl.rdf.html.rules.selectors import Selector
-    from rdfcrawl.rdf.html.rules.templates import TextTemplate
 
 
 @dataclass(frozen=True, slots=True)

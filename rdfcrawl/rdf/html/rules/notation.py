@@ -28,8 +28,7 @@ from rdfcrawl.rdf.html.rules.nodes import (
     table_of,
     text_at,
 )
-from rdfcrawl.rdf.html.rules.patterns import UrlPattern, glob, regex
-from rdfcrawl.rdf.html.rules.templates import PAGE_NAMES
+from rdfcrawl.rdf.html.rules.patterns import PAGE_NAMES, UrlPattern, glob, regex
 from rdfcrawl.rdf.html.rules.values import (
     SELECTORS,
     RuleScope,

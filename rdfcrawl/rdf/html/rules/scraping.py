@@ -20,16 +20,19 @@ from rdfcrawl.rdf.html.rules.model import (
     ValueRule,
 )
 from rdfcrawl.rdf.html.rules.names import last_segment, resolved, url_parts
+from rdfcrawl.rdf.html.rules.patterns import CompleteIri, UrlPart
 from rdfcrawl.rdf.html.rules.selectors import (
     MAX_MATCHES,
     JsonValue,
     Selector,
     SelectorFailed,
+    collapsed,
+    language_of,
+    link_of,
     parse_json,
+    text_of,
 )
-from rdfcrawl.rdf.html.rules.squirrel_pages import squirrel_statements
-from rdfcrawl.rdf.html.rules.templates import CompleteIri, UrlPart
-from rdfcrawl.rdf.html.rules.texts import collapsed, language_of, link_of, text_of
+from rdfcrawl.rdf.html.rules.squirrel import squirrel_statements
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Read the scraping rules of Squirrel.
+"""Read and apply the scraping rules of Squirrel.
 
 A file is for one host, and has a block for each kind of page: `regex`, searched in the
 page's URI, ignoring case, and `resources`, which maps parts of the page to statements
@@ -24,7 +24,8 @@ from cssselect import SelectorError
 from cssselect.xpath import ExpressionError, GenericTranslator, XPathExpr
 from parsel.csstranslator import HTMLTranslator
 
-from rdfcrawl.rdf.html.iris import is_iri
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf.html.iris import is_iri, is_web_url
 from rdfcrawl.rdf.html.rules.model import (
     PageRule,
     RulePlace,
@@ -32,7 +33,12 @@ from rdfcrawl.rdf.html.rules.model import (
     SquirrelResource,
     SquirrelSource,
 )
-from rdfcrawl.rdf.html.rules.names import is_attribute, url_parts
+from rdfcrawl.rdf.html.rules.names import (
+    is_attribute,
+    last_segment,
+    resolved,
+    url_parts,
+)
 from rdfcrawl.rdf.html.rules.nodes import (
     Node,
     RuleError,
@@ -42,10 +48,23 @@ from rdfcrawl.rdf.html.rules.nodes import (
     members,
 )
 from rdfcrawl.rdf.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
-from rdfcrawl.rdf.html.rules.selectors import MAX_SELECTOR_CHARS, Selector, compiled
+from rdfcrawl.rdf.html.rules.selectors import (
+    MAX_MATCHES,
+    MAX_SELECTOR_CHARS,
+    JsonValue,
+    Selector,
+    SelectorFailed,
+    collapsed,
+    compiled,
+    text_of,
+)
+from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
     from cssselect.parser import Function
+
+    from rdfcrawl.rdf.html.rules.selectors import Element, Found
+
 
 _PSEUDO = re.compile(r":contains(?:Own)?\(")
 _EXPRESSION = re.compile(r"~=|:matches\w*(?=\()")
@@ -321,3 +340,135 @@ def _source(line: int, text: str) -> SquirrelSource:
     return SquirrelSource(
         selector=made(line, jsoup, selector), attribute=attribute.strip().lower()
     )
+
+
+_LINKS = frozenset({"href", "src"})
+
+
+def squirrel_statements(
+    rule: PageRule,
+    *,
+    url: str,
+    root: Element | None,
+    note: Callable[[Reason, str], None],
+) -> Iterator[str]:
+    """Yield the statements of a rule, as lines of `terms.statement`.
+
+    `note` takes `SYNTAX` for a selector that fails, `TOO_LARGE` for matches left out.
+    """
+    if root is None:
+        return
+    page = _SquirrelPage(url, root, note)
+    uri = url.partition("?")[0] if rule.cuts_query else url
+    texts = {"$uri": uri, "$label": last_segment(url_parts(uri)[1])}
+    found = [(x, _Objects(page, x, texts)) for x in rule.squirrel]
+    counts: dict[str, int] = {}
+    for resource, objects in found:
+        if resource.is_numbered:
+            n = max(objects.n_numbered, counts.get(resource.subject, 0))
+            counts[resource.subject] = n
+    for resource, objects in found:
+        subject = _filled(resource.subject, texts)
+        if resource.is_numbered:
+            for number in range(counts[resource.subject]):
+                name = iri(f"{subject}_{number}")
+                for predicate, obj in objects.nth(number):
+                    yield statement(name, iri(predicate), obj)
+        else:
+            for predicate, obj in objects.all(counts):
+                yield statement(iri(subject), iri(predicate), obj)
+
+
+@dataclass(frozen=True, slots=True)
+class _SquirrelPage:
+    url: str
+    root: Element
+    note: Callable[[Reason, str], None]
+
+    def terms(self, source: SquirrelSource, prefix: str) -> list[str]:
+        if source.selector is None:
+            return [_term(prefix)]
+        terms: list[str] = []
+        try:
+            for found in source.selector.select(self.root):
+                if len(terms) >= MAX_MATCHES:
+                    detail = f"{source.selector.text}: more than {MAX_MATCHES} matches"
+                    self.note(Reason.TOO_LARGE, detail)
+                    break
+                if link := _link(found, source, self.url):
+                    terms.append(iri(link))
+                    continue
+                text = text_of(found, attribute=source.attribute)
+                if text := collapsed(text):
+                    terms.append(_term(prefix + text))
+        except SelectorFailed as error:
+            self.note(Reason.SYNTAX, f"{source.selector.text}: {error}")
+        return terms
+
+
+class _Objects:
+    def __init__(
+        self, page: _SquirrelPage, resource: SquirrelResource, texts: dict[str, str]
+    ) -> None:
+        self._texts = texts
+        self._has_numbered = any(x.is_numbered for x in resource.properties)
+        self._found = [
+            (x, x.source, page.terms(x.source, _filled(x.source.prefix, texts)))
+            for x in resource.properties
+        ]
+
+    @property
+    def n_numbered(self) -> int:
+        """Number of subjects: the most matches of a numbered property."""
+        counts = [
+            len(terms)
+            for each, source, terms in self._found
+            if source.selector is not None and self._is_counted(each)
+        ]
+        return max(counts, default=0)
+
+    def all(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+        """Yield predicates and objects of one subject from all matches."""
+        for each, source, terms in self._found:
+            if source.is_numbered:
+                for number in range(counts[source.prefix]):
+                    yield each.predicate, self._numbered(source, number)
+            else:
+                for term in terms:
+                    yield each.predicate, term
+
+    def nth(self, number: int) -> Iterator[tuple[str, str]]:
+        """Yield predicates and objects of the n-th subject."""
+        for each, source, terms in self._found:
+            if source.is_numbered:
+                yield each.predicate, self._numbered(source, number)
+            elif source.selector is None or not self._is_counted(each):
+                for term in terms:
+                    yield each.predicate, term
+            elif number < len(terms):
+                yield each.predicate, terms[number]
+
+    def _is_counted(self, each: SquirrelProperty) -> bool:
+        """Return whether the n-th match is for the n-th subject."""
+        return each.is_numbered or not self._has_numbered
+
+    def _numbered(self, source: SquirrelSource, number: int) -> str:
+        return _term(f"{_filled(source.prefix, self._texts)}_{number}")
+
+
+def _filled(text: str, texts: Mapping[str, str]) -> str:
+    for name, value in texts.items():
+        text = text.replace(name, value)
+    return text
+
+
+def _term(text: str) -> str:
+    return iri(text) if is_web_url(text) else literal(text)
+
+
+def _link(found: Found, source: SquirrelSource, url: str) -> str:
+    """Return the target of an element, if the source selects links."""
+    name = "href" if source.is_link else source.attribute
+    if name not in _LINKS or source.prefix or isinstance(found, (str, JsonValue)):
+        return ""
+    return resolved(found.get(name) or "", url)

@@ -24,10 +24,8 @@ from rdfcrawl.rdf.html.rules.nodes import (
     table_of,
     text_at,
 )
-from rdfcrawl.rdf.html.rules.patterns import regex
-from rdfcrawl.rdf.html.rules.selectors import Selector
-from rdfcrawl.rdf.html.rules.templates import TextTemplate
-from rdfcrawl.rdf.html.rules.texts import is_language
+from rdfcrawl.rdf.html.rules.patterns import TextTemplate, regex
+from rdfcrawl.rdf.html.rules.selectors import Selector, is_language
 
 SELECTORS: Final = ("css", "xpath", "json")
 
