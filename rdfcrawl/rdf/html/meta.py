@@ -33,12 +33,9 @@ MAX_TAGS: Final = 5000
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MAX_NAME_CHARS: Final = 1000
-_OPEN_GRAPH: Final = {
-    "og": "http://ogp.me/ns#",
-    **{
-        name: f"http://ogp.me/ns/{name}#"
-        for name in ("music", "video", "article", "book", "profile", "product")
-    },
+_OPEN_GRAPH: Final = {"og": "http://ogp.me/ns#"} | {
+    name: f"http://ogp.me/ns/{name}#"
+    for name in ("music", "video", "article", "book", "profile", "product")
 }
 _NAMESPACES: Final = {"dc": DC, "dcterms": DCTERMS, "dct": DCTERMS}
 # DCMI Metadata Terms, sections 3, 2, 6 and, below, 5 "Syntax Encoding Schemes"
@@ -98,9 +95,8 @@ def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     language = page.language_of(head or root)
     for node in _limited(page.tree.css("meta[property][content]"), log):
         attrs = node.attributes
-        content = literal(
-            _NOT_IN_XML.sub("", attrs["content"] or ""), language=language
-        )
+        text = _NOT_IN_XML.sub("", attrs["content"] or "")
+        content = literal(text, language=language)
         for name in dict.fromkeys((attrs["property"] or "").split()):
             prefix, _, local = name.partition(":")
             namespace = namespaces.get(prefix.lower())
@@ -131,10 +127,8 @@ def _limited(nodes: list[LexborNode], log: FaultLog) -> list[LexborNode]:
 
 
 def _name(node: LexborNode) -> str:
-    attrs = node.attributes
-    return (
-        (attrs.get("name") if node.tag == "meta" else attrs.get("rel")) or ""
-    ).strip()
+    name = node.attributes.get("name" if node.tag == "meta" else "rel")
+    return (name or "").strip()
 
 
 def _schemas(page: ParsedPage) -> dict[str, str]:

@@ -212,15 +212,10 @@ _COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
 # Raw text elements: HTML Standard 13.2.6.2.
 _ENDS_OF_TEXT: Final = {
     name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])")
-    for name in (
-        *(b"title", b"textarea", b"style", b"xmp", b"iframe", b"noembed"),
-        *(b"noframes", b"script"),
-    )
+    for name in b"title textarea style xmp iframe noembed noframes script".split()
 }
 # Elements with special content: the scan for the end of the head gives up.
-_UNSUPPORTED: Final = frozenset(
-    (b"template", b"svg", b"math", b"select", b"frameset", b"plaintext")
-)
+_UNSUPPORTED: Final = frozenset(b"template svg math select frameset plaintext".split())
 
 
 def end_of_head(lower: bytes) -> int:
@@ -294,33 +289,26 @@ _XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)[
 
 # Labels that denote another charset in pages than in Python.
 _LABELS: Final = {
-    **dict.fromkeys(
-        (
-            *("ascii", "us-ascii", "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1"),
-            *("latin-1", "l1", "cp1252", "x-cp1252", "windows-1252", "ansi"),
-            *("x-user-defined", "iso-ir-100", "cp819", "ibm819"),
-        ),
-        "cp1252",
-    ),
-    **dict.fromkeys(
-        ("gb2312", "gbk", "x-gbk", "gb_2312-80", "chinese", "csgb2312", "iso-ir-58"),
-        "gb18030",
-    ),
-    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "ms_kanji"), "cp932"),
-    **dict.fromkeys(
-        ("euc-kr", "euckr", "ks_c_5601-1987", "ksc5601", "korean"), "cp949"
-    ),
-    **dict.fromkeys(("big5", "big5-hkscs", "cn-big5", "x-x-big5"), "big5hkscs"),
-    **dict.fromkeys(("iso-8859-9", "latin5", "l5"), "cp1254"),
-    **dict.fromkeys(("iso-8859-11", "tis-620", "dos-874", "windows-874"), "cp874"),
-    **dict.fromkeys(("unicode", "ucs-2", "csunicode", "iso-10646-ucs-2"), "utf-16-le"),
-    "x-cp1251": "cp1251",
-    "x-cp1250": "cp1250",
-    "iso-8859-8-i": "iso-8859-8",
-    "x-mac-cyrillic": "mac_cyrillic",
-    "macintosh": "mac_roman",
-    "unicode-1-1-utf-8": "utf-8",
-    "x-unicode20utf8": "utf-8",
+    label: codec
+    for codec, labels in (
+        ("cp1252", "ascii us-ascii iso-8859-1 iso8859-1 iso_8859-1 latin1 latin-1 l1"),
+        ("cp1252", "cp1252 x-cp1252 windows-1252 ansi x-user-defined iso-ir-100"),
+        ("cp1252", "cp819 ibm819"),
+        ("gb18030", "gb2312 gbk x-gbk gb_2312-80 chinese csgb2312 iso-ir-58"),
+        ("cp932", "shift_jis shift-jis sjis x-sjis ms_kanji"),
+        ("cp949", "euc-kr euckr ks_c_5601-1987 ksc5601 korean"),
+        ("big5hkscs", "big5 big5-hkscs cn-big5 x-x-big5"),
+        ("cp1254", "iso-8859-9 latin5 l5"),
+        ("cp874", "iso-8859-11 tis-620 dos-874 windows-874"),
+        ("utf-16-le", "unicode ucs-2 csunicode iso-10646-ucs-2"),
+        ("cp1251", "x-cp1251"),
+        ("cp1250", "x-cp1250"),
+        ("iso-8859-8", "iso-8859-8-i"),
+        ("mac_cyrillic", "x-mac-cyrillic"),
+        ("mac_roman", "macintosh"),
+        ("utf-8", "unicode-1-1-utf-8 x-unicode20utf8"),
+    )
+    for label in labels.split()
 }
 
 

@@ -136,10 +136,7 @@ _NONE: Final[Mapping[str, str]] = {}
 # Properties of microformats 1 with values that are markup or times.
 _CLASSIC_MARKUP: Final = frozenset(("entry-content", "instructions"))
 _CLASSIC_TIMES: Final = frozenset(
-    (
-        *("bday", "dtend", "dtreviewed", "dtstart", "duration", "published"),
-        "updated",
-    )
+    ("bday", "dtend", "dtreviewed", "dtstart", "duration", "published", "updated")
 )
 _ROOT = re.compile(r"h-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
 _PROPERTY = re.compile(r"(?:p|u|dt|e)-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")

@@ -128,11 +128,8 @@ def _target(element: RdfaElement, names: RdfaNames, among: tuple[str, ...]) -> s
     for name in among:
         if name not in element.attributes:
             continue
-        if name == "resource":
-            found = _resource(name, element, names)
-        else:
-            found = names.url(element.attributes[name] or "", element.scope)
-        if found:
+        read = names.resource if name == "resource" else names.url
+        if found := read(element.attributes[name] or "", element.scope):
             return found
     return ""
 
@@ -140,14 +137,12 @@ def _target(element: RdfaElement, names: RdfaNames, among: tuple[str, ...]) -> s
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)?"
 _DATE = r"-?\d{4,}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"(?:[01]\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?"
+_DURATION = (
+    r"-?P(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+D)?"
+    r"(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
+)
 _FORMS = (
-    (
-        "duration",
-        (
-            r"-?P(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+D)?"
-            r"(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
-        ),
-    ),
+    ("duration", _DURATION),
     ("dateTime", f"{_DATE}T{_TIME}{_ZONE}"),
     ("date", f"{_DATE}{_ZONE}"),
     ("time", f"{_TIME}{_ZONE}"),
@@ -167,10 +162,7 @@ def time_datatype(text: str) -> str:
     >>> time_datatype("2012-03-18Z").rpartition("#")[2]
     'date'
     """
-    for datatype, is_form in _PATTERNS:
-        if is_form(text):
-            return datatype
-    return ""
+    return next((datatype for datatype, is_form in _PATTERNS if is_form(text)), "")
 
 
 _NOT_PLAIN: Final = frozenset(
@@ -206,22 +198,20 @@ def plain_value(
         return literal(attributes["content"] or "", language=scope.language)
     if "datetime" in attributes:
         text = attributes["datetime"] or ""
-        if datatype := time_datatype(text):
-            return literal(text, datatype=datatype)
-        return literal(text, language=scope.language)
+        return typed_or_plain(text, time_datatype(text), scope.language)
     for name in ("href", "src"):
         if name in attributes:
             return names.url(attributes[name] or "", scope)
-    content = _only_text(node)
-    if content is None or node.tag == "time":
+    inner = node.first_child
+    if inner is None or not inner.is_text_node or inner.next is not None:
         return ""
+    if node.tag == "time":
+        return ""
+    content = inner.text_content or ""
     names.spend(len(content))
     return literal(content, language=scope.language)
 
 
-def _only_text(node: LexborNode) -> str | None:
-    """Return the text of an element without any other content; else None."""
-    inner = node.first_child
-    if inner is None or not inner.is_text_node or inner.next is not None:
-        return None
-    return inner.text_content or ""
+def typed_or_plain(text: str, datatype: str, language: str) -> str:
+    """Return a literal with a datatype or, if that is empty, a language."""
+    return literal(text, datatype=datatype, language="" if datatype else language)

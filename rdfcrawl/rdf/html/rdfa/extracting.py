@@ -10,7 +10,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.host import HostMarkup, sniff_host
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.page import walk, walk_node
-from rdfcrawl.rdf.html.rdfa import events
+from rdfcrawl.rdf.html.rdfa.events import Event, first_base, read_xml, replay
 from rdfcrawl.rdf.html.rdfa.patterns import Triple, copy_patterns
 from rdfcrawl.rdf.html.rdfa.processor import RdfaProcessor
 from rdfcrawl.rdf.html.rdfa.scope import OutputOverflow, RdfaBudget
@@ -45,7 +45,7 @@ def extract_rdfa(
     """
     text = page.text
     host = sniff_host(text, media_type=media_type or page.media_type, version=version)
-    read = events.read_xml(text) if host.is_xml else None
+    read = read_xml(text) if host.is_xml else None
     document = page.url.partition("#")[0]
     budget = RdfaBudget(max(_MIN_CHARS, _GROWTH * len(text)))
     processor = RdfaProcessor(
@@ -58,7 +58,7 @@ def extract_rdfa(
     )
     try:
         if read is not None:
-            events.replay(read, processor)
+            replay(read, processor)
         elif host.rdfa_version == "1.0":
             walk(page.tree, processor)
         else:
@@ -76,13 +76,13 @@ def extract_rdfa(
         log.note(Reason.TOO_LARGE, "RDFa with too many copies of patterns")
 
 
-def _base(page: ParsedPage, host: HostMarkup, read: list[events.Event] | None) -> str:
+def _base(page: ParsedPage, host: HostMarkup, read: list[Event] | None) -> str:
     """Return the `href` of the `base` element: HTML+RDFa 1.1 section 3.1."""
     if not host.is_html:
         return ""
     if read is None:
         return page.base
-    href = (events.first_base(read) or "").strip()
+    href = (first_base(read) or "").strip()
     if not href or len(href) > _MAX_BASE_CHARS:
         return ""
     return resolve(escape_url(href), page.url).partition("#")[0]

@@ -20,6 +20,7 @@ from rdfcrawl.rdf.html.rdfa.elements import (
     is_plain,
     plain_value,
     time_datatype,
+    typed_or_plain,
 )
 from rdfcrawl.rdf.html.rdfa.patterns import PATTERN, Triple
 from rdfcrawl.rdf.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
@@ -272,9 +273,7 @@ class RdfaProcessor:
 
     def _read_links(self, element: RdfaElement) -> None:
         attributes, scope = element.attributes, element.scope
-        for name in ("rel", "rev"):
-            if name not in attributes:
-                continue
+        for name in filter(attributes.__contains__, ("rel", "rev")):
             text = attributes[name] or ""
             if self._has_html_rules and "property" in attributes:
                 # HTML+RDFa 1.1 section 3.1, rule 7: in an element with `property`,
@@ -332,20 +331,17 @@ class RdfaProcessor:
         """Return the value of `property`; empty for the content."""
         attributes = element.attributes
         language = element.scope.language
-        text = attributes.get("content") if "content" in attributes else None
-        is_time = False
+        text, is_time = None, False
         if "content" in attributes:
-            text = text or ""
+            text = attributes["content"] or ""
         elif self._has_html_rules and "datetime" in attributes:
             text, is_time = attributes["datetime"] or "", True
+        datatype = time_datatype(text) if text and is_time else ""
         if "datatype" in attributes:
             datatype = self._datatype(element)
-            if text is None:
-                return ""
-            return _literal(text, datatype, language)
         if text is not None:
-            return _literal(text, time_datatype(text) if is_time else "", language)
-        if self._is_first:
+            return typed_or_plain(text, datatype, language)
+        if self._is_first or "datatype" in attributes:
             return ""
         if element.rel is None and element.rev is None and element.target:
             return element.target
@@ -402,7 +398,7 @@ class RdfaProcessor:
         datatype = literal.datatype or ""
         if literal.is_time:
             datatype = time_datatype(text)
-        value = _literal(text, datatype, literal.language)
+        value = typed_or_plain(text, datatype, literal.language)
         for members, position in literal.slots:
             members[position] = value
         for predicate in literal.predicates:
@@ -442,9 +438,3 @@ class RdfaProcessor:
         self.statements.append((subject, predicate, obj))
         if obj == PATTERN:
             self.has_patterns = True
-
-
-def _literal(text: str, datatype: str, language: str) -> str:
-    if datatype:
-        return terms.literal(text, datatype=datatype)
-    return terms.literal(text, language=language)

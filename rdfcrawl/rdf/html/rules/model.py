@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.core.link_relations import Relation
-    from rdfcrawl.rdf.html.rules.patterns import TextTemplate
+    from rdfcrawl.rdf.html.rules.iris import TextTemplate
     from rdfcrawl.rdf.html.rules.selectors import Selector
 
 

@@ -79,6 +79,11 @@ def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
     return entries
 
 
+def table_in(entries: Entries, key: str, keys: tuple[str, ...] | None) -> Entries:
+    """Return the mapping at a key, with lines; empty if unset."""
+    return entries_of(entries[key][1], keys, f"`{key}`") if key in entries else {}
+
+
 def table_of(key: str, node: Node) -> Node:
     """Return a mapping; text becomes one with a single key."""
     if isinstance(node, TextNode):

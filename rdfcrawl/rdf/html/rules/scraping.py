@@ -13,14 +13,19 @@ from lxml import etree
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.link_relations import Link
 from rdfcrawl.core.namespaces import XSD
+from rdfcrawl.rdf.html.rules.iris import (
+    CompleteIri,
+    UrlPart,
+    last_segment,
+    resolved,
+    url_parts,
+)
 from rdfcrawl.rdf.html.rules.model import (
     PageRule,
     ResourceRule,
     RuleProperty,
     ValueRule,
 )
-from rdfcrawl.rdf.html.rules.names import last_segment, resolved, url_parts
-from rdfcrawl.rdf.html.rules.patterns import CompleteIri, UrlPart
 from rdfcrawl.rdf.html.rules.selectors import (
     MAX_MATCHES,
     JsonValue,

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,18 +26,20 @@ from parsel.csstranslator import HTMLTranslator
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.html.iris import is_iri, is_web_url
+from rdfcrawl.rdf.html.rules.iris import (
+    MAX_PATTERN_CHARS,
+    MAX_URL_CHARS,
+    is_attribute,
+    last_segment,
+    resolved,
+    url_parts,
+)
 from rdfcrawl.rdf.html.rules.model import (
     PageRule,
     RulePlace,
     SquirrelProperty,
     SquirrelResource,
     SquirrelSource,
-)
-from rdfcrawl.rdf.html.rules.names import (
-    is_attribute,
-    last_segment,
-    resolved,
-    url_parts,
 )
 from rdfcrawl.rdf.html.rules.nodes import (
     Node,
@@ -47,7 +49,6 @@ from rdfcrawl.rdf.html.rules.nodes import (
     made,
     members,
 )
-from rdfcrawl.rdf.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
 from rdfcrawl.rdf.html.rules.selectors import (
     MAX_MATCHES,
     MAX_SELECTOR_CHARS,
@@ -76,32 +77,8 @@ _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑ�
 class _JsoupTranslator(HTMLTranslator):
     """CSS with the extensions of jsoup."""
 
-    def xpath_contains_function(
-        self, xpath: XPathExpr, function: Function
-    ) -> XPathExpr:
+    def _contains(self, xpath: XPathExpr, function: Function, text: str) -> XPathExpr:
         """Translate `:contains()`, which ignores case."""
-        return self._contains(xpath, function, "normalize-space(.)")
-
-    def xpath_containsown_function(
-        self, xpath: XPathExpr, function: Function
-    ) -> XPathExpr:
-        """Translate `:containsOwn()`, which reads the element's own text."""
-        return self._contains(xpath, function, "normalize-space(text())")
-
-    def xpath_eq_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:eq(n)`, the n-th child, from 0."""
-        return self._index(xpath, function, "=")
-
-    def xpath_lt_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:lt(n)`, before the n-th child."""
-        return self._index(xpath, function, "<")
-
-    def xpath_gt_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:gt(n)`, after the n-th child."""
-        return self._index(xpath, function, ">")
-
-    @staticmethod
-    def _contains(xpath: XPathExpr, function: Function, text: str) -> XPathExpr:
         if function.argument_types() not in (["STRING"], ["IDENT"]):
             raise ExpressionError("contains() needs one text")
         wanted = (function.arguments[0].value or "").lower()
@@ -109,12 +86,20 @@ class _JsoupTranslator(HTMLTranslator):
         quoted = GenericTranslator.xpath_literal(wanted)
         return xpath.add_condition(f"contains({lower}, {quoted})")
 
-    @staticmethod
-    def _index(xpath: XPathExpr, function: Function, operator: str) -> XPathExpr:
+    def _index(self, xpath: XPathExpr, function: Function, operator: str) -> XPathExpr:
+        """Translate `:eq(n)`, the n-th child, from 0, and those before or after it."""
         if function.argument_types() != ["NUMBER"]:
             raise ExpressionError("eq(), lt() and gt() need one number")
         number = int(function.arguments[0].value or 0)
         return xpath.add_condition(f"count(preceding-sibling::*) {operator} {number}")
+
+    xpath_contains_function = partialmethod(_contains, text="normalize-space(.)")
+    xpath_containsown_function = partialmethod(
+        _contains, text="normalize-space(text())"
+    )
+    xpath_eq_function = partialmethod(_index, operator="=")
+    xpath_lt_function = partialmethod(_index, operator="<")
+    xpath_gt_function = partialmethod(_index, operator=">")
 
 
 _translator = _JsoupTranslator()
@@ -139,8 +124,8 @@ def jsoup(text: str) -> Selector:
 def closing(text: str, start: int) -> int:
     """Return the position that closes a parenthesis opened before `start`, or -1."""
     depth = 1
-    for index in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[index], 0)
+    for index, char in enumerate(text[start:], start):
+        depth += (char == "(") - (char == ")")
         if not depth:
             return index
     return -1
@@ -191,10 +176,8 @@ class SquirrelPattern:
         if host not in self.hosts or len(url) > MAX_URL_CHARS:
             return None
         lower = url.lower()
-        is_meant = any(text in lower for text in self.texts) or any(
-            expression.search(url) for expression in self.expressions
-        )
-        return {} if is_meant else None
+        has_text = any(text in lower for text in self.texts)
+        return {} if has_text or any(x.search(url) for x in self.expressions) else None
 
 
 def iter_rules(
