@@ -113,7 +113,8 @@ def _node(item: Mapping[str, Any], outer: str) -> dict[str, Any]:
     """
     given = item.get("type") or []
     types = [given] if isinstance(given, str) else list(given)
-    vocabulary = _vocabulary(types[0]) if types else outer
+    end = max(map(types[0].rfind, "#/")) + 1 if types else 0
+    vocabulary = types[0][:end] if types else outer
     node: dict[str, Any] = {"@type": types} if types else {}
     if "id" in item:
         node["@id"] = item["id"]
@@ -130,7 +131,3 @@ def _value(value: Any, vocabulary: str) -> dict[str, Any]:
     text = str(value)
     is_iri = text.startswith(_IRI) and not set(text) & set(' \t\n<>"{}|\\^`')
     return {"@id": text} if is_iri else {"@value": text}
-
-
-def _vocabulary(type_iri: str) -> str:
-    return type_iri[: max(map(type_iri.rfind, "#/")) + 1]

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -120,7 +120,6 @@ class _Items:
         self._known_types: dict[str, _Types] = {}
         self._known_urls: dict[str, str] = {}
         self._root = iri(root_of(page.base))[1:-1]
-        self._by_id: dict[str, LexborNode] | None = None
         self._n_steps_left = -1  # not counted yet
         self._n_chars_left = MAX_VALUE_CHARS + 4 * len(page.data)
 
@@ -261,8 +260,7 @@ class _Items:
 
     def _properties(self, item: LexborNode, attrs: Attributes) -> Iterator[_Marked]:
         """Return the elements that are properties of an item, each once."""
-        names = (attrs.get("itemref") or "").split()
-        if names:
+        if names := (attrs.get("itemref") or "").split():
             return self._referred_properties(item, dict.fromkeys(names))
         return iter(self._own[item.mem_id])
 
@@ -270,7 +268,7 @@ class _Items:
         self, item: LexborNode, names: Iterable[str]
     ) -> Iterator[_Marked]:
         seen = {item.mem_id}
-        roots = filter(None, map(self._element, names))
+        roots = filter(None, map(self._by_id.get, names))
         pending: list[Iterator[LexborNode]] = [chain(item.iter(), roots)]
         while pending:
             node = next(pending[-1], None)
@@ -287,12 +285,10 @@ class _Items:
             if "itemscope" not in attrs:
                 pending.append(iter(node.iter()))
 
-    def _element(self, name: str) -> LexborNode | None:
-        if self._by_id is None:
-            self._by_id = {}
-            for node in self._page.tree.css("[id]"):
-                self._by_id.setdefault(node.attributes["id"] or "", node)
-        return self._by_id.get(name)
+    @cached_property
+    def _by_id(self) -> dict[str, LexborNode]:
+        nodes = reversed(self._page.tree.css("[id]"))  # the first one of each
+        return {node.attributes["id"] or "": node for node in nodes}
 
     def _count_step(self) -> None:
         if self._n_steps_left < 0:
@@ -343,9 +339,8 @@ class _Items:
         return self._text(node, text)
 
     def _time(self, node: LexborNode, attrs: Attributes) -> str:
-        text = attrs["datetime"] if "datetime" in attrs else attrs.get("content", "")
-        if "datetime" not in attrs and "content" not in attrs:
-            text = node.text()
+        written = attrs.get("datetime", attrs.get("content", ""))
+        text = node.text() if {"datetime", "content"}.isdisjoint(attrs) else written
         stripped = (text or "").strip()
         for is_form, datatype in _TIMES:
             if is_form(stripped):

@@ -141,9 +141,8 @@ def _evaluate(path: etree.XPath, scope: Element) -> Iterator[Found]:
     if isinstance(found, bool):
         return iter(["true" if found else "false"])
     if isinstance(found, float):
-        return iter(
-            [] if math.isnan(found) else [f"{found:.15g}"]
-        )  # NaN is not a number
+        # NaN is not a number
+        return iter([] if math.isnan(found) else [f"{found:.15g}"])
     return iter([found] if found else [])
 
 
@@ -195,12 +194,15 @@ is_language = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*").fullmatch
 _spaces = re.compile(r"[ \t\n\r\f\u00a0]+")
 
 
-def text_of(found: Found, *, attribute: str = "") -> str:
+def text_of(found: Found, attribute: str = "") -> str:
     """Return the text of a selected part, or of an attribute of an element."""
     if isinstance(found, str):
         return found
     if isinstance(found, JsonValue):
-        return _json_text(found.value)
+        value = found.value
+        return (
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        )
     name = attribute or _VALUES.get(found.tag)
     value = found.get(name) if name else None
     if attribute or value is not None:
@@ -208,13 +210,13 @@ def text_of(found: Found, *, attribute: str = "") -> str:
     return "".join(_iter_text(found))
 
 
-def link_of(found: Found, *, attribute: str = "", is_plain: bool = True) -> str:
+def link_of(found: Found, attribute: str = "", *, is_plain: bool = True) -> str:
     """Return the link of a selected part or of its `attribute`; empty if there is none.
 
     If `is_plain`, the text of an element counts only if it is an IRI.
     """
     if attribute or isinstance(found, (str, JsonValue)):
-        return text_of(found, attribute=attribute)
+        return text_of(found, attribute)
     for name in _LINKS:
         if (link := found.get(name)) is not None:
             return str(link)
@@ -240,21 +242,11 @@ def language_of(found: Found | None, scope: Scope | None) -> str:
     elif found is not None and not isinstance(found, JsonValue):
         element = found
     while element is not None and not isinstance(element, JsonValue):
-        language = element.get("lang")
-        if language is None:
-            language = element.get("xml:lang")
+        language = element.get("lang", element.get("xml:lang"))
         if language is not None:
             return language if is_language(language) else ""
         element = element.getparent()
     return ""
-
-
-def _json_text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value)
 
 
 def _iter_text(root: Element) -> Iterator[str]:

@@ -111,9 +111,8 @@ def jsoup(text: str) -> Selector:
     if not text or len(text) > MAX_SELECTOR_CHARS:
         raise ValueError(f"a selector has 1 to {MAX_SELECTOR_CHARS} characters")
     if expression := _EXPRESSION.search(text):
-        raise ValueError(
-            f"selector {text!r}: {expression[0]} takes a regular expression there"
-        )
+        reason = f"{expression[0]} takes a regular expression there"
+        raise ValueError(f"selector {text!r}: {reason}")
     quoted = _UNQUOTED.sub(r'[\1\2"\3"]', _quoted(text))
     try:
         return Selector(text, compiled(_translator.css_to_xpath(quoted)))
@@ -274,17 +273,12 @@ def _resource(subject: str, table: TableNode) -> Iterator[SquirrelResource]:
         for member in members(value):
             if not isinstance(member, TextNode) or not member.text.strip():
                 raise RuleError(key.line, "an object is a selector or a list of them")
+            source = _source(member.line, member.text.strip())
             properties.append(
-                SquirrelProperty(
-                    predicate=predicate,
-                    is_numbered=key.text.endswith("*"),
-                    source=_source(member.line, member.text.strip()),
-                )
+                SquirrelProperty(predicate, key.text.endswith("*"), source)
             )
     is_numbered = subject.endswith("*") or any(x.is_numbered for x in properties)
-    yield SquirrelResource(
-        subject=name, is_numbered=is_numbered, properties=tuple(properties)
-    )
+    yield SquirrelResource(name, is_numbered, tuple(properties))
     yield from nested
 
 
@@ -381,8 +375,7 @@ class _SquirrelPage:
                 if link := _link(found, source, self.url):
                     terms.append(iri(link))
                     continue
-                text = text_of(found, attribute=source.attribute)
-                if text := collapsed(text):
+                if text := collapsed(text_of(found, source.attribute)):
                     terms.append(_term(prefix + text))
         except SelectorFailed as error:
             self.note(Reason.SYNTAX, f"{source.selector.text}: {error}")
@@ -403,12 +396,8 @@ class _Objects:
     @property
     def n_numbered(self) -> int:
         """Number of subjects: the most matches of a numbered property."""
-        counts = [
-            len(terms)
-            for each, source, terms in self._found
-            if source.selector is not None and self._is_counted(each)
-        ]
-        return max(counts, default=0)
+        counted = (x for x in self._found if x[1].selector and self._is_counted(x[0]))
+        return max((len(terms) for _, _, terms in counted), default=0)
 
     def all(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         """Yield predicates and objects of one subject from all matches."""
