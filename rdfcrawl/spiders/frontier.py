@@ -10,12 +10,10 @@ from scrapy import Request
 
 from rdfcrawl.core.records import Record, Urgency
 from rdfcrawl.frontier.redis.batches import in_batches
-from rdfcrawl.spiders.base import RdfSpider
+from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
 
 if TYPE_CHECKING:
     from scrapy.http import Response
-
-_SEEDS_AT_ONCE = 500
 
 
 class FrontierSpider(RdfSpider):
@@ -43,7 +41,7 @@ class FrontierSpider(RdfSpider):
         seeds = SeedFilter(self.options.fetch.guard)
         given = iter_seeds(self.arguments.seeds, schemes)
         urls = seeds.allowed(chain(given, iter_start_urls(self.start_urls, schemes)))
-        for group in in_batches(urls, _SEEDS_AT_ONCE):
+        for group in in_batches(urls, SEEDS_AT_ONCE):
             requests = [(self.request_of(url), Urgency.SOON) for url in group]
             await self.joined().seeds.add_requests(requests)
         for document in seeds.refused():

@@ -28,13 +28,13 @@ _MAX_BASE_CHARS: Final = 4096  # same as in `ParsedPage.base`
 
 
 def extract_rdfa(
-    page: ParsedPage, log: FaultLog, *, media_type: str = "", version: str = ""
+    page: ParsedPage, log: FaultLog, *, version: str = ""
 ) -> Iterator[str]:
     """Yield the statements of a page's RDFa as lines of N-Quads.
 
     A page that claims to be XML is read as XML if well-formed, else as HTML5. Nothing
     is fetched: no document type, profile or vocabulary. `log` takes `TOO_LARGE` if
-    repetition in the page exceeds the output limit. `media_type` and `version` ("1.0"
+    repetition in the page exceeds the output limit. `version` ("1.0"
     or "1.1" of RDFa) override those of the page.
 
     Raises:
@@ -44,7 +44,7 @@ def extract_rdfa(
     section 5.5. The vocabularies are not expanded (RDFa Core 1.1 section 10).
     """
     text = page.text
-    host = sniff_host(text, media_type=media_type or page.media_type, version=version)
+    host = sniff_host(text, media_type=page.media_type, version=version)
     read = read_xml(text) if host.is_xml else None
     document = page.url.partition("#")[0]
     budget = RdfaBudget(max(_MIN_CHARS, _GROWTH * len(text)))
