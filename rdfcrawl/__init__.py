@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.version import __version__
+from rdfcrawl.core import __version__
 
 if TYPE_CHECKING:
     from rdfcrawl.addon import Addon as Addon
+    from rdfcrawl.core.content import QuadChunk as QuadChunk
     from rdfcrawl.core.errors import ConfigError as ConfigError
     from rdfcrawl.core.errors import Fault as Fault
     from rdfcrawl.core.errors import Reason as Reason
     from rdfcrawl.core.errors import SourceFault as SourceFault
     from rdfcrawl.core.errors import StoreFault as StoreFault
-    from rdfcrawl.core.quad_chunks import QuadChunk as QuadChunk
     from rdfcrawl.core.records import Document as Document
     from rdfcrawl.core.records import FollowUp as FollowUp
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher as SchemeFetcher
@@ -77,7 +77,7 @@ _HOMES = {
     "LinkedDataSpider": "spiders.linkeddata",
     "ParsedDocument": "pipelines.callbacks.parsed_document",
     "ParsedPage": "rdf.html.page",
-    "QuadChunk": "core.quad_chunks",
+    "QuadChunk": "core.content",
     "RdfSpider": "spiders.base",
     "Reason": "core.errors",
     "ResourceSyncSpider": "spiders.resourcesync",

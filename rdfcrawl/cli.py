@@ -19,8 +19,8 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.project import ENVVAR, get_project_settings
 
 from rdfcrawl.addon import PATH, SPIDERS
+from rdfcrawl.core import __version__
 from rdfcrawl.core.console import fail, report_interrupts
-from rdfcrawl.core.version import __version__
 from rdfcrawl.launch.crawls import check_name, load_addons, load_spiders
 
 if TYPE_CHECKING:

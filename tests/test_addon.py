@@ -23,9 +23,9 @@ from rdfcrawl.cli import COMMANDS, execute, settings_here
 from rdfcrawl.commands import genspider
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
-from rdfcrawl.core.options.conflicts import check_components, iter_warnings
+from rdfcrawl.core.options.scrapy_settings import check_components, iter_warnings
 from rdfcrawl.launch import crawls as launch
-from rdfcrawl.launch.progress.options import LaunchOptions
+from rdfcrawl.launch.options import LaunchOptions
 from rdfcrawl.pipelines.spider_options import SpiderOptions
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.unpack.limits import UnpackLimits

@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.console import QuietCommand, fail, program
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     import argparse

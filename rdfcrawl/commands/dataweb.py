@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.console import QuietCommand, add_number, fail, program
-from rdfcrawl.core.counting import counted
-from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.extras import needed_by_operator
+from rdfcrawl.core.errors import ConfigError, needed_by_operator
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     import argparse

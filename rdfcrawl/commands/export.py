@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rdfcrawl.core.console import QuietCommand, add_number, fail, program
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.terminal import raw_file
+from rdfcrawl.core.messages import counted, raw_file
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
     from types import FrameType
 
-    from rdfcrawl.launch.progress.describing import CrawlDescribing
+    from rdfcrawl.launch.options import CrawlDescribing
     from rdfcrawl.stores.export.exporting import ExportReport
     from rdfcrawl.stores.export.plan import ExportPlan
     from rdfcrawl.stores.log.crawl_log import CrawlLog
@@ -88,7 +87,7 @@ class Command(QuietCommand):
         if self.settings is None:
             return
         from rdfcrawl.downloader.options import FetchOptions
-        from rdfcrawl.launch.progress.describing import CrawlDescribing
+        from rdfcrawl.launch.options import CrawlDescribing
         from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.log.crawl_log import CrawlLog
         from rdfcrawl.stores.options import StoreOptions

@@ -14,8 +14,7 @@ from rdfcrawl.core.console import (
     fail,
     stop_event,
 )
-from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.extras import needed_by_operator
+from rdfcrawl.core.errors import ConfigError, needed_by_operator
 
 if TYPE_CHECKING:
     import argparse

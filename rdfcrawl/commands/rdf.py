@@ -15,10 +15,8 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from rdfcrawl.core.console import QuietCommand, add_number, fail
-from rdfcrawl.core.counting import counted
-from rdfcrawl.core.errors import ConfigError, SourceFault
-from rdfcrawl.core.extras import needed_by_operator
-from rdfcrawl.core.terminal import escaped, raw_file
+from rdfcrawl.core.errors import ConfigError, SourceFault, needed_by_operator
+from rdfcrawl.core.messages import counted, escaped, raw_file
 
 if TYPE_CHECKING:
     import argparse
@@ -93,7 +91,7 @@ class Command(QuietCommand):
         self.exitcode = _exit_code(inspection, self.settings)
 
     def _request(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
-        from rdfcrawl.core.options.merging import apply_defaults
+        from rdfcrawl.core.options.scrapy_settings import apply_defaults
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.downloader.options import FetchOptions, ftp_logins
         from rdfcrawl.downloader.robots.options import RobotsSettings
@@ -141,7 +139,7 @@ class Command(QuietCommand):
 
 
 def _exit_code(inspection: InspectionReport, settings: Settings) -> int:
-    from rdfcrawl.launch.progress.options import ExitCodes
+    from rdfcrawl.launch.options import ExitCodes
 
     outcome = inspection.outcome
     faults = [*inspection.document.faults, *(outcome.faults if outcome else ())]
@@ -264,7 +262,7 @@ def _write_triples(
 
 
 def _blocks(lines: BinaryIO) -> Iterator[bytes]:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.text import iter_line_blocks
 
     return iter_line_blocks(lines.read, max_line_bytes=sys.maxsize, log=FaultLog())

@@ -13,9 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.console import QuietCommand, fail, program
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.terminal import raw_file
+from rdfcrawl.core.messages import counted, raw_file
 
 if TYPE_CHECKING:
     import argparse
@@ -71,7 +70,7 @@ class Command(QuietCommand):
 
 def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:
     """Refresh once, or until a signal ends it; return the exit code."""
-    from rdfcrawl.core.options.merging import apply_defaults
+    from rdfcrawl.core.options.scrapy_settings import apply_defaults
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.monitor.refreshing.epochs import CrawlRefresh
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
@@ -202,7 +201,7 @@ def _reason(fetch: PlannedFetch) -> str:
 
 
 def _now_ms() -> int:
-    from rdfcrawl.core.clock import now_ms
+    from rdfcrawl.core.times import now_ms
 
     return now_ms()
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 
 from rdfcrawl.core.console import fail, program, report_interrupts
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     import argparse

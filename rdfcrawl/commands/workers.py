@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.launch.progress.forks import WorkerForks
+    from rdfcrawl.launch.forks import WorkerForks
     from rdfcrawl.spiders.base import RdfSpider
 
 MAX_WORKERS = 256
@@ -67,7 +67,7 @@ class Command(FeedsCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, run the workers, wait for their end."""
-        from rdfcrawl.launch.progress.forks import begin
+        from rdfcrawl.launch.forks import begin
 
         if self.settings is None or len(args) != 1:
             fail("workers: name one spider")
@@ -94,7 +94,7 @@ class Command(FeedsCommand):
         opts: argparse.Namespace,
         forks: WorkerForks | None,
     ) -> None:
-        from rdfcrawl.launch.progress.worker_pool import WorkerPool
+        from rdfcrawl.launch.worker_pool import WorkerPool
 
         if self.settings is None:
             return
@@ -129,7 +129,7 @@ def _options_of(opts: argparse.Namespace) -> list[str]:
 
 
 def _may_fork(settings: BaseSettings) -> bool:
-    from rdfcrawl.launch.progress.options import LaunchOptions
+    from rdfcrawl.launch.options import LaunchOptions
 
     try:
         return bool(LaunchOptions.one(settings, "may_fork"))

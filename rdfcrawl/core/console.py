@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 from scrapy.commands import ScrapyCommand
 
 from rdfcrawl.core.errors import hide_logins
-from rdfcrawl.core.terminal import safe_file
+from rdfcrawl.core.messages import safe_file
 
 if TYPE_CHECKING:
     import argparse

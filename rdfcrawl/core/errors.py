@@ -2,14 +2,17 @@
 
 The class of an exception determines who acts: `ConfigError` the operator, `SourceFault`
 the publisher (the crawl counts it and continues), `StoreFault` the store (retried),
-`CrawlGone` the operator (the crawl has ended while its worker ran).
+`CrawlGone` the operator (the crawl has ended while its worker ran). A `FaultLog` counts
+the faults of one document while it is read.
 """
 
 from __future__ import annotations
 
 import errno
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Final
 
@@ -356,3 +359,131 @@ class NeedsSandbox(RdfcrawlError):
 
 class HeldBack(RdfcrawlError):
     """The reservations of a document are unknown; it goes back to the queue."""
+
+
+_MAX_REFUSED: Final = 1000  # URLs of a document; the log of decisions takes as many
+
+
+class FaultLog:
+    """The faults of a document by reason: their number, and the first detail."""
+
+    __slots__ = ("_faults", "_refused")
+
+    def __init__(self) -> None:
+        self._faults: dict[tuple[Reason, str], Fault] = {}
+        self._refused: list[tuple[Decision, str]] | None = None
+
+    def refuse(self, why: Decision, url: str) -> None:
+        """Note a URL that is not queued, for the log of decisions."""
+        if self._refused is None:
+            self._refused = []
+        if len(self._refused) < _MAX_REFUSED:
+            self._refused.append((why, url))
+
+    def take_refused(self) -> list[tuple[Decision, str]]:
+        """Return the refused URLs since the last call, with the decisions."""
+        refused, self._refused = self._refused, None
+        return refused or []
+
+    def note(
+        self,
+        reason: Reason,
+        detail: str = "",
+        count: int = 1,
+        *,
+        apart: bool = False,
+        part: str = "",
+    ) -> None:
+        """Count a fault; with `apart`, there is one fault per detail."""
+        key = (reason, detail if apart else "")
+        known = self._faults.get(key)
+        if known is None:
+            self._faults[key] = Fault(reason, one_line(detail), count, part)
+        else:
+            self._faults[key] = replace(known, count=known.count + count)
+
+    def count(self, reason: Reason) -> int:
+        """Return the number of faults noted with this reason and not apart."""
+        known = self._faults.get((reason, ""))
+        return known.count if known else 0
+
+    def snapshot(self) -> FaultLog:
+        """Return a copy of the state, for `restore`."""
+        copy = FaultLog()
+        copy._faults = dict(self._faults)  # same class
+        return copy
+
+    def restore(
+        self, snapshot: FaultLog, *, kept: frozenset[Reason] = frozenset()
+    ) -> None:
+        """Remove the faults noted since the snapshot, except those `kept`."""
+        since = {key: x for key, x in self._faults.items() if key[0] in kept}
+        self._faults = snapshot._faults | since  # same class
+
+    def all(self) -> list[Fault]:
+        """Return the faults in the order in which their reasons first occurred."""
+        return list(self._faults.values())
+
+
+# Parts that have failed in this process, and the classes of their exceptions.
+_logged: set[tuple[str, type[Exception]]] = set()
+
+
+def fault_of_exception(error: Exception, part: str, url: str) -> Fault:
+    """Return the fault of a document on which a part of the crawler has raised.
+
+    Recursion and memory errors are limits that the document has exceeded. Every other
+    exception is our fault, and is logged with its traceback once per process, part and
+    class.
+    """
+    if isinstance(error, RecursionError):
+        return Fault(Reason.TOO_DEEP, f"{part}: nested too deep")
+    if isinstance(error, MemoryError):
+        return Fault(Reason.TOO_LARGE, f"{part}: needs too much memory")
+    is_missing = isinstance(error, ImportError)
+    reason = Reason.NOT_INSTALLED if is_missing else Reason.PARSE_CRASH
+    _log_once(error, part, url)
+    text = error if is_missing else repr(error)
+    return Fault(reason, one_line(f"{part}: {text}"), part=part)
+
+
+def _log_once(error: Exception, part: str, url: str) -> None:
+    from logging import getLogger  # noqa: PLC0415  # a child seldom logs
+
+    kind = part, type(error)
+    if kind not in _logged:
+        _logged.add(kind)
+        text = "%s: %s failed (logged once for each kind of exception)"
+        getLogger(__name__).error(text, safe_text(url), part, exc_info=error)
+
+
+def install_hint(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'rdfcrawl[{extra}]'"
+
+
+@contextmanager
+def needed_by_operator(extra: str, what: str) -> Iterator[None]:
+    """Raise `ConfigError` if a library for an option of the operator is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        _check_is_extra(error)
+        message = f"{what}: {error.name} is missing: {install_hint(extra)}"
+        raise ConfigError(message) from error
+
+
+@contextmanager
+def needed_by_document(extra: str) -> Iterator[None]:
+    """Raise the fault `NOT_INSTALLED` of a document if a library is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        _check_is_extra(error)
+        raise SourceFault(Reason.NOT_INSTALLED, install_hint(extra)) from error
+
+
+def _check_is_extra(error: ModuleNotFoundError) -> None:
+    """Raise the error if the missing module is ours, and not of an extra."""
+    if (error.name or "").partition(".")[0] == __name__.partition(".")[0]:
+        raise error

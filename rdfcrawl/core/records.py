@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol, TypeAlias
 
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.reservations import NOTHING, Reservations
+from rdfcrawl.core.times import now_ms
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Iterable,
-        Mapping,
-    )
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
+    from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.core.errors import Fault, Reason
-    from rdfcrawl.core.formats import Format
-    from rdfcrawl.core.link_relations import Link
-    from rdfcrawl.core.quad_chunks import QuadChunk
-    from rdfcrawl.core.tasks.text import Task
+    from rdfcrawl.core.formats import Format, Link
+    from rdfcrawl.core.tasks import Task
+
 
 _NO_COUNTS: Final[Mapping[str, int]] = MappingProxyType({})
 _NO_LINKS: Final[AbstractSet[Link]] = frozenset()
@@ -84,7 +78,7 @@ class Record:
         lost: 1 if a worker died while it held the record, which is then handled
             separately; else 0.
         task: the step of a source, or the set that a page belongs to
-            (`core.tasks.text`).
+            (`core.tasks`).
         change: identifies a change of a known document, for which it is fetched again;
             empty for all others.
         profile: number of the arguments of the spider that queued it
@@ -113,7 +107,7 @@ class Record:
         """
         if self.task is None:  # the usual case
             return ""
-        from rdfcrawl.core.tasks.text import encode_task  # noqa: PLC0415
+        from rdfcrawl.core.tasks import encode_task  # noqa: PLC0415
 
         return encode_task(self.task)
 
@@ -431,3 +425,27 @@ def refused(record: Record, faults: list[Fault]) -> Document:
         response=FetchedResponse(started_ms=at_ms, ended_ms=at_ms),
         faults=faults,
     )
+
+
+class SitemapScore(StrEnum):
+    """Definitions of the score of a URL that a sitemap lists."""
+
+    PRIORITY = "priority"
+    PAGERANK = "pagerank"
+    PRIORITYRANK = "priorityrank"
+
+
+class DiscoveryScore(StrEnum):
+    """Definitions of the score of a URL that pages link to."""
+
+    PAGERANK = "pagerank"
+    INLINKS = "inlinks"
+    FIRST_SEEN = "first-seen"
+
+
+class RankScore(StrEnum):
+    """A score of a URI that a ranking computes."""
+
+    PAGERANK = "pagerank"
+    PRIORITYRANK = "priorityrank"
+    INLINKS = "inlinks"

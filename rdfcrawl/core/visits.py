@@ -7,15 +7,78 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import lasting_reasons
-from rdfcrawl.core.task_records import has_own_schedule
+from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.source_tasks import SourceTask
+from rdfcrawl.core.tasks import (
+    CollectionPage,
+    DumpPart,
+    ListedPage,
+    RefreshedPage,
+    RevisitedPage,
+    Task,
+)
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterator, Sequence
 
     from rdfcrawl.core.errors import Fault, Reason
-    from rdfcrawl.core.records import Document, Record
+    from rdfcrawl.core.records import Document
+
+
+_SCHEDULED: Final = (
+    *(SourceTask, ListedPage, DumpPart, CollectionPage),
+    *(RevisitedPage, RefreshedPage),
+)
+
+# Kind, depth, parent, change, profile and task of a record that was not requested yet.
+_REST: Any = tuple[Kind, int, str, str, int, Task | None]
+
+
+def has_own_schedule(record: Record) -> bool:
+    """Return whether a failed record is requested again by its own schedule.
+
+    Each run reads sources from the beginning, and sitemaps, datasets and `scrapy
+    refresh` schedule their pages: retrying the record itself would request it twice.
+    """
+    return bool(record.change) or isinstance(record.task, _SCHEDULED)
+
+
+def encode_record(record: Record) -> str:
+    """Return the text of a waiting record, without its URL."""
+    place = record.kind, record.depth, record.parent
+    return encode((*place, record.change, record.profile, record.task))
+
+
+def decode_record(url: str, text: str) -> Record:
+    """Return the record of a text from `encode_record`.
+
+    Raises:
+        SourceFault: `BAD_RECORD`: the text is invalid.
+    """
+    kind, depth, parent, change, profile, task = decode(text, _REST)
+    return Record(url, kind, depth, parent, task=task, change=change, profile=profile)
+
+
+def encode_follow_up(follow_up: FollowUp) -> str:
+    """Return the text of a waiting follow-up, without its URL."""
+    record = replace(follow_up.record, change=follow_up.change)
+    return f"{int(follow_up.urgency)} {encode_record(record)}"
+
+
+def decode_follow_up(url: str, text: str) -> FollowUp:
+    """Return the follow-up of a text from `encode_follow_up`.
+
+    Raises:
+        SourceFault: `BAD_RECORD`: the text is invalid.
+    """
+    urgency, _, rest = text.partition(" ")
+    record = decode_record(url, rest)
+    waiting = replace(record, change="")
+    return FollowUp(waiting, urgency=Urgency(int(urgency)), change=record.change)
+
 
 _CUT_AGAIN_SECS: Final = 1.0  # cancelled code needs some time to clean up
 
@@ -183,3 +246,17 @@ class Visit:
         """Return the index of the record of a document in the batch."""
         record = document.record
         return next(i for i, each in enumerate(self.records) if each is record)
+
+
+# Sent and awaited before visits are acknowledged: handlers make everything durable that
+# they have received. If a handler raises, the visits stay unacknowledged, and the
+# signal is sent again. Arguments: none.
+flush_stores = object()
+
+# Sent once when the spider begins to close: each visit ends after its current request.
+# Arguments: none.
+stop_visits = object()
+
+# Sent and awaited when all of a worker's visits are committed, before it leaves the
+# frontier. Arguments: none.
+before_leaving = object()

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 
 MAX_NODES = 60_000  # a /16 of loopback without .0 and .255
 MAX_TRIPLES_PER_NODE = 1_000_000

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.dataweb.config import ORCA_KINDS
 from rdfcrawl.dataweb.nodes.accesslog import (
     AccessLog,

@@ -7,8 +7,8 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.dataweb.config import ORCA_KINDS, NodeKind
 from rdfcrawl.dataweb.evolution.clock import WebClock
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import body_of, head_of
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.content import body_of, head_of
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, SourceFault
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.http.recording import listening
 from rdfcrawl.downloader.network_faults import note_fault
@@ -25,7 +25,7 @@ from rdfcrawl.frontier.request_turns import FREE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.core.tasks.pages import RefreshedPage
+    from rdfcrawl.core.tasks import RefreshedPage
     from rdfcrawl.downloader.client import HttpClient, RequestOptions
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.warc.archive import Truncation, WebArchive

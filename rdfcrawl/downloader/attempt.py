@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.records import Document, Record
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.cookies import ChainCookies
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault
-    from rdfcrawl.core.tasks.pages import RequestTask
+    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.downloader.client import HttpResponse
 
 

@@ -12,7 +12,7 @@ from rdfcrawl.core.records import FetchedResponse
 from rdfcrawl.frontier.request_turns import FREE, HostRestsError, SoloTurn
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.pages import RefreshedPage, RequestTask
+    from rdfcrawl.core.tasks import RefreshedPage, RequestTask
     from rdfcrawl.downloader.unread_types import UnreadTypes
 
 

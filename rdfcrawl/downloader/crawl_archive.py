@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from rdfcrawl.core.version import __version__
+from rdfcrawl.core import __version__
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

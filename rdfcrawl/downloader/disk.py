@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 _PROBE: Final = bytes(4096)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Response
 
-from rdfcrawl.core.signals import stop_visits
+from rdfcrawl.core.visits import stop_visits
 from rdfcrawl.downloader.services import close_services, services_of
 
 if TYPE_CHECKING:

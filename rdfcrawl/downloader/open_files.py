@@ -7,7 +7,7 @@ import resource
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -21,8 +21,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.retry_policy import parse_http_date
 
 OVERLAP_BYTES: Final = 4096  # requested twice, and compared

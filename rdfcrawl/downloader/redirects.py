@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.downloader.client import conditional_headers
 from rdfcrawl.frontier.queue.url_kind import kind_of_named
 from rdfcrawl.uri import BadUri, requestable
@@ -17,7 +17,7 @@ from rdfcrawl.uri.origin import is_same_server
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
-    from rdfcrawl.core.tasks.pages import RequestTask
+    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies
 

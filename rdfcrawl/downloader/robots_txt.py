@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import head_of
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.client import HttpClient, response_in_turn
 from rdfcrawl.downloader.retry_policy import parse_retry_after
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH

@@ -13,8 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.disk import WorkerDisk
 from rdfcrawl.downloader.parts import (
     PartFolder,

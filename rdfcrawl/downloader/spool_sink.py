@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.parts import remove_facts, write_facts
 from rdfcrawl.downloader.unread_types import UnreadBody
 from rdfcrawl.uri import host_of

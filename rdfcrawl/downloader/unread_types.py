@@ -18,7 +18,7 @@ from rdfcrawl.rdf.sniffing import media_at
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rdfcrawl.core.options.own_formats import OwnFormats
+    from rdfcrawl.rdf.extraction.options import OwnFormats
 
 IGNORED_MEDIA_TYPES: Final = (
     *("image/*", "audio/*", "video/*", "font/*"),

@@ -9,7 +9,7 @@ from rdfcrawl.downloader.redirects import REDIRECTS
 from rdfcrawl.frontier.queue.queued_requests import meta_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.pages import RequestTask
+    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.downloader.client import RequestOptions
 
 

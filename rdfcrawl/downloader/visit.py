@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from errno import ECONNREFUSED
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import CrawlGone, Fault, Reason, SourceFault, one_line
 from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.core.tasks.pages import RefreshedPage, RequestTask
+from rdfcrawl.core.tasks import RefreshedPage, RequestTask
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.attempt import RecordAttempt, UrlRefusal
 from rdfcrawl.downloader.client import (
     HttpClient,

@@ -13,8 +13,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.parts import UnfitPart
 from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 

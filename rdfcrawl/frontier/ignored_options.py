@@ -11,7 +11,7 @@ from rdfcrawl.core.options.values import texts
 from rdfcrawl.uri.ignored_names import IGNORED_EXTENSIONS, IgnoredNames
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.options.own_formats import OwnFormats
+    from rdfcrawl.rdf.extraction.options import OwnFormats
 
 _EXTENSION: Final = re.compile(r"\.?([a-z0-9_+-]{1,32})").fullmatch
 # The table of the standard library, without the one of the machine.

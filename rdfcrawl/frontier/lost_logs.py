@@ -6,7 +6,7 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.options import SEGMENTS
 from rdfcrawl.stores.segment_file import list_segments
 

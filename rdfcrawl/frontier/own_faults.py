@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self, cast
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

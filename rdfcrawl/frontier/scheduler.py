@@ -21,10 +21,10 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
-from rdfcrawl.core.signals import before_leaving, flush_stores, stop_visits
+from rdfcrawl.core.visits import before_leaving, flush_stores, stop_visits
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.own_faults import (
     examples_of,

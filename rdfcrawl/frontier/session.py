@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.clock import now_ms
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.arguments.stored import CrawlMember
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, restart_crawl
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.launch.progress.options import CheckedCrawl, ExitCodes
+    from rdfcrawl.launch.options import CheckedCrawl, ExitCodes
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
     from rdfcrawl.stores.followers.supervision import FollowerProcesses
@@ -122,7 +122,7 @@ def page_if_wanted(
     """Serve the page of a crawl while it runs, if `--page` is given."""
     if not opts.page:
         return nullcontext()
-    from rdfcrawl.launch.progress.page_process import serving_page
+    from rdfcrawl.launch.page_process import serving_page
 
     return serving_page(opts, checked.crawler.settings, checked.options.crawl)
 
@@ -236,8 +236,8 @@ def check_operator(
     """
     from rdfcrawl.core.options.table import options_of
     from rdfcrawl.frontier.queue.options import WORKER
-    from rdfcrawl.launch.progress.options import CheckedCrawl, LaunchOptions
-    from rdfcrawl.launch.progress.stopping import StoppableCrawler
+    from rdfcrawl.launch.options import CheckedCrawl, LaunchOptions
+    from rdfcrawl.launch.scrapy_classes import StoppableCrawler
     from rdfcrawl.pipelines.spider_options import prepared
 
     try:

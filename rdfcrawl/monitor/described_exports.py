@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from rdfcrawl.analysis.description.dcat import DescribedFile
+from rdfcrawl.analysis.description.vocabularies import DescribedFile
 from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.stores.export.plan import HDT, PARQUET
 

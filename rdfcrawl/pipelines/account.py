@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
 from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key

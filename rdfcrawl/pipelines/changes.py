@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.pipelines.provenance import has_losses
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import shown_uri

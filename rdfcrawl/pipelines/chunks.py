@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.records import Document
-from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
+from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.items import (
     HarvestingSpider,
     close_chunks,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.core.content import QuadChunk
 
 
 _EXPORTERS: Final = "rdfcrawl.pipelines.quad_feeds."  # only imported for feeds

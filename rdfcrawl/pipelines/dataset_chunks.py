@@ -13,10 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.quad_chunks import QuadChunk
-from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
+from rdfcrawl.core.content import QuadChunk
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.items import closing
 from rdfcrawl.rdf.output import CHUNK_BYTES, quad_chunks
 from rdfcrawl.rdf.text import gathered

@@ -17,11 +17,11 @@ from rdfcrawl.analysis.duplicates.copies import (
     CopyLimits,
     CopyVerdict,
 )
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Decision, Fault
 from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document
-from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.worker.worker_state import PARSE_SECS_BOUNDS, PARSE_SECS_SUM
 from rdfcrawl.pipelines.items import (
     HarvestingSpider,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy import signals
 
-from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.content import QuadChunk, body_of
 from rdfcrawl.core.errors import HeldBack, NeedsSandbox, Reason
-from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import (
     NO_FACTS,
     NOT_READ,
@@ -22,7 +21,7 @@ from rdfcrawl.core.records import (
     ReadResult,
 )
 from rdfcrawl.core.reservations import NOTHING
-from rdfcrawl.core.tasks.pages import DumpPart
+from rdfcrawl.core.tasks import DumpPart
 from rdfcrawl.downloader.services import FetchServices, services_of
 from rdfcrawl.pipelines.facts import ObservedChunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.rdf.extraction.messages import ReadingJob
 
 

@@ -12,8 +12,8 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.console import fail, report_interrupts
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.core.options.merging import apply_feed_formats
-from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.core.options.scrapy_settings import apply_feed_formats
+from rdfcrawl.core.visits import flush_stores
 
 if TYPE_CHECKING:
     import argparse

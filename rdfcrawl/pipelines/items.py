@@ -21,7 +21,7 @@ from scrapy.utils.python import global_object_name
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import Document, Record
-from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
 from rdfcrawl.pipelines.provenance import status_of
 

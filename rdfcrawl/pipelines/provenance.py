@@ -7,14 +7,15 @@ terms. All statements are in the graph `GRAPH`, never in the document's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from rdfcrawl.analysis.refresh.immutable import immutable_until_ms
+from rdfcrawl.core import __version__
 from rdfcrawl.core.errors import LOSSES, TRAPS, Fault
 from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
 from rdfcrawl.core.records import (
@@ -27,16 +28,38 @@ from rdfcrawl.core.records import (
     Record,
 )
 from rdfcrawl.core.reservations import NOTHING, Reservations
-from rdfcrawl.core.tasks.pages import ListedPage, RefreshedPage
-from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
-from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.core.version import __version__
+from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
+from rdfcrawl.core.tasks import ListedPage, RefreshedPage
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import iri_of_url, literal
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.text import Task
+    from rdfcrawl.core.tasks import Task
+
+
+_IMMUTABLE: Final = re.compile(r"(?:\A|[\s,])immutable(?=[\s,]|\Z)", re.IGNORECASE)
+_MAX_AGE: Final = re.compile(
+    r"(?:\A|[\s,])max-age\s*=\s*\"?([0-9]{1,18})", re.IGNORECASE
+)
+_MOST_SECS: Final = 10 * 366 * 86_400
+
+
+def immutable_until_ms(cache_control: str, at_ms: int) -> int | None:
+    """Return the time until which a response is immutable, Unix time in ms.
+
+    None: `Cache-Control` has no `immutable`, or no lifetime (RFC 8246 section 2).
+    Lifetimes are limited to ten years.
+
+    >>> immutable_until_ms("public, max-age=60, immutable", 1_000_000)
+    1060000
+    >>> immutable_until_ms("max-age=60", 0)
+    """
+    age = _MAX_AGE.search(cache_control) if cache_control else None
+    if age is None or _IMMUTABLE.search(cache_control) is None:
+        return None
+    return at_ms + min(int(age[1]), _MOST_SECS) * 1000
+
 
 T = TypeVar("T")
 
@@ -213,7 +236,7 @@ def _task(task: Task, activity: str) -> str:
         text = f"{task.TAG}(is_left=True)" if task.is_left else task.TAG
         return f'<{activity}> <{RC}task> "{text}"{_END}'
     if not isinstance(task, ListedPage):
-        from rdfcrawl.core.tasks.text import describe_task  # noqa: PLC0415
+        from rdfcrawl.core.tasks import describe_task  # noqa: PLC0415
 
         return f"<{activity}> <{RC}task> {literal(describe_task(task))}{_END}"
     return (

@@ -7,7 +7,7 @@ from typing import IO, Any, ClassVar, Final
 
 from scrapy.exporters import BaseItemExporter
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document
 from rdfcrawl.rdf.serializing import StatementSerializer
 

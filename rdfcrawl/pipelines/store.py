@@ -12,7 +12,7 @@ from rdfcrawl.core.errors import (
     passing_fault,
 )
 from rdfcrawl.core.records import Document
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.stores.protocol import DocumentWriter, Store
 
 _GONE: Final = frozenset({404, 410})

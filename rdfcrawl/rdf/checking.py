@@ -20,8 +20,7 @@ import pyoxigraph
 from pyoxigraph import Quad, QuadParser, RdfFormat
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.terms import mended_line

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.statements import StatementReader
 

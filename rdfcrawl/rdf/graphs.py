@@ -17,7 +17,7 @@ from rdfcrawl.rdf.terms import iri_of_url
 from rdfcrawl.uri.origin import Origin
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 Trust = Literal["same-origin", "named", "all"] | tuple[str, ...]
 

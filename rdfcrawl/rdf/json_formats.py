@@ -15,7 +15,7 @@ from rdfcrawl.rdf.nesting import check_json_depth, is_json_too_deep
 from rdfcrawl.rdf.text import iter_line_blocks
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
 _N_FIELDS: Final = 6

@@ -23,7 +23,7 @@ from rdfcrawl.rdf.terms import mended_iri, mended_reference, mended_token, note_
 from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 MAX_TOKEN_BYTES: Final = 16 * 2**20  # longest token of the parser
 

@@ -19,7 +19,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, OpenToken
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 MAX_FORMULAS: Final = 2**18  # their labels take about 40 MB
 

@@ -20,7 +20,7 @@ from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
 from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
 

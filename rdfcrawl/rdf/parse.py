@@ -17,11 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.counting import counted
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.core.extras import needed_by_document
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import (
+    Fault,
+    FaultLog,
+    Reason,
+    SourceFault,
+    needed_by_document,
+)
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import GATHER_BYTES, canonical, iter_checked
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 logger = logging.getLogger(__name__)
 

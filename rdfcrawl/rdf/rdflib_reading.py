@@ -19,7 +19,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.n3 import has_logic
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
 # A collection or literal of this length takes rdflib up to 4 s.

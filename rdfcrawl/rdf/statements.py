@@ -40,7 +40,7 @@ from rdfcrawl.rdf.text import gathered, iter_line_blocks
 if TYPE_CHECKING:
     from pyoxigraph import QuadParser
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.core.formats import Format
     from rdfcrawl.rdf.environment import ParseLimits
 

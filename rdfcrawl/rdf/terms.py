@@ -23,7 +23,7 @@ from pyoxigraph import NamedNode
 from rdfcrawl.core.errors import Reason
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 
 # An IRIREF of N-Quads needs escapes for these; `check` refuses them.

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from rdfcrawl.core.bytesource import PulledStream
+from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.content import ByteSource
+    from rdfcrawl.core.errors import FaultLog
 
 
 Screen = Callable[[bytes, bool], bytes]

@@ -21,7 +21,7 @@ from rdfcrawl.rdf.text import BLOCK_BYTES
 from rdfcrawl.rdf.xml_literal import SEPARATOR, XmlContent, split_name
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
 NAMESPACES: Final = frozenset({"", TRIX})

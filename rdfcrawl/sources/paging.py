@@ -17,14 +17,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import DCAT, HYDRA, LDES, RDF_TYPE, TREE
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.origin import is_same_origin
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 MAX_PAGES: Final = 100_000  # of one collection
 MAX_RELATIONS: Final = 20_000  # of one page

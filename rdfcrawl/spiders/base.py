@@ -14,7 +14,7 @@ from scrapy import Spider
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.spiders.commands import exits_on_config_error, is_of_command
 
@@ -82,7 +82,7 @@ class RdfSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Set the `custom_settings` of the class, and our defaults."""
-        from rdfcrawl.core.options.merging import apply_defaults, is_of_shell
+        from rdfcrawl.core.options.scrapy_settings import apply_defaults, is_of_shell
         from rdfcrawl.pipelines.spider_options import SpiderOptions
 
         super().update_settings(settings)
@@ -100,7 +100,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.core.options.conflicts import iter_warnings
+        from rdfcrawl.core.options.scrapy_settings import iter_warnings
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.pipelines.items import adapt_documents
 
@@ -137,8 +137,11 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: one of them is wrong.
         """
-        from rdfcrawl.core.options.conflicts import check_components
-        from rdfcrawl.core.options.merging import apply_defaults, has_defaults
+        from rdfcrawl.core.options.scrapy_settings import (
+            apply_defaults,
+            check_components,
+            has_defaults,
+        )
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
         from rdfcrawl.pipelines.spider_options import (
             PreparedSpider,
@@ -472,7 +475,7 @@ class RdfSpider(Spider):
 
         With `nofollow` in `follow`, links marked `nofollow` are followed.
         """
-        from rdfcrawl.core.link_relations import Relation
+        from rdfcrawl.core.formats import Relation
 
         policy = self.options.reservation_policy
         document.reservations = reservations

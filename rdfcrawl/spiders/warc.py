@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from rdfcrawl.core.warc_files import LOCAL_SCHEME
+from rdfcrawl.core.source_tasks import LOCAL_SCHEME
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ class WarcSpider(RdfSpider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Add the fetcher of local files to `FETCH_SCHEMES`; see `RdfSpider`."""
-        fetchers = {
-            LOCAL_SCHEME: "rdfcrawl.sources.harvest.local_warc.LocalWarcFetcher"
-        }
+        fetchers = {LOCAL_SCHEME: "rdfcrawl.sources.harvest.warc.LocalWarcFetcher"}
         fetchers |= settings.getdict("FETCH_SCHEMES")
         settings.set("FETCH_SCHEMES", fetchers, priority="spider")
         super().update_settings(settings)

@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.clock import advance_to, now_ms
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, path, text
+from rdfcrawl.core.times import advance_to, now_ms
 from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:

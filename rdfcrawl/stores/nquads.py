@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from rdfcrawl.core.content import check_statements
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.core.quad_chunks import check_statements
 from rdfcrawl.stores.crawl_folder import ensure_identity, note_worker
 from rdfcrawl.stores.segment_file import (
     HEADER_BYTES,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.core.quad_chunks import QuadChunk
+    from rdfcrawl.core.content import QuadChunk
 
 
 logger = logging.getLogger(__name__)

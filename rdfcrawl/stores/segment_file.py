@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.core.quad_chunks import DeflatePiece
+    from rdfcrawl.core.content import DeflatePiece
 
 
 PREFIX = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0RC\x08\0"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.core.quad_chunks import DeflatePiece
+    from rdfcrawl.core.content import DeflatePiece
 
 _WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _GATHER_BYTES = 256 * 1024  # longest document that shares a member with others

@@ -10,8 +10,8 @@ from typing import Final
 
 import ada_url
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 
 CRAWLED_SCHEMES: Final = frozenset({"http", "https", "ftp", "ftps"})
 """Schemes of the Web; `uri.schemes` adds those of a user."""

@@ -15,7 +15,7 @@ import mf2py
 from pyRdfa import pyRdfa
 from pyRdfa.options import Options
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf.html.microformats import extract_microformats
 from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.html.rdfa import extract_rdfa

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.quad_chunks import QuadChunk
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.stores.export.exporting import export
 from rdfcrawl.stores.export.plan import ExportPlan
 from rdfcrawl.stores.export.selection import DocumentSelection

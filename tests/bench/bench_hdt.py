@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
 from rdfcrawl.rdf.text import iter_line_blocks

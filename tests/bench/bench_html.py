@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf.environment import (
     DEFAULT_LIMITS,
     GC_THRESHOLDS,

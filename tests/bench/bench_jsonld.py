@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf.environment import INLINE, bundled_context
 from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.pyld_reading import iter_statements

@@ -26,8 +26,8 @@ from backports import zstd
 from pyoxigraph import RdfFormat
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob

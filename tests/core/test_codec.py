@@ -13,16 +13,15 @@ from rdfcrawl.analysis.refresh.domain_schedule import DomainSchedule
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.core.task_records import decode_record, encode_record
+from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.parts import PartFacts
 from rdfcrawl.sources.harvest.ckan import FinishedHarvest
 from rdfcrawl.sources.harvest.collections import PageState
 from rdfcrawl.sources.harvest.cross_host_checks import StoredDataset
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.resourcesync.mirror_index import BegunRun, OwedResource
-from rdfcrawl.sources.harvest.sitemap_parts import SitemapState
-from rdfcrawl.sources.resourcesync.mirror import KnownResource, MirrorState
-from rdfcrawl.sources.resourcesync.steps import RunPart
+from rdfcrawl.sources.harvest.sitemap_reading import SitemapState
+from rdfcrawl.sources.resourcesync.mirror import KnownResource, MirrorState, RunPart
 from tests.support.task_values import tasks, values
 
 KEPT = [

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.options.own_formats import OwnFormats
 from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.scheme_fetcher import SchemeRequest, SchemeResponse
 from rdfcrawl.downloader.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.unread_types import IGNORED_MEDIA_TYPES, UnreadTypes
 from rdfcrawl.frontier.request_turns import SoloTurn
+from rdfcrawl.rdf.extraction.options import OwnFormats
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

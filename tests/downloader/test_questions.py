@@ -11,7 +11,7 @@ import pytest
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.core.tasks.pages import SamplePage
+from rdfcrawl.core.tasks import SamplePage
 from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.client import MAX_ERROR_BODY_BYTES, HttpRequest, RequestOptions
 from rdfcrawl.downloader.http.exchange import HttpExchange

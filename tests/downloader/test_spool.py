@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 import rdfcrawl
 from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.downloader.client import HttpResponse, RequestOptions
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.spool_sink import SpoolSink

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.core.tasks.pages import ListedPage
+from rdfcrawl.core.tasks import ListedPage
 from rdfcrawl.frontier.queue.deferred import DeferredLinks, DeferredRecord
 from rdfcrawl.frontier.queue.state_store import StateStore
 from rdfcrawl.frontier.redis.retry import RedisRetry

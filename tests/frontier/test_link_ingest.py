@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import DumpPart
+from rdfcrawl.core.tasks import DumpPart
 from rdfcrawl.frontier.queue.payload import unpack
 from rdfcrawl.frontier.queue.url_kind import kind_of
 from rdfcrawl.frontier.worker.link_ingest import (

@@ -12,7 +12,7 @@ from scrapy.http import JsonRequest
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.redirects import request_after
 from rdfcrawl.frontier.queue.payload import pack, unpack
 from rdfcrawl.frontier.queue.queued_requests import (

@@ -12,8 +12,7 @@ from rdfcrawl.analysis.ranking.table import levels_of, open_ranks
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.records import Urgency
-from rdfcrawl.core.scores import DiscoveryScore, SitemapScore
+from rdfcrawl.core.records import DiscoveryScore, SitemapScore, Urgency
 from rdfcrawl.frontier.queue.candidate import Candidate
 from rdfcrawl.frontier.queue.score_bands import ScoreBands, ScoreChoice
 from rdfcrawl.uri import NormalForm, fingerprint

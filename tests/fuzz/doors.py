@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.formats import FORMATS, HTML
 from rdfcrawl.core.reservations import read_directives, read_tdm
 from rdfcrawl.downloader.contexts.cache import ContextEntry

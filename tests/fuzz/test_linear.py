@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, SourceFault
 from rdfcrawl.downloader.ftp.replies import status_of
 from rdfcrawl.downloader.ftp_address import parse_address
 from rdfcrawl.rdf.html.extractors import scan

@@ -23,7 +23,7 @@ ROOMS = [
 # They connect to nothing: bytes go in, values come out.
 PURE = """
 analysis.description analysis.duplicates analysis.measures analysis.ranking
-analysis.refresh core.bytesource core.codec core.counting core.errors core.faultlog
+analysis.refresh core.codec core.content core.errors core.messages core.source_tasks
 core.formats core.records core.reservations core.sorting core.tasks core.visits
 downloader.robots.parser downloader.robots.paths downloader.robots.policy
 downloader.warc frontier.arguments frontier.queue.blocked_hosts frontier.queue.url_kind

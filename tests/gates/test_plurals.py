@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

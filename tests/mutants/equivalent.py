@@ -38,7 +38,7 @@ _BY_REASON: Final = {
         rdfcrawl/monitor/pings/judging.py: PingResponse.is_accepted(): self.status <= 300, not <
     """,
     "its own formats are never used": """
-        rdfcrawl/launch/progress/logformatter.py: SafeFormatter.__init__(): call super().__init__()
+        rdfcrawl/launch/scrapy_classes.py: SafeFormatter.__init__(): call super().__init__()
     """,
     "the table is complete, as tests/rdf/extraction/test_denied.py shows": """
         rdfcrawl/rdf/extraction/confinement.py: _numbers(): strict=False

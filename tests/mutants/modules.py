@@ -97,11 +97,11 @@ _ROOMS: Final = (
         ("tests/monitor/page/test_report_view.py",),
     ),
     DefendedModule(
-        "rdfcrawl/launch/progress",
-        "logformatter",
+        "rdfcrawl/launch",
+        "scrapy_classes",
         (
-            "tests/launch/progress/test_logformatter.py",
-            "tests/launch/progress/test_json_logs.py",
+            "tests/launch/test_logformatter.py",
+            "tests/launch/test_json_logs.py",
         ),
     ),
     DefendedModule(
@@ -109,9 +109,7 @@ _ROOMS: Final = (
         "judging server",
         ("tests/monitor/pings/test_judging.py", "tests/monitor/pings/test_server.py"),
     ),
-    DefendedModule(
-        "rdfcrawl/core", "errors", ("tests/launch/progress/test_logformatter.py",)
-    ),
+    DefendedModule("rdfcrawl/core", "errors", ("tests/launch/test_logformatter.py",)),
     DefendedModule(
         "rdfcrawl/monitor/page", "texts", ("tests/monitor/page/test_parts.py",)
     ),

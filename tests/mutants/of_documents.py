@@ -51,7 +51,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         6,
-        "rdfcrawl/sources/sitemaps/entities.py",
+        "rdfcrawl/sources/sitemaps/text.py",
         "        if self._left < 0:\n",
         "        if False:\n",
         "tests/sources/sitemaps/test_markup.py"
@@ -270,7 +270,7 @@ OF_DOCUMENTS = (
         "rdfcrawl/core/errors.py",
         "    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))\n",
         "    return str(text)\n",
-        "tests/launch/progress/test_logformatter.py",
+        "tests/launch/test_logformatter.py",
     ),
     Mutant(
         20,

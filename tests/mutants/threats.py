@@ -245,7 +245,7 @@ MUTANTS = (
     ),
     Mutant(
         30,
-        "rdfcrawl/sources/harvest/resourcesync/files.py",
+        "rdfcrawl/sources/harvest/resourcesync/resources.py",
         '_short(quote(uri, safe=""))',
         "urlsplit(uri).path.lstrip('/')",
         "tests/crawl/sources/test_resourcesync.py::test_files_stay_in_their_folder",

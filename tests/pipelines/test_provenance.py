@@ -21,8 +21,7 @@ from rdfcrawl.core.records import (
     ReadResult,
     Record,
 )
-from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.pipelines.provenance import (
     MAX_FAULTS,
     WorkerAgent,

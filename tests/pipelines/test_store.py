@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.frontier.queue.state_store import StateStore
 from rdfcrawl.frontier.redis.retry import RedisRetry

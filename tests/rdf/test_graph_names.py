@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf.graphs import GraphNames
 
 URL = "http://a.example/d"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.lenient import LexicalScreen

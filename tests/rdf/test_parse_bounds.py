@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.hdt import write_hdt

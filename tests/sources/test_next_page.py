@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.sources.ckan.api import PortalAddress
 from rdfcrawl.sources.paging import choose_next, requestable_pages
 from tests.support.examples import examples

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 import pytest
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.reading import iter_quads

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.errors import ConfigError, StoreFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import ConfigError, FaultLog, StoreFault
 from rdfcrawl.rdf.text import iter_line_blocks
 from rdfcrawl.stores.reading import iter_lines, iter_quads
 from rdfcrawl.stores.segment_file import SEAL, SegmentFile, iter_members, list_segments

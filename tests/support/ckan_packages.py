@@ -7,7 +7,7 @@ from typing import Any
 
 import pyoxigraph
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.sources.ckan.api import PortalAddress
 from rdfcrawl.sources.ckan.mapping import iter_statements
 

@@ -12,26 +12,28 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.ckan import CkanTask
-from rdfcrawl.sources.ckan.deletions import (
-    check_listing,
-    check_missing,
-    iter_confirmations,
-)
+from rdfcrawl.core.errors import FaultLog
+from rdfcrawl.core.source_tasks import CkanTask
 from rdfcrawl.sources.ckan.envelope import CkanResponse
-from rdfcrawl.sources.ckan.outcome import (
+from rdfcrawl.sources.ckan.paging import (
     DEFAULT_PLAN_LIMITS,
     DatasetListing,
     PlanLimits,
 )
-from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
+from rdfcrawl.sources.ckan.plan import (
+    advance,
+    check_listing,
+    check_missing,
+    first_task,
+    iter_confirmations,
+    request_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
-    from rdfcrawl.sources.ckan.outcome import CkanOutcome
+    from rdfcrawl.sources.ckan.paging import CkanOutcome
 
 _FROM = re.compile(r"metadata_modified:\[([^ \]]+) TO \*\]")
 _IDS = re.compile(r"\+id:\(([^)]*)\)")

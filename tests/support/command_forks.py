@@ -38,7 +38,7 @@ from scrapy.settings import SettingsAttribute
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.redis.program import find_server
-from rdfcrawl.launch.progress.forks import LOADED
+from rdfcrawl.launch.forks import LOADED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ _COMMANDS_AND_SPIDERS = "scrapy.commands", "rdfcrawl.commands", "rdfcrawl.spider
 _ROOMS = tuple(
     f"rdfcrawl.{name}"
     for name in (
-        *("core.options", "downloader", "frontier", "launch.progress", "middlewares"),
+        *("core.options", "downloader", "frontier", "launch", "middlewares"),
         *("pipelines", "rdf.extraction", "rdf.html", "rdf.jsonld", "rdf.links"),
         *("rdf.unpack", "sources", "stores", "uri.guard"),
     )

@@ -12,8 +12,7 @@ from urllib.parse import urljoin
 
 import pyoxigraph
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction.messages import ReadingJob

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, SourceFault
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
 from rdfcrawl.rdf.hdt.crc import crc8, crc16

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph
 from pyoxigraph import CanonicalizationAlgorithm, RdfFormat
 
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ContextDocument, ReaderContext
 from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.namespaces import TRIX
-from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.dataweb.config import DumpProfile
 from rdfcrawl.dataweb.nodes.packings import PACKINGS
 from rdfcrawl.rdf.output import CHUNK_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.microformats import extract_microformats
 from rdfcrawl.rdf.html.page import ParsedPage

@@ -19,7 +19,7 @@ import pyoxigraph
 import rdflib
 from rdflib.compare import isomorphic
 
-from rdfcrawl.core.quad_chunks import QuadChunk
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.reading import iter_quads
 

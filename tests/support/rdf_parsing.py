@@ -11,7 +11,7 @@ from rdfcrawl.rdf.parse import parse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.core.bytesource import ByteSource
+    from rdfcrawl.core.content import ByteSource
     from rdfcrawl.rdf.environment import ContextDocument
     from rdfcrawl.rdf.parse import DocumentParser
 

@@ -14,17 +14,25 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sync import ResourceChange, SyncMode, SyncStep, SyncTask
-from rdfcrawl.core.w3c_dates import text_of
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.source_tasks import ResourceChange, SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.times import text_of
 from rdfcrawl.sources.resourcesync.dumps import unpack
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, check_bytes
 from rdfcrawl.sources.resourcesync.mirror import (
+    DeletedResource,
+    DumpedResource,
+    FollowStep,
     KnownResource,
+    ListedResources,
     MirrorState,
+    OpenedSet,
+    RunPart,
     StatedResource,
+    UnfetchedResource,
+    commit,
     is_settled,
+    n_outstanding,
     next_attempt,
     version_of,
 )
@@ -32,23 +40,12 @@ from rdfcrawl.sources.resourcesync.patch import apply_patch
 from rdfcrawl.sources.resourcesync.plan import fallback, follow, superfluous
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
 from rdfcrawl.sources.resourcesync.resources import fitted, source_id
-from rdfcrawl.sources.resourcesync.steps import (
-    DeletedResource,
-    DumpedResource,
-    FollowStep,
-    ListedResources,
-    OpenedSet,
-    RunPart,
-    UnfetchedResource,
-    commit,
-    n_outstanding,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rdfcrawl.sources.resourcesync.mirror import Step
     from rdfcrawl.sources.resourcesync.policy import SyncPolicy
-    from rdfcrawl.sources.resourcesync.steps import Step
 
 SITE = "http://source.example"
 CAPABILITIES = f"{SITE}/capabilitylist.xml"

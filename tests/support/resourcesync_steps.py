@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sync import (
+from rdfcrawl.core.errors import FaultLog
+from rdfcrawl.core.source_tasks import (
     SyncTask,
 )
-from rdfcrawl.core.w3c_dates import begin_us
+from rdfcrawl.core.times import begin_us
 from rdfcrawl.sources.resourcesync.mirror import (
+    FollowStep,
     KnownResource,
     MirrorState,
+    Step,
 )
 from rdfcrawl.sources.resourcesync.plan import follow
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
-from rdfcrawl.sources.resourcesync.steps import (
-    FollowStep,
-    Step,
-)
 from tests.support.resourcesync_source import (
     SITE,
     document,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NodeRequest as WebRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan

@@ -8,7 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from rdfcrawl.core.tasks.text import Task
+from rdfcrawl.core.tasks import Task
 
 _FULL = st.text(max_size=20) | st.sampled_from(["\ud800", "é", "\0", '"\\', "\x7f"])
 _SIMPLE: dict[Any, st.SearchStrategy[Any]] = {

@@ -17,8 +17,8 @@ import brotli  # type: ignore[import-untyped]
 import lz4.frame
 from backports import zstd
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.unpack.documents import iter_documents
 from rdfcrawl.rdf.unpack.limits import UnpackLimits

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import Fault, FaultLog, Reason
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.records import Document, FetchedResponse, ReadResult, Record
-from rdfcrawl.core.w3c_dates import parse_point
+from rdfcrawl.core.times import parse_point
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
-from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
+from rdfcrawl.sources.harvest.response import QuadBuffer
+from rdfcrawl.sources.sitemaps.description import describe_entry
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry
-from rdfcrawl.sources.sitemaps.facts import describe_entry
 from rdfcrawl.stores.crawl_folder import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.segments import QuadSegments

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.quad_chunks import QuadChunk
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.nquads import NQuadsStore
 

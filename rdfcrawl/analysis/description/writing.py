@@ -8,22 +8,28 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
-from rdfcrawl.analysis.description.dcat import (
-    DescribedFile,
-    describe_catalog,
-    describe_host_dataset,
+from rdfcrawl.analysis.description.figures import (
+    DatasetFigures,
+    add_provenance,
+    iter_hosts,
+    iter_provenance,
 )
-from rdfcrawl.analysis.description.figures import DatasetFigures, iter_hosts
-from rdfcrawl.analysis.description.keys import FigureKey, FigureKind, key_prefix
-from rdfcrawl.analysis.description.names import DescribedCrawl
-from rdfcrawl.analysis.description.provenance import add_provenance, iter_provenance
 from rdfcrawl.analysis.description.scan import FigureScan
-from rdfcrawl.analysis.description.table import FigureTable
-from rdfcrawl.analysis.description.turtle import PREFIXES
-from rdfcrawl.analysis.description.void import (
+from rdfcrawl.analysis.description.table import (
+    FigureKey,
+    FigureKind,
+    FigureTable,
+    key_prefix,
+)
+from rdfcrawl.analysis.description.vocabularies import (
+    PREFIXES,
+    DescribedCrawl,
+    DescribedFile,
     describe_all,
+    describe_catalog,
     describe_document,
     describe_host,
+    describe_host_dataset,
 )
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.log.crawl_log import iter_latest_documents

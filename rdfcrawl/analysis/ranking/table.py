@@ -23,7 +23,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.scores import RankScore
+from rdfcrawl.core.records import RankScore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals
 from rdfcrawl.analysis.refresh.policy import DAY_MS, HOUR_MS
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

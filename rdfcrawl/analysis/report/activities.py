@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 from rdfcrawl.core.namespaces import PROV, RC, SQUIRREL
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.iri_hosts import host_of_iri

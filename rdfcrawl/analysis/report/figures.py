@@ -13,7 +13,7 @@ from rdfcrawl.analysis.report.content import (
     ChartSeries,
     ReportFigure,
 )
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.report.content import MAX_ROWS, ReportSection, ReportTable
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

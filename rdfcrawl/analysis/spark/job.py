@@ -14,7 +14,7 @@ from rdfcrawl.analysis.spark.session import spark_session
 from rdfcrawl.analysis.spark.urls import join_urls
 from rdfcrawl.analysis.urldb.lock import writing_alone
 from rdfcrawl.analysis.urldb.manifest import FOLDER as URLS
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

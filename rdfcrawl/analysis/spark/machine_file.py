@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rdfcrawl.analysis.description.provenance import iter_provenance
+from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.report.activities import iter_activities
 from rdfcrawl.analysis.report.quota_tables import EPOCHS, iter_quota_entries
 from rdfcrawl.analysis.report.same_content import stored_once

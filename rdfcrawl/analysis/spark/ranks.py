@@ -30,7 +30,7 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.domain_ranks import DomainRanking, iter_levels
 from rdfcrawl.analysis.urldb.rank_building import MEMORY_BYTES, replacing_table
 from rdfcrawl.analysis.urldb.rank_nodes import RankNodes, ranges
-from rdfcrawl.core.scores import RankScore
+from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.sorting import SpillFolder
 
 if TYPE_CHECKING:

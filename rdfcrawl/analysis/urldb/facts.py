@@ -22,8 +22,8 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriListing,
 )
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.scores import RankScore
-from rdfcrawl.core.w3c_dates import parse_point
+from rdfcrawl.core.records import RankScore
+from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.fingerprints import read_sketch
 from rdfcrawl.rdf.values import whole_number
 from rdfcrawl.uri import BadUri, fingerprint

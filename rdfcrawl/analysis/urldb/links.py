@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.urldb.activities import UrlObservation
 from rdfcrawl.analysis.urldb.joining import observe
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.formats import Relation
 from rdfcrawl.rdf.links.outlinks import relation_iri
 from rdfcrawl.stores.reading import iter_marked
 

@@ -24,7 +24,7 @@ from rdfcrawl.analysis.urldb.link_graph import LinkGraph
 from rdfcrawl.analysis.urldb.lock import writing_alone
 from rdfcrawl.analysis.urldb.rank_nodes import RankNodes
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.scores import RankScore
+from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.stores.drafts import sync, synced_file
 

@@ -65,7 +65,7 @@ ITEM_PIPELINES = {
 # Output for the operator.
 LOG_LEVEL = "INFO"
 """no line per document"""
-LOG_FORMATTER = "rdfcrawl.launch.progress.logformatter.QuietLogFormatter"
+LOG_FORMATTER = "rdfcrawl.launch.scrapy_classes.QuietLogFormatter"
 """the same"""
 FEED_EXPORTERS = {
     "nq": "rdfcrawl.pipelines.quad_feeds.NQuadsExporter",
@@ -82,8 +82,8 @@ STATS_DUMP = False
 EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,
     "scrapy.extensions.corestats.CoreStats": None,
-    "rdfcrawl.launch.progress.corestats.CrawlStats": 0,
-    "rdfcrawl.launch.progress.extension.ProgressReport": 100,
+    "rdfcrawl.launch.scrapy_classes.CrawlStats": 0,
+    "rdfcrawl.launch.progress.ProgressReport": 100,
     "rdfcrawl.pipelines.feeds.DurableFeeds": 200,
 }
 """it counts over all workers"""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from rdfcrawl.core.bytesource import head_of
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import JSON_LD
 from rdfcrawl.downloader.client import (
     RequestOptions,

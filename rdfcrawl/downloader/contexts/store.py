@@ -12,8 +12,8 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.shared_tasks import SharedTasks
 from rdfcrawl.downloader.contexts.cache import (
     ContextEntry,

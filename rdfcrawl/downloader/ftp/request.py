@@ -10,8 +10,8 @@ from datetime import datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.client import (
     MAX_ERROR_BODY_BYTES,
     HttpResponse,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, cast
 
 import aiohttp
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.flow import (
     CALL_EVENTS,
     CostlyResponse,

@@ -15,8 +15,8 @@ import aiohttp
 from aiohttp import hdrs
 from multidict import CIMultiDict, MultiMapping
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.http.head import MAX_LENGTH_DIGITS
 from rdfcrawl.downloader.parts import PartialBody, UnfitPart, check_rest, facts_of
 from rdfcrawl.downloader.spool_sink import SpoolSink

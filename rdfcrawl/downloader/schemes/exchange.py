@@ -10,8 +10,8 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.http.exchange import MAX_VALUE_CHARS, parse_content_type
 from rdfcrawl.downloader.network_faults import note_fault

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.warc.records import (
     FIELDS_TYPE,
     WarcRecord,

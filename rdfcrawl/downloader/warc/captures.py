@@ -11,9 +11,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from rdfcrawl.core.counting import counted
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.core.extras import needed_by_document, needed_by_operator
+from rdfcrawl.core.errors import (
+    Fault,
+    Reason,
+    SourceFault,
+    needed_by_document,
+    needed_by_operator,
+)
+from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.warc.bodies import RecordBody
 from rdfcrawl.downloader.warc.part import (
     READ_BYTES,
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 HEAD_BYTES: Final = 4096
 MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message

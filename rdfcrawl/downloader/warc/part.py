@@ -11,8 +11,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     from typing import BinaryIO

@@ -12,7 +12,7 @@ from typing import Final, Literal, cast, get_args
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Kind
-from rdfcrawl.core.warc_files import matching_files, url_of_file
+from rdfcrawl.core.source_tasks import matching_files, url_of_file
 from rdfcrawl.frontier.arguments.seeds import check_seed_file
 from rdfcrawl.rdf.links.policy import LinkPolicy
 from rdfcrawl.rdf.queries import UserQuery, parse_user_query

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.options.table import OptionsTable, integer, number
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.nquads import DECISION_IRI, OPERATOR, document_mark
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint

@@ -105,7 +105,7 @@ class DeferredLinks:
 
 
 def _entry(waiting: DeferredRecord) -> tuple[str, str]:
-    from rdfcrawl.core.task_records import encode_record  # noqa: PLC0415
+    from rdfcrawl.core.visits import encode_record  # noqa: PLC0415
 
     record, band = waiting
     text = f"{band.decode()} {encode_record(record)}"
@@ -113,7 +113,7 @@ def _entry(waiting: DeferredRecord) -> tuple[str, str]:
 
 
 def _deferred(key: str, text: str) -> DeferredRecord:
-    from rdfcrawl.core.task_records import decode_record  # noqa: PLC0415
+    from rdfcrawl.core.visits import decode_record  # noqa: PLC0415
 
     band, _, rest = text.partition(" ")
     return DeferredRecord(decode_record(key.partition(" ")[0], rest), band.encode())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, ListedPage, SamplePage
+from rdfcrawl.core.tasks import DescribedSample, DumpPart, ListedPage, SamplePage
 from rdfcrawl.frontier.queue.epoch_options import EpochOptions
 from rdfcrawl.frontier.redis.scripts import millisecs
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core import __version__
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.version import __version__
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
 from rdfcrawl.frontier.queue.claimed_visits import (
     claim_arguments,

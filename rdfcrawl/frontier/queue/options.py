@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
-from rdfcrawl.core.options.own_formats import OwnFormats
 from rdfcrawl.core.options.table import (
     OptionsTable,
     integer,
@@ -43,6 +42,7 @@ from rdfcrawl.frontier.queue.score_bands import ScoreChoice
 from rdfcrawl.frontier.queue.start_urls import PushedUrls
 from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
 from rdfcrawl.frontier.redis.client_settings import named_redis
+from rdfcrawl.rdf.extraction.options import OwnFormats
 from rdfcrawl.stores.crawl_folder import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.uri import (

@@ -9,7 +9,7 @@ A payload is small, because there is one per queued URI:
             shares with the URL; p = the rest of the parent
     \0 c    for each URL that redirected here
     \0 \x02 c  if it is fetched again for a change
-    \0 \x01 t  if there is a task: its text (`core.tasks.text`)
+    \0 \x01 t  if there is a task: its text (`core.tasks`)
     \0 \x03 n  if its profile is not 0
     \0 \x04 n  if it has lost n eighths of a life
     \0 \x05 g  if it was granted in an epoch of its domain (`lua/schedule.lua`), which
@@ -28,7 +28,7 @@ from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.uri import compact, expand
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.text import Task
+    from rdfcrawl.core.tasks import Task
 
 _MAX_SHARED = 255
 _TASK, _CHANGE, _PROFILE, _BLAME = "\x01", "\x02", "\x03", "\x04"  # not in URLs
@@ -119,7 +119,7 @@ def parent_of(payload: bytes, key: str) -> str:
 
 
 def _task(text: str) -> Task:
-    from rdfcrawl.core.tasks.text import decode_task  # noqa: PLC0415
+    from rdfcrawl.core.tasks import decode_task  # noqa: PLC0415
 
     return decode_task(text)
 

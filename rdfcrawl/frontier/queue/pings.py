@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from rdfcrawl.core.options.table import OptionsTable, integer
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.sitemap import SitemapTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import SitemapTask, SourceTask
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:

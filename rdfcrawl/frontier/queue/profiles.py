@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.arguments.crawl import (
     NAMED,
     CrawlArguments,

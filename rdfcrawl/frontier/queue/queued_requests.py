@@ -14,7 +14,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.uri import requestable
 
 MAX_DEPTH = 255

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, one_of
-from rdfcrawl.core.records import Urgency
-from rdfcrawl.core.scores import DiscoveryScore, RankScore, SitemapScore
+from rdfcrawl.core.records import DiscoveryScore, RankScore, SitemapScore, Urgency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

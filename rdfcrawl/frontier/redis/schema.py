@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.core import __version__
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import AskError, ReadOnlyError, RedisError
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import CrawlGone
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.redis.primaries import query_primaries
 
 if TYPE_CHECKING:

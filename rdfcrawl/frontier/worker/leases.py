@@ -13,7 +13,7 @@ from zlib import crc32
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.worker_reports import (
     GONE_AFTER_SECS,
     HOSTS,

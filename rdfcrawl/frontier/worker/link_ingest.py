@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Decision, Fault, Reason, SourceFault
 from rdfcrawl.core.records import CrawlBudget, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import DumpPart, ListedPage, RequestTask
+from rdfcrawl.core.tasks import DumpPart, ListedPage, RequestTask
 from rdfcrawl.frontier.queue.candidate import (
     SEEN_ONLY,
     Candidate,

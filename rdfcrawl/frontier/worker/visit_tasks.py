@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.clock import now_ms
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.queue.claimed_visits import WaitingLinks
 from rdfcrawl.frontier.queue.partitions import PollPlan, poll_plan
 from rdfcrawl.frontier.request_turns import steady_time

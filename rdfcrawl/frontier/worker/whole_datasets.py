@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.tasks.pages import DumpPart
+from rdfcrawl.core.tasks import DumpPart
 from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED, DeferredLinks
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Literal
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.clock import now_ms
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import CrawlGone
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.frontier.queue.worker_reports import STARTED
 from rdfcrawl.frontier.redis.refusals import one_line
 from rdfcrawl.frontier.worker.leases import BEAT_SECS, LeaseKeeper

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import ConfigError, Decision, Reason, hide_logins
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.queue.blocked_hosts import parse_hosts
 from rdfcrawl.frontier.queue.decisions import is_sampled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.explaining.values import Verdict
 from rdfcrawl.monitor.operating.tables import time_text, uri_line
 

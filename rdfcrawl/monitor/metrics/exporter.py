@@ -24,7 +24,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import FORMATS
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.core.small_server import SmallServer
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.frontier_connection import FrontierConnection

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.operating import tables
 from rdfcrawl.monitor.operating.checking import FrontierCheck
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl, crawls_in

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.core.records import NO_BUDGET
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.frontier_connection import FrontierConnection

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from redis.exceptions import RedisError, ResponseError
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.queue.frontier_client import COUNTERS
 from rdfcrawl.frontier.queue.options import CrawlOptions

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.records import Record
-    from rdfcrawl.core.tasks.pages import RequestTask
+    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
 _BATCH_SIZE: Final = 500

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.frontier_client import StateCounts
 from rdfcrawl.frontier.queue.worker_reports import HOSTS, STARTED
 from rdfcrawl.frontier.redis.primaries import query_primaries

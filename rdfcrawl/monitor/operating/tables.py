@@ -8,7 +8,7 @@ from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.operating.status import worker_state
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from rdfcrawl.analysis.crawl_index.keeping import keep_index
 from rdfcrawl.analysis.crawl_index.readers import IndexReaders
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.redis.refusals import RedisRefusedError, one_line

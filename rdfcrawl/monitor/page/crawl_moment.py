@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from rdfcrawl.core.clock import now_ms
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.estimate import NOT_KNOWN
 from rdfcrawl.monitor.page.moments import fault_counts, follower_rows, worker_rows
 from rdfcrawl.monitor.page.samples import NO_RATES

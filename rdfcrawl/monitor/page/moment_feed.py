@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.crawl_access import ended
 from rdfcrawl.monitor.page.crawl_moment import CrawlMoment, away_moment, moment_of
 from rdfcrawl.monitor.page.estimate import LongestHostSearch, estimate_end

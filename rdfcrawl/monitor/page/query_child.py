@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import PREFIXES
 from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.monitor.page.query_rules import BUSY, check_query

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.options.table import OptionsTable, integer, number
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.children import PageChild
 from rdfcrawl.monitor.page.query_rules import BUSY
 

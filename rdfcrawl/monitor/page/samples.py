@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.analysis.crawl_index.history import MINUTE_MS, MOST_STEPS, STEP_MS
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.times import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import PREFIXES, SCHEMA_HTTPS
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.explaining.explanation import (

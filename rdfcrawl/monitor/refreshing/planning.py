@@ -14,7 +14,7 @@ from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch, last_fetched_
 from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
 from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.analysis.urldb.joining import MAX_FETCHES
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.values import unix_ms
 
 if TYPE_CHECKING:

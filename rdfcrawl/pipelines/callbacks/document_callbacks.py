@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.utils.misc import arg_to_iter
 from twisted.python.failure import Failure
 
-from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.content import body_of
 from rdfcrawl.core.records import Document, FollowUp, Record
 from rdfcrawl.frontier.visiting import is_plain, urgency_of
 from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument

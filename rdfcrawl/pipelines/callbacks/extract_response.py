@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from scrapy import Request
 from scrapy.settings import BaseSettings, Settings
 
-from rdfcrawl.core.options.merging import apply_values
-from rdfcrawl.core.quad_chunks import QuadChunk
+from rdfcrawl.core.content import QuadChunk
+from rdfcrawl.core.options.scrapy_settings import apply_values
 from rdfcrawl.core.records import Document, FetchedResponse, Record
 from rdfcrawl.core.reservations import (
     ROBOTS_TAG,

@@ -11,11 +11,10 @@ from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import body_of
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import body_of
 from rdfcrawl.core.errors import GUARDED, ConfigError, NeedsSandbox, Reason
-from rdfcrawl.core.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, Relation
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FetchedResponse, Record
 from rdfcrawl.core.reservations import Obedience, ReservationPolicy, read_headers
 from rdfcrawl.downloader.ftp_logins import NO_LOGINS, FtpLogins

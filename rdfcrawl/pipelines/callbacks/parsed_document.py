@@ -13,8 +13,8 @@ from scrapy import Request
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     import rdflib

@@ -11,7 +11,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.python.failure import Failure
 
-from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import (
     CrawlGone,
     Fault,
@@ -23,7 +23,7 @@ from rdfcrawl.core.errors import (
 )
 from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
 from rdfcrawl.core.reservations import NOTHING, read_headers
-from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.services import services_of
 from rdfcrawl.frontier.queue.domain_epochs import note_outcome
 from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, request_of

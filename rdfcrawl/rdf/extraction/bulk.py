@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from isal import isal_zlib
 
-from rdfcrawl.core.quad_chunks import (
+from rdfcrawl.core.content import (
     RAW_DEFLATE,
     DeflatePiece,
     FoundLinks,

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import BUFFER_BYTES, ByteSource, PulledStream
+from rdfcrawl.core.content import BUFFER_BYTES, ByteSource, PulledStream
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.unpack.members import ARCHIVES
 

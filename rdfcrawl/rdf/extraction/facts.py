@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import DocumentFacts
 from rdfcrawl.rdf.fingerprints import (
     MAX_STATEMENT_BYTES,

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.options.own_formats import OwnFormats
-from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, switch
-from rdfcrawl.core.options.values import (
-    check_class,
-    check_method,
-    iter_classes,
-    member,
+from rdfcrawl.core.options.table import (
+    OptionsTable,
+    integer,
+    mapping,
+    parsed,
+    part,
+    switch,
 )
+from rdfcrawl.core.options.values import check_class, check_method, iter_classes, member
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.extraction.messages import Confinement
 from rdfcrawl.rdf.html.extractors import CustomExtractor
@@ -24,6 +25,33 @@ from rdfcrawl.rdf.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFormats(OptionsTable):
+    """Users' classes that read documents."""
+
+    extractors: Mapping[str, object] = mapping("EXTRACTORS", {})
+    """[extractors of your own](../how-to/own-extractors.md): dotted paths of classes by
+    media types or file extensions, or by names of your own for those that read pages"""
+    harvesters: Mapping[str, object] = mapping("HARVESTERS", {})
+    """[harvesters of your own](../how-to/own-harvesters.md): dotted paths of classes by
+    media types, by kinds of sources that they replace, or by names of your own"""
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """The media types that they read."""
+        return tuple(name for name in self._names() if "/" in name)
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """The extensions of file names that they read, each with its dot."""
+        return tuple(name for name in self._names() if name.startswith("."))
+
+    def _names(self) -> list[str]:
+        theirs = {**self.extractors, **self.harvesters}
+        return [name for name, path in theirs.items() if path is not None]
+
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}").fullmatch
 _EXTENSION: Final = re.compile(r"\.[a-z0-9][a-z0-9._+-]{0,63}").fullmatch

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Fault, RdfcrawlError, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import (
+    Fault,
+    FaultLog,
+    RdfcrawlError,
+    Reason,
+    SourceFault,
+    fault_of_exception,
+)
 from rdfcrawl.core.records import Member
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.rdf import sniffing
@@ -25,7 +31,7 @@ from rdfcrawl.rdf.output import BlankNodes, QuadLines, QuadOutput, quad_chunks
 from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.link_relations import Link
+    from rdfcrawl.core.formats import Link
     from rdfcrawl.rdf.extraction.custom_extractors import ExtractorClaim
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules import PageRule, RuleSet

@@ -33,9 +33,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import OWN, Fault, Reason, SourceFault, one_line, safe_text
 from rdfcrawl.core.processes import bare_environment
-from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.rdf.extraction.messages import (
     HEADER,
     PIPE_BYTES,

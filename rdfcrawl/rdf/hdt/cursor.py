@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c, crc8
 from rdfcrawl.rdf.hdt.vbyte import decode_vbyte
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
     from rdfcrawl.rdf.hdt.crc import Buffer
     from rdfcrawl.rdf.hdt.triples import Numbers

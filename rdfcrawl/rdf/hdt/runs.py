@@ -20,7 +20,7 @@ from rdfcrawl.rdf.text import gathered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.core.sorting import SpillFile
     from rdfcrawl.rdf.hdt.sorting import Places
 

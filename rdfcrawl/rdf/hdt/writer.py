@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog
 from rdfcrawl.core.namespaces import HDT, RDF_TYPE, VOID
 from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.rdf import terms

@@ -18,7 +18,7 @@ from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
 

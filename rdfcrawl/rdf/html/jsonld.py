@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.namespaces import JSON_LD
 from rdfcrawl.rdf.html.extractors import MAX_EXTRUCT_BYTES
 from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions

@@ -27,7 +27,7 @@ from rdfcrawl.rdf.terms import iri, literal, statement
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.html.page import Attributes, ParsedPage
 
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.weight import TAG, check_weight, is_heavy
 from rdfcrawl.rdf.text import to_utf8
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.link_relations import Link
+    from rdfcrawl.core.formats import Link
 
 
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.link_relations import Link, Relation, strongest_relation
+from rdfcrawl.core.formats import Link, Relation, strongest_relation
 from rdfcrawl.core.reservations import (
     IGNORE_ALL,
     NOTHING,
@@ -27,7 +27,7 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.rdf.html.page import ParsedPage
 

@@ -9,8 +9,15 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rdfcrawl.core.errors import OWN, Fault, NeedsSandbox, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
+from rdfcrawl.core.errors import (
+    OWN,
+    Fault,
+    FaultLog,
+    NeedsSandbox,
+    Reason,
+    SourceFault,
+    fault_of_exception,
+)
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.extractors import (
     EXTRUCT_REASONS,

@@ -27,7 +27,7 @@ from rdfcrawl.rdf.jsonld.contexts import (
 from rdfcrawl.rdf.nesting import check_json_depth, has_long_chain, refuse_constant
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
 

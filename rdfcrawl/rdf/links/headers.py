@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.link_relations import Link, Relation, strongest_relation
+from rdfcrawl.core.formats import Link, Relation, strongest_relation
 from rdfcrawl.core.namespaces import JSON_LD
 from rdfcrawl.uri import BadUri, parse_uri, requestable
 

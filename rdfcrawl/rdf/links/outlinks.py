@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.core.namespaces import RC, RELATIONS
 from rdfcrawl.rdf.links.policy import (
     MAX_NESTED_TERMS,

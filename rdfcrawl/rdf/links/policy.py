@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.core.namespaces import RDF_TYPE
 
 if TYPE_CHECKING:

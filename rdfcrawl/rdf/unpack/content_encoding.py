@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
 from rdfcrawl.rdf.unpack.codecs import BrokenStream, StreamCodec
 from rdfcrawl.rdf.unpack.limits import RATIO_FREE_BYTES

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from urllib.parse import quote
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.formats import FormatDecision, PackingKind
 from rdfcrawl.rdf import sniffing
@@ -27,7 +27,7 @@ from rdfcrawl.rdf.unpack.tar import iter_tar
 from rdfcrawl.rdf.unpack.zip import iter_zip
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.unpack.scratch import ScratchSpace, SeekableBytes
 
 # Faults of documents that were not or not completely read.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.options.table import OptionsTable, integer, number
 
 RATIO_FREE_BYTES = 2**20  # the ratio of shorter content is not limited

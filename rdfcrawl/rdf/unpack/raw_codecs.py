@@ -6,8 +6,8 @@ import lzma
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
 
 if TYPE_CHECKING:

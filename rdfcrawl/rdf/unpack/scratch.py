@@ -11,9 +11,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
-from rdfcrawl.core.bytesource import PulledStream
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import PASSING, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview

@@ -11,8 +11,8 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.members import ArchiveEntry

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from rdfcrawl.core.bytesource import PulledStream
+from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.unpack.codecs import PIECE_BYTES, BrokenStream, StreamCodec
 

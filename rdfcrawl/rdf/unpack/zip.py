@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
 from rdfcrawl.rdf.unpack.members import ArchiveEntry, decode_name
 from rdfcrawl.rdf.unpack.raw_codecs import lzma1

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, SPDX
 from rdfcrawl.rdf import terms
 from rdfcrawl.sources.ckan import vocabularies
 from rdfcrawl.sources.ckan.api import path_segment
-from rdfcrawl.sources.ckan.fields import RESOURCE_FIELDS, SERVICE_FIELDS, ValueShape
+from rdfcrawl.sources.ckan.fields import (
+    RESOURCE_FIELDS,
+    SERVICE_FIELDS,
+    TYPE,
+    DatasetWriter,
+    ValueShape,
+    iter_fields,
+)
 from rdfcrawl.sources.ckan.places import iter_retention
 from rdfcrawl.sources.ckan.values import PackageFields, iter_objects
-from rdfcrawl.sources.ckan.writing import TYPE, DatasetWriter, iter_fields
 
 _ALGORITHM: Final = f"{SPDX}checksumAlgorithm_"
 _ALGORITHMS: Final = vocabularies.parse_pairs(

@@ -10,6 +10,7 @@ from typing import Any, Final
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, GEOSPARQL, HEALTH, LOCN, SKOS
 from rdfcrawl.rdf import terms
+from rdfcrawl.sources.ckan.fields import TYPE, DatasetWriter
 from rdfcrawl.sources.ckan.values import (
     PackageFields,
     decoded,
@@ -18,7 +19,6 @@ from rdfcrawl.sources.ckan.values import (
     iter_values,
     text_of,
 )
-from rdfcrawl.sources.ckan.writing import TYPE, DatasetWriter
 
 MAX_POSITIONS: Final = 100_000  # of one geometry
 

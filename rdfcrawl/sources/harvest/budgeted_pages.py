@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.task_records import decode_follow_up, encode_follow_up
-from rdfcrawl.core.tasks.pages import ListedPage
-from rdfcrawl.core.tasks.sitemap import SitemapTask
+from rdfcrawl.core.source_tasks import SitemapTask
+from rdfcrawl.core.tasks import ListedPage
+from rdfcrawl.core.visits import decode_follow_up, encode_follow_up
 from rdfcrawl.sources.harvest.listed_pages import by_priority
 from rdfcrawl.sources.harvest.run_state import RunState
 from rdfcrawl.uri.origin import site_of

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-from rdfcrawl.core.bytesource import body_of, head_of
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import body_of, head_of
+from rdfcrawl.core.errors import FaultLog, SourceFault
 from rdfcrawl.core.records import (
     Document,
     FollowUp,
@@ -24,17 +23,11 @@ from rdfcrawl.core.records import (
     Record,
     Urgency,
 )
-from rdfcrawl.core.tasks.ckan import CkanStep, CkanTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import CkanStep, CkanTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod, DatasetAccess
 from rdfcrawl.sources.ckan.api import PortalAddress, PortalScope
-from rdfcrawl.sources.ckan.deletions import (
-    check_listing,
-    check_missing,
-    iter_confirmations,
-)
 from rdfcrawl.sources.ckan.envelope import MAX_RESPONSE_BYTES, CkanResponse
 from rdfcrawl.sources.ckan.mapping import (
     catalogue_url,
@@ -42,8 +35,15 @@ from rdfcrawl.sources.ckan.mapping import (
     iter_catalogue,
     iter_statements,
 )
-from rdfcrawl.sources.ckan.outcome import CkanOutcome, DatasetListing
-from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
+from rdfcrawl.sources.ckan.paging import CkanOutcome, DatasetListing
+from rdfcrawl.sources.ckan.plan import (
+    advance,
+    check_listing,
+    check_missing,
+    first_task,
+    iter_confirmations,
+    request_of,
+)
 from rdfcrawl.sources.ckan.portal import portal_url
 from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind, iter_targets
 from rdfcrawl.sources.ckan.times import since_for_next
@@ -57,7 +57,7 @@ from rdfcrawl.sources.harvest.protocol import (
     next_step,
     read_task,
 )
-from rdfcrawl.sources.harvest.quad_buffer import iter_quads
+from rdfcrawl.sources.harvest.response import iter_quads
 from rdfcrawl.sources.harvest.run_state import RunState
 
 # Tables of a portal, or of a part of a portal (`_key_of`).

@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Record
-from rdfcrawl.core.tasks.pages import CollectionPage
+from rdfcrawl.core.tasks import CollectionPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.sources.paging import choose_next, is_immutable, requestable_pages

@@ -15,12 +15,10 @@ from enum import Enum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import Decision, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import Decision, FaultLog, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.task_records import decode_follow_up, encode_follow_up
-from rdfcrawl.core.tasks.sitemap import ConsentTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import ConsentTask, SourceTask
+from rdfcrawl.core.visits import decode_follow_up, encode_follow_up
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of, site_of

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.tasks.pages import RevisitedPage
-from rdfcrawl.core.tasks.sitemap import RobotsTask
-from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.core.w3c_dates import parse_point
+from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
+from rdfcrawl.core.tasks import RevisitedPage
+from rdfcrawl.core.times import parse_point
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.sitemaps.access import (
     CrossHostStatement,
@@ -39,7 +38,7 @@ from rdfcrawl.sources.sitemaps.semantic import (
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.harvest.consent import SitemapConsents
     from rdfcrawl.sources.harvest.discovery import Discovery
     from rdfcrawl.sources.harvest.protocol import HarvestContext

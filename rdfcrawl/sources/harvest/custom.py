@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
-from rdfcrawl.core.bytesource import head_of
-from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import head_of
+from rdfcrawl.core.errors import Fault, FaultLog, Reason
 from rdfcrawl.core.records import (
     Document,
     FollowUp,
@@ -16,9 +15,9 @@ from rdfcrawl.core.records import (
     Record,
     Urgency,
 )
-from rdfcrawl.core.tasks.source import CustomTask, SourceTask
+from rdfcrawl.core.source_tasks import CustomTask, SourceTask
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task
-from rdfcrawl.sources.harvest.quad_buffer import iter_quads
+from rdfcrawl.sources.harvest.response import iter_quads
 
 _MAX_CONTENT_BYTES: Final = 64 * 1024 * 1024
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Decision, Fault, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, RevisitedPage
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import SourceTask
+from rdfcrawl.core.tasks import DescribedSample, DumpPart, RevisitedPage
 from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED
 from rdfcrawl.sources.access import (
     AccessMethod,
@@ -33,10 +33,15 @@ from rdfcrawl.sources.access import (
 )
 from rdfcrawl.sources.alternatives import ways_by_dataset
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, combined, found
-from rdfcrawl.sources.harvest.known_datasets import DATASET, KnownDataset, KnownDatasets
+from rdfcrawl.sources.harvest.known_datasets import (
+    DATASET,
+    KnownDataset,
+    KnownDatasets,
+    describe_url,
+    sample_of,
+)
 from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim, RevisitPolicy
 from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
-from rdfcrawl.sources.harvest.sample_records import describe_url, sample_of
 from rdfcrawl.sources.sitemaps.access import choose_way
 from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix

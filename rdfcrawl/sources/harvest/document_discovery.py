@@ -9,15 +9,13 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.task_records import decode_record, encode_record
-from rdfcrawl.core.tasks.pages import CollectionPage, RefreshedPage, RevisitedPage
-from rdfcrawl.core.tasks.sitemap import RobotsTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
+from rdfcrawl.core.tasks import CollectionPage, RefreshedPage, RevisitedPage
+from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
 from rdfcrawl.frontier.arguments.parsers import VOID

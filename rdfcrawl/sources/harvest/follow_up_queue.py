@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Self
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import Fault
-from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import Document, FollowUp, HarvestedPart, LinkedIris
 
 if TYPE_CHECKING:

@@ -7,18 +7,22 @@ or of the site of its data.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.sources.access import DatasetAccess  # noqa: TC001 (decoded)
+from rdfcrawl.core.records import FollowUp, Kind, Record
+from rdfcrawl.core.tasks import SamplePage
+from rdfcrawl.sources.access import DEFAULT_GRAPH, DatasetAccess
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
-from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
+from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, Slicing, UriPrefix
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.state_store import StateStore
+
 
 DATASET: Final = "dataset"  # of a dataset: `known`; `way` in use; `noted`
 _FIRST: Final = "first"  # in the same table: URL of the first document
@@ -154,3 +158,22 @@ def _merged(known: KnownDataset, other: KnownDataset, source: str) -> KnownDatas
     kinds = {way.way for way in known.ways}
     new = tuple(way for way in other.ways if way.way not in kinds)
     return replace(known, ways=known.ways + new)
+
+
+def describe_url(endpoint: str, uri: str, graphs: Sequence[str]) -> str:
+    """Return the URL of a DESCRIBE query for a URI (SPARQL 1.1 Protocol 2.1).
+
+    >>> describe_url("http://a.example/sparql", "http://a.example/1", ["default"])
+    'http://a.example/sparql?query=DESCRIBE+%3Chttp%3A%2F%2Fa.example%2F1%3E'
+    """
+    named = [x for x in graphs if x not in (DEFAULT_GRAPH, ALL_GRAPHS)]
+    fields = [("query", f"DESCRIBE <{uri}>")]
+    fields += [("default-graph-uri", graph) for graph in named]
+    return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(fields)}"
+
+
+def sample_of(dataset: KnownDataset, uri: str, depth: int, parent: str) -> FollowUp:
+    """Return the page of a URI in a dataset, to compare with its dump."""
+    page = SamplePage(dataset.name, uri)
+    sample = Record(uri, Kind.PAGE, depth, parent, task=page)
+    return FollowUp(sample, is_part_of_source=True)

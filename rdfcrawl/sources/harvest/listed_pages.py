@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.core.tasks.pages import ListedPage
-from rdfcrawl.core.w3c_dates import PointInTime, parse_point
+from rdfcrawl.core.tasks import ListedPage
+from rdfcrawl.core.times import PointInTime, parse_point
 from rdfcrawl.frontier.queue.options import RevisitsBy
 from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency

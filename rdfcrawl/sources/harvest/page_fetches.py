@@ -16,7 +16,7 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Kind
-from rdfcrawl.core.tasks.pages import DumpPart, ListedPage, RevisitedPage
+from rdfcrawl.core.tasks import DumpPart, ListedPage, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.uri.origin import site_of
 

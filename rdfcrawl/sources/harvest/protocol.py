@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from rdfcrawl.core.records import FollowUp, Record, Urgency
-from rdfcrawl.core.tasks.source import Payload, SourceTask
+from rdfcrawl.core.source_tasks import Payload, SourceTask
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document

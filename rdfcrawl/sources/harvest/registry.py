@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from scrapy.utils.misc import load_object
 
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
-from rdfcrawl.core.tasks.source import CustomTask
+from rdfcrawl.core.source_tasks import CustomTask
 from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 from rdfcrawl.sources.harvest.protocol import read_task
 

@@ -1,20 +1,24 @@
-"""Responses during harvesting: findings, rules of robots.txt, unpacked bodies."""
+"""Responses of sources: findings, robots.txt, unpacked bodies, and statements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import ByteSource, body_of, head_of
-from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource, body_of, head_of
+from rdfcrawl.core.errors import Fault, FaultLog, Reason
 from rdfcrawl.core.records import FollowUp, Record, Urgency
-from rdfcrawl.core.tasks.sitemap import RobotsTask
+from rdfcrawl.core.source_tasks import RobotsTask
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 from rdfcrawl.downloader.robots.policy import RobotsRules, parse_robots
 from rdfcrawl.rdf import sniffing
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.unpack.documents import iter_documents
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.sources.harvest.protocol import read_task
@@ -22,8 +26,9 @@ from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document
+    from rdfcrawl.core.records import Document, HarvestedPart
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.rdf.output import QuadLines
 
 
 ABSENT: Final = (404, 410)  # statuses of a file that does not exist
@@ -119,3 +124,55 @@ def iter_unpacked(document: Document, log: FaultLog) -> Iterator[ByteSource]:
         is_read=lambda *_: True,
     ):
         yield packed.source
+
+
+_MAX_CHARS: Final = 256 * 1024
+
+
+class QuadBuffer:
+    """Collects statements into checked chunks in the graph of a document.
+
+    `log` receives faults of invalid statements.
+    """
+
+    def __init__(self, url: str, log: FaultLog) -> None:
+        self._log = log
+        self._output = QuadOutput(
+            url=url, graph=graph_iri(url), limits=DEFAULT_LIMITS, log=log
+        )
+        self._lines: list[str] = []
+        self._n_chars = 0
+
+    def add(self, lines: Iterable[str]) -> bool:
+        """Add lines of N-Quads; return whether a chunk is complete."""
+        for line in lines:
+            self._lines.append(line)
+            self._n_chars += len(line)
+        return self._n_chars >= _MAX_CHARS
+
+    def take(self) -> list[QuadLines]:
+        """Return the statements so far, and clear the buffer."""
+        checked = iter_checked(self._lines, self._log)
+        chunks = list(self._output.chunks(checked))
+        self._lines.clear()
+        self._n_chars = 0
+        return chunks
+
+
+async def iter_quads(
+    lines: Iterable[str], url: str, log: FaultLog
+) -> AsyncIterator[HarvestedPart]:
+    """Yield unchecked lines of N-Quads as chunks of a document, and faults at the end.
+
+    `log` is for this document only; the iterator of lines may add to it.
+    """
+    buffer = QuadBuffer(url, log)
+    for line in lines:
+        if buffer.add((line,)):
+            for chunk in buffer.take():
+                yield chunk
+                await asyncio.sleep(0)
+    for chunk in buffer.take():
+        yield chunk
+    for fault in log.all():
+        yield fault

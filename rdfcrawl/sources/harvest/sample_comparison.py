@@ -12,20 +12,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
-from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import Fault, FaultLog, Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
-from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
+from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.sources.sitemaps.description import is_own_name
-from rdfcrawl.sources.sitemaps.samples import SampleDifference, compare_sample
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
-from rdfcrawl.sources.sitemaps.slicing import slice_dump
+from rdfcrawl.sources.sitemaps.slicing import (
+    SampleDifference,
+    compare_sample,
+    slice_dump,
+)
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.content import body_of
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.records import (
     Document,
@@ -23,8 +23,7 @@ from rdfcrawl.core.records import (
     Record,
     Urgency,
 )
-from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.frontier.queue.pings import SitemapHosts
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
@@ -41,21 +40,24 @@ from rdfcrawl.sources.harvest.protocol import (
     has_moved,
     read_task,
 )
-from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.sources.harvest.resourcesync import listed_at
 from rdfcrawl.sources.harvest.response import (
     ABSENT,
     HarvestedResponse,
+    QuadBuffer,
     iter_unpacked,
     note_refused,
     read_robots,
     robots_instead,
 )
-from rdfcrawl.sources.harvest.sitemap_parts import SitemapParts, SitemapState
-from rdfcrawl.sources.harvest.sitemap_reading import SitemapReading, key_of
-from rdfcrawl.sources.sitemaps.description import describe_dataset
+from rdfcrawl.sources.harvest.sitemap_reading import (
+    SitemapParts,
+    SitemapReading,
+    SitemapState,
+    key_of,
+)
+from rdfcrawl.sources.sitemaps.description import describe_dataset, describe_entry
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
-from rdfcrawl.sources.sitemaps.facts import describe_entry
 from rdfcrawl.sources.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
 from rdfcrawl.uri import BadUri, requestable

@@ -1,23 +1,164 @@
-"""The reading of one sitemap, and the key of its state."""
+"""The reading of one sitemap, and the states of sitemaps from run to run.
+
+A sitemap is requested in each run, with its validators, unless its index maintains
+reliable dates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedSitemap
-from rdfcrawl.sources.harvest.sitemap_parts import SitemapState
+from rdfcrawl.sources.harvest.run_state import RunState
 from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.uri.parse import is_of_web
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.tasks.sitemap import SitemapTask
+    from rdfcrawl.core.source_tasks import SitemapTask
+    from rdfcrawl.core.times import PointInTime
     from rdfcrawl.sources.harvest.consent import ForeignEntries
     from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.response import HarvestedResponse
     from rdfcrawl.sources.sitemaps.entry import SitemapEntry
     from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
     from rdfcrawl.uri.hosts import HostNames
+
+
+# Tables of a sitemap, or of a robots.txt.
+_STATE: Final = "sitemap state"  # `SitemapState` of the last complete reading
+_DATED: Final = "dated"  # `PartDate`
+_PARTS: Final = "parts"  # URL of a sitemap in it -> last run, and key
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapState:
+    """State for finding changes of a sitemap and its entries in the next run.
+
+    Attributes:
+        etag, last_modified: of the response.
+        read_ms: time of the last request with a response, by our clock.
+        since_run: last run that read it completely.
+        url: URL after redirects.
+        ping: of the task that read it; see `SitemapTask`.
+    """
+
+    etag: str = ""
+    last_modified: str = ""
+    read_ms: int = 0
+    since_run: int = 0
+    url: str = ""
+    ping: int = 0
+
+    def is_before(self, lastmod: PointInTime) -> bool:
+        """Return whether a change at `lastmod` may be later than the reading."""
+        return lastmod.may_be_after(datetime.fromtimestamp(self.read_ms / 1000, UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class PartDate:
+    """The date of a sitemap in its index.
+
+    `is_kept_up`: the date differed in an earlier run, so the publisher maintains it.
+    """
+
+    lastmod: str
+    is_kept_up: bool = False
+
+
+class GonePart(NamedTuple):
+    """A sitemap that its index or robots.txt no longer names."""
+
+    key: str
+    url: str
+    state: SitemapState
+
+
+class SitemapParts:
+    """States of sitemaps, and of their indexes."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._store = context.state_store
+        self._run = context.run
+        self._after_ms = context.options.revisit_secs * 1000
+        self._run_state = RunState(context.state_store, context.run)
+
+    async def before(self, key: str) -> SitemapState:
+        """Return the state of earlier runs."""
+        text = await self._run_state.before(key, _STATE)
+        return decode(text, SitemapState) if text else SitemapState()
+
+    async def of_this_run(self, key: str, ping: int) -> SitemapState | None:
+        """Return the state left by another task of this run.
+
+        A task that is repeated after a crash must not find its own state.
+        """
+        text = await self._store.get(key, _STATE, "last")
+        run, _, value = (text or "").partition(" ")
+        if not run or int(run) != self._run:
+            return None
+        state = decode(value, SitemapState)
+        return None if state.ping == ping else state
+
+    async def put(self, key: str, state: SitemapState) -> None:
+        """Set the state for later runs."""
+        await self._run_state.put(key, _STATE, encode(state))
+
+    async def may_skip(
+        self, key: str, lastmod: PointInTime | None, now_ms: int
+    ) -> SitemapState | None:
+        """Return the state of a sitemap that is unchanged by its index.
+
+        The result is None if a request is needed. The date in the index is kept for the
+        next run.
+        """
+        if lastmod is None:
+            return None
+        text = await self._run_state.before(key, _DATED)
+        former = decode(text, PartDate) if text else PartDate("")
+        is_same = former.lastmod == lastmod.text
+        is_kept_up = former.is_kept_up or bool(former.lastmod and not is_same)
+        await self._run_state.put(
+            key, _DATED, encode(PartDate(lastmod.text, is_kept_up))
+        )
+        if not (is_same and is_kept_up):
+            return None
+        state = await self.before(key)
+        is_old = now_ms - state.read_ms >= self._after_ms
+        return None if is_old or state.is_before(lastmod) else state
+
+    async def note(self, index: str, since_run: int, url: str, key: str) -> None:
+        """Note a sitemap in an index that was last read to its end in `since_run`."""
+        text = await self._store.get(index, _PARTS, url)
+        if text and int(text.partition(" ")[0]) < since_run:
+            await self._forget(key)  # it was gone, and so is its state
+        await self._store.put(index, _PARTS, {url: f"{self._run} {key}"})
+
+    async def gone(self, index: str, since_run: int) -> AsyncIterator[GonePart]:
+        """Yield the sitemaps that a completely read index no longer names."""
+        async for url, text in self._store.entries(index, _PARTS):
+            run, _, key = text.partition(" ")
+            if int(run) == self._run:
+                continue
+            if int(run) < since_run:
+                await self._store.drop(index, _PARTS, [url])
+                await self._forget(key)
+                continue
+            last = await self._store.get(key, _STATE, "last")
+            state = await self.before(key)
+            is_read = (last or "").startswith(f"{self._run} ")  # another names it
+            if state.read_ms and not is_read:
+                yield GonePart(key, url, state)
+
+    async def _forget(self, key: str) -> None:
+        """Drop the state of a sitemap, so that it is requested like a new one."""
+        last = await self._store.get(key, _STATE, "last")
+        if not (last or "").startswith(f"{self._run} "):
+            await self._store.clear(key, _STATE)
 
 
 class SitemapReading:

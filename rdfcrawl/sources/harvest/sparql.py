@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
-from rdfcrawl.core.bytesource import ByteSource, body_of
 from rdfcrawl.core.codec import encode
+from rdfcrawl.core.content import ByteSource, body_of
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.namespaces import RC, XSD
 from rdfcrawl.core.records import FollowUp, Kind, LinkedIris, Record, Urgency
-from rdfcrawl.core.tasks.source import Payload, SourceTask
-from rdfcrawl.core.tasks.sparql import SparqlPing, SparqlTask
+from rdfcrawl.core.source_tasks import Payload, SourceTask, SparqlPing, SparqlTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
@@ -47,7 +46,7 @@ from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, HarvestedPart
-    from rdfcrawl.sources.sparql.reading import ResponseReader
+    from rdfcrawl.sources.sparql.plan import ResponseReader
 
 # An endpoint that fails both the GET of its URL and a first query is given up.
 _SILENT: Final = SparqlFailure.CLOSED

@@ -15,19 +15,17 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import BinaryIO, Final
 
-from rdfcrawl.core.bytesource import body_of
-from rdfcrawl.core.counting import counted
-from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import body_of
+from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FetchedResponse, FollowUp, Kind, Record
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
-from rdfcrawl.core.tasks.source import SourceTask
-from rdfcrawl.core.tasks.warc import WarcTask
-from rdfcrawl.core.warc_files import LOCAL_SCHEME, file_of_url
+from rdfcrawl.core.source_tasks import LOCAL_SCHEME, SourceTask, WarcTask, file_of_url
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.http.exchange import parse_content_type
 from rdfcrawl.downloader.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.downloader.retry_policy import fault_of_status
+from rdfcrawl.downloader.scheme_fetcher import SchemeRequest, SchemeResponse
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.warc.captures import (
     GONE,
@@ -307,3 +305,20 @@ def _value(capture: WarcCapture, name: str) -> str:
     """Return the value of a header, of several lines with commas between them."""
     values = (value for each, value in capture.headers if each.lower() == name)
     return ", ".join(values)[:_MAX_VALUE_CHARS]
+
+
+class LocalWarcFetcher:
+    """See `SchemeFetcher`. `WarcHarvester` reads the file in place."""
+
+    async def fetch(self, request: SchemeRequest) -> SchemeResponse:
+        """Return an empty response for a file, and 404 if there is none.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        path = file_of_url(request.url)
+        if path is None:
+            return SchemeResponse(status=404)
+        with await asyncio.to_thread(path.open, "rb"):
+            pass
+        return SchemeResponse()

@@ -21,8 +21,8 @@ from rdfcrawl.core.namespaces import (
     SPDX,
     XSD,
 )
-from rdfcrawl.core.tasks.sync import ResourceChange
-from rdfcrawl.core.w3c_dates import parse_point, text_of
+from rdfcrawl.core.source_tasks import ResourceChange
+from rdfcrawl.core.times import parse_point, text_of
 from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:

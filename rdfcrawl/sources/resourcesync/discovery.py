@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.core.tasks.sync import SyncCapability
+from rdfcrawl.core.source_tasks import SyncCapability
 from rdfcrawl.rdf.links.headers import parse_link_header
 from rdfcrawl.sources.resourcesync.documents import DocumentHeading, linked
 from rdfcrawl.uri import BadUri, requestable

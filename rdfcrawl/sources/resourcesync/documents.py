@@ -13,19 +13,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import RESOURCESYNC
-from rdfcrawl.core.tasks.sync import ResourceChange, SyncCapability
-from rdfcrawl.core.w3c_dates import is_datetime
+from rdfcrawl.core.source_tasks import ResourceChange, SyncCapability
+from rdfcrawl.core.times import is_datetime
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, parse_hashes
 from rdfcrawl.sources.sitemaps.elements import Element, iter_elements
-from rdfcrawl.sources.sitemaps.markup import ElementStructure, OpeningTag, iter_events
-from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
+from rdfcrawl.sources.sitemaps.markup import (
+    ElementStructure,
+    MarkupLimits,
+    OpeningTag,
+    iter_events,
+)
 from rdfcrawl.uri import BadUri, parse_uri, requestable
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 PATCH: Final = RESOURCESYNC + "patch"
 _TERMS = re.compile(r"https?://(?:www\.)?openarchives\.org/rs/terms/?").fullmatch

@@ -11,26 +11,33 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import unquote
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.tasks.sync import SyncCapability, SyncTask
+from rdfcrawl.core.source_tasks import SyncCapability, SyncTask
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
 from rdfcrawl.rdf.unpack.streams import PieceStream, buffered
 from rdfcrawl.rdf.unpack.zip import iter_zip
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries
 from rdfcrawl.sources.resourcesync.fixity import FixityVerifier
-from rdfcrawl.sources.resourcesync.mirror import NO_STATE, Lookup, MirrorState, nothing
+from rdfcrawl.sources.resourcesync.mirror import (
+    NO_STATE,
+    DumpedResource,
+    Lookup,
+    MirrorState,
+    RunPart,
+    Step,
+    nothing,
+)
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
 from rdfcrawl.sources.resourcesync.resources import ResourceSteps
-from rdfcrawl.sources.resourcesync.steps import DumpedResource, RunPart, Step
 from rdfcrawl.sources.resourcesync.versions import ChangeReader, SnapshotReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.unpack.members import ArchiveEntry as Member
     from rdfcrawl.rdf.unpack.scratch import ScratchSpace, SeekableBytes
     from rdfcrawl.sources.resourcesync.versions import StatedVersion

@@ -13,8 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 
 MAX_DIGESTS: Final = 16  # of one resource; three are defined
 

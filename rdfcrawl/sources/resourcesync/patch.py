@@ -12,8 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final
 
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.extras import install_hint
+from rdfcrawl.core.errors import Reason, SourceFault, install_hint
 from rdfcrawl.rdf.nesting import refuse_constant
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, check_bytes
 

@@ -11,29 +11,36 @@ from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.bytesource import ByteSource
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Decision, Reason
-from rdfcrawl.core.tasks.sync import (
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.source_tasks import (
     ResourceChange,
     SyncCapability,
     SyncMode,
     SyncStep,
     SyncTask,
 )
-from rdfcrawl.core.w3c_dates import begin_us, end_us
+from rdfcrawl.core.times import begin_us, end_us
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries, linked
-from rdfcrawl.sources.resourcesync.mirror import NO_STATE, StatedResource, nothing
+from rdfcrawl.sources.resourcesync.mirror import (
+    NO_STATE,
+    FollowStep,
+    OpenedSet,
+    RunPart,
+    StatedResource,
+    Step,
+    nothing,
+)
 from rdfcrawl.sources.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
 from rdfcrawl.sources.resourcesync.resources import ResourceSteps, source_id
-from rdfcrawl.sources.resourcesync.steps import FollowStep, OpenedSet, RunPart, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.resourcesync.documents import (
         DocumentHeading,
         ResourceEntry,

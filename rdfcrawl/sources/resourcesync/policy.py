@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rdfcrawl.core.tasks.sync import SyncCapability
+from rdfcrawl.core.source_tasks import SyncCapability
 from rdfcrawl.uri import BadUri, host_of, registered_domain, requestable
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 

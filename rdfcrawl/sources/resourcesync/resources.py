@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core import formats
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.link_relations import Link, Relation
-from rdfcrawl.core.tasks.sync import SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.formats import Link, Relation
+from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
 from rdfcrawl.sources.resourcesync.documents import PATCH, linked
-from rdfcrawl.sources.resourcesync.mirror import VersionAction, decide
-from rdfcrawl.sources.resourcesync.patch import why_unsupported
-from rdfcrawl.sources.resourcesync.policy import SourceScope, SyncPolicy
-from rdfcrawl.sources.resourcesync.steps import (
+from rdfcrawl.sources.resourcesync.mirror import (
     DeletedResource,
     FollowStep,
     ListedResources,
     RelatedLink,
     UnfetchedResource,
+    VersionAction,
+    decide,
 )
+from rdfcrawl.sources.resourcesync.patch import why_unsupported
+from rdfcrawl.sources.resourcesync.policy import SourceScope, SyncPolicy
 from rdfcrawl.sources.resourcesync.versions import (
     ChangeReader,
     SnapshotReader,
@@ -35,7 +36,7 @@ from rdfcrawl.sources.resourcesync.versions import (
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.resourcesync.documents import (
         DocumentEntries,
         DocumentHeading,
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
         RsLink,
     )
     from rdfcrawl.sources.resourcesync.mirror import (
+        DumpedResource,
         KnownResource,
         Lookup,
         MirrorState,
         StatedResource,
+        Step,
     )
-    from rdfcrawl.sources.resourcesync.steps import DumpedResource, Step
     from rdfcrawl.sources.resourcesync.versions import StatedVersion
 
 _RELATIONS: Final = {

@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.errors import Decision, Reason
-from rdfcrawl.core.tasks.sync import ResourceChange
-from rdfcrawl.core.w3c_dates import begin_us, end_us
+from rdfcrawl.core.source_tasks import ResourceChange
+from rdfcrawl.core.times import begin_us, end_us
 from rdfcrawl.sources.resourcesync.mirror import StatedResource
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.resourcesync.documents import DocumentHeading, ResourceEntry
     from rdfcrawl.sources.resourcesync.policy import SourceScope
 

@@ -20,7 +20,7 @@ from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.semantic import (
         DataLocation,
         SitemapDataset,

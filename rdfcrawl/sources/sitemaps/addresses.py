@@ -11,7 +11,7 @@ from rdfcrawl.uri import BadUri, host_of, is_of_web, registered_domain, requesta
 from rdfcrawl.uri.origin import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.elements import Element
 
 # Characters of a URL that was broken over lines, joined with another URL, or damaged by

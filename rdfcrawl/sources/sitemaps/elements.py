@@ -13,7 +13,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.sources.sitemaps.markup import ClosingTag, Event, OpeningTag
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
 
 MAX_PARTS: Final = 20_000  # elements within one element
 MAX_CHARS: Final = 4 * 2**20  # total of their texts

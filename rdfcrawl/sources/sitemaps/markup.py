@@ -14,16 +14,33 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import XML
-from rdfcrawl.sources.sitemaps.entities import EntityDecoder, TextBuffer
-from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
-from rdfcrawl.sources.sitemaps.text import iter_text
+from rdfcrawl.sources.sitemaps.text import EntityDecoder, TextBuffer, iter_text
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.bytesource import ByteSource
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.content import ByteSource
+    from rdfcrawl.core.errors import FaultLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkupLimits:
+    """Limits of an XML document; further content is skipped.
+
+    `tag_chars` is for a tag or a DOCTYPE, `n_strays` counts `<` without a tag,
+    `text_chars` is for the text between two tags. The protocol allows 50 MiB
+    uncompressed.
+    """
+
+    n_bytes: int = 50 * 2**20
+    text_chars: int = 2**20
+    tag_chars: int = 2**16
+    n_attributes: int = 64
+    depth: int = 64
+    n_strays: int = 100_000
+    parse_secs: float = 10.0
+
 
 _MAX_KNOWN_NAMES = 1024
 

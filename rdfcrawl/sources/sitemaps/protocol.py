@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.sources.sitemaps.addresses import BLANKS, url_in, url_of
 from rdfcrawl.sources.sitemaps.elements import Element, iter_elements
 from rdfcrawl.sources.sitemaps.entry import (
@@ -23,12 +23,13 @@ from rdfcrawl.sources.sitemaps.entry import (
     SitemapEntry,
     SitemapFormat,
     SitemapLimits,
+    atom_entry,
     extension_of,
     read_frequency,
     read_lastmod,
     read_priority,
+    rss_entry,
 )
-from rdfcrawl.sources.sitemaps.feeds import atom_entry, rss_entry
 from rdfcrawl.sources.sitemaps.markup import (
     ElementStructure,
     MarkupTokenizer,
@@ -43,7 +44,7 @@ from rdfcrawl.sources.sitemaps.text import iter_text
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.markup import Event
 
 Item: TypeAlias = SitemapEntry | SitemapDataset

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.sources.sitemaps.addresses import url_of
 from rdfcrawl.sources.sitemaps.entry import extension_of, read_frequency, read_lastmod
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
-    from rdfcrawl.core.w3c_dates import PointInTime
+    from rdfcrawl.core.errors import FaultLog
+    from rdfcrawl.core.times import PointInTime
     from rdfcrawl.sources.sitemaps.elements import Element
     from rdfcrawl.sources.sitemaps.entry import ChangeFrequency, EntryExtension
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
+from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, unique_names
 from rdfcrawl.sources.sparql.cells import Row, term

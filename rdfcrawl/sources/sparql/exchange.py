@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import urlencode
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 
 MAX_GET_CHARS: Final = 2_000  # of a URL; some servers truncate or refuse longer ones
 

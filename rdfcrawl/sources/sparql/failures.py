@@ -6,12 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
-from rdfcrawl.sources.sparql import datasets, discovery
+from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
+from rdfcrawl.sources.sparql import discovery
 from rdfcrawl.sources.sparql.components import n_halvings
 from rdfcrawl.sources.sparql.exchange import SparqlFailure
-from rdfcrawl.sources.sparql.pages import after_failed_page, into_offset
-from rdfcrawl.sources.sparql.parts import can_split, plan_part
+from rdfcrawl.sources.sparql.parts import (
+    after_failed_page,
+    can_split,
+    into_offset,
+    plan_part,
+)
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
@@ -86,7 +90,7 @@ def _after_part(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -
     elif task.step == "datasets":
         _after_datasets(task, out)
     elif task.step == "about":
-        datasets.about_less(task, out)
+        discovery.about_less(task, out)
     elif task.step == "query":
         _after_query(task, out)
     else:

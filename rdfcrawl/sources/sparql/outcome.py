@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.tasks.sparql import MAX_STEP_CHARS, UNKNOWN, SparqlTask
+from rdfcrawl.core.messages import counted
+from rdfcrawl.core.source_tasks import MAX_STEP_CHARS, UNKNOWN, SparqlTask
 from rdfcrawl.rdf.terms import has_forbidden
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 

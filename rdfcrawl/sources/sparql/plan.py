@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from hashlib import blake2b
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import ConfigError, Fault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sparql import SparqlStep, SparqlTask
-from rdfcrawl.sources.sparql import closures, queries
+from rdfcrawl.core.codec import encode
+from rdfcrawl.core.errors import ConfigError, Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.source_tasks import SparqlStep, SparqlTask
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.environment import ParseLimits
+from rdfcrawl.rdf.output import QuadLines, quad_chunks, without_labels
+from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.queries import MAX_KEY_CHARS
+from rdfcrawl.sources.sparql import discovery, parts, queries
 from rdfcrawl.sources.sparql import exchange as ex
+from rdfcrawl.sources.sparql.components import BlankNodeComponentReader
 from rdfcrawl.sources.sparql.exchange import (
     SparqlFailure,
     SparqlRequest,
@@ -19,13 +27,246 @@ from rdfcrawl.sources.sparql.exchange import (
 )
 from rdfcrawl.sources.sparql.failures import after_failure
 from rdfcrawl.sources.sparql.outcome import OutcomeBuilder, SparqlOutcome
-from rdfcrawl.sources.sparql.pages import group_part
-from rdfcrawl.sources.sparql.parts import LISTED_ROWS
-from rdfcrawl.sources.sparql.reading import ResponseReader
-from rdfcrawl.sources.sparql.settings import HarvestSettings, HarvestTarget
+from rdfcrawl.sources.sparql.parts import LISTED_ROWS, group_part
+from rdfcrawl.sources.sparql.results import iter_rows
+from rdfcrawl.sources.sparql.services import read_description
+from rdfcrawl.sources.sparql.settings import HarvestSettings
+from rdfcrawl.sources.sparql.writing import GraphTerms, RowWriter
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.sparql.cells import Row
 
 
-class EndpointPlan(HarvestTarget):
+class ResponseReader:
+    """The statements of one response, in chunks of N-Quads; iterate once.
+
+    Blank nodes have their final labels, equal in all responses if the endpoint's labels
+    are. They must not be relabelled by document.
+
+    Args:
+        harvest: of the endpoint.
+        task: of the request.
+        response: None if there is nothing to read.
+        outcome: of the request so far.
+        faults: of the request so far.
+
+    Attributes:
+        outcome: complete after the chunks were read.
+    """
+
+    def __init__(
+        self,
+        harvest: EndpointPlan,
+        task: SparqlTask,
+        response: SparqlResponse | None,
+        outcome: SparqlOutcome | None = None,
+        faults: Iterable[Fault] = (),
+    ) -> None:
+        self._harvest, self._task, self._response = harvest, task, response
+        self._log, self._faults = FaultLog(), list(faults)
+        self.outcome = outcome or SparqlOutcome()
+        self._out = OutcomeBuilder(self.outcome, self._log, harvest.settings)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """All faults so far."""
+        return [*self._faults, *self._log.all()]
+
+    def __iter__(self) -> Iterator[QuadLines]:
+        """Read the response; faults are collected, not raised."""
+        if self._response is None:
+            return
+        if self._task.step == "describe":
+            yield from self._describe(self._response)
+        elif self._task.step == "query" and self._harvest.settings.is_construct:
+            yield from self._parse(self._response)
+        else:
+            for block in iter_checked(self._iter_lines(self._response), self._log):
+                yield from quad_chunks(block)
+
+    # -- tables --------------------------------------------------------------------
+
+    def _iter_lines(self, response: SparqlResponse) -> Iterator[str]:
+        found = iter_rows(
+            response.body,
+            media_type=response.media_type,
+            log=self._log,
+            limits=self._harvest.settings.limits,
+        )
+        task, out = self._task, self._out
+        if task.step not in _STATEMENTS:
+            try:
+                found = _begun(found, is_complete=task.step == "components")
+            except SourceFault as error:
+                self._log.note(error.fault.reason, error.fault.detail)
+                self._without_table()
+                return
+        if task.step in _STEPS:
+            _STEPS[task.step](task, found, out)
+        elif task.step == "components":
+            reader = BlankNodeComponentReader(self._harvest.endpoint, task, out)
+            yield from reader.iter_lines(parts.iter_logged(found, out))
+        else:
+            yield from self._iter_statements(found)
+
+    def _without_table(self) -> None:
+        """Continue after a response that should have been a table.
+
+        An error page with status 200 does not show that a graph is empty. After the
+        first request, the task is retried: all other requests would fail, too.
+        """
+        if self._task.step == "probe":
+            self.outcome.retries = True
+            return
+        is_stable = self._task.step == "stable"
+        failure = SparqlFailure.REFUSED if is_stable else SparqlFailure.TIMEOUT
+        self.outcome.failure = failure
+        after_failure(self._task, failure, self._out)
+
+    def _iter_statements(self, found: Iterator[Row]) -> Iterator[str]:
+        harvest, task = self._harvest, self._task
+        graphs = GraphTerms(harvest.endpoint, harvest.settings, self._log)
+        writer = RowWriter(harvest.endpoint, task, graphs)
+        end, last = parts.PageEnd(), ""
+        is_broken = False
+        # Labels of one response: if it is incomplete, their nodes are read again.
+        is_held = task.step == "whole" and task.naming == "local"
+        held: list[str] = []
+        try:
+            for row in found:
+                key = row.get("k")
+                n_local = writer.n_local
+                line = writer.line(row)
+                end.add(key.text if key else "", line)
+                if task.step == "query":
+                    key = key or row.get("s")
+                    last = key.text if key else last
+                if line and is_held and writer.n_local > n_local:
+                    held.append(line)
+                elif line:
+                    yield line
+                else:
+                    self._log.note(Reason.BAD_TERM, "a row that is not a statement")
+        except SourceFault as error:
+            is_broken = True
+            self._log.note(error.fault.reason, error.fault.detail)
+            if error.fault.reason is Reason.SYNTAX and task.as_xml:
+                # Characters forbidden in XML; JSON has them.
+                self._task = replace(task, as_xml=False)
+        if writer.n_local and task.step in ("page", "offset"):
+            detail = "blank nodes with labels valid in one response only"
+            self._log.note(Reason.INCOMPLETE, detail, writer.n_local)
+        self._finish(end, last, is_broken=is_broken)
+        if self.outcome.checks:
+            yield from held
+
+    def _finish(self, end: parts.PageEnd, last: str, *, is_broken: bool) -> None:
+        task, out, n_rows = self._task, self._out, end.n_rows
+        match task.step:
+            case "whole":
+                discovery.after_whole(task, n_rows, out, is_broken=is_broken)
+            case "page":
+                parts.after_page(task, end, out, is_broken=is_broken)
+            case "offset":
+                parts.after_offset(task, end, out, is_broken=is_broken)
+            case "about":
+                discovery.after_about(task, end, out, is_broken=is_broken)
+            case _:
+                is_keyed = last and out.settings.paging == "after"
+                mark = last if is_keyed else end.mark
+                self._after_query(n_rows, mark, is_broken=is_broken)
+
+    # -- graphs --------------------------------------------------------------------
+
+    def _parse(self, response: SparqlResponse) -> Iterator[QuadLines]:
+        """Yield the graph of a CONSTRUCT, with blank nodes of its own."""
+        settings = self._harvest.settings
+        reading = parse(
+            response.body,
+            url=f"{self._harvest.endpoint}#{encode(self._task)}",
+            base=self._harvest.endpoint,
+            graph=settings.default_graph or None,
+            media_type=response.media_type,
+            trust=settings.trust,
+            limits=ParseLimits(doc_bytes=settings.limits.body_bytes),
+        )
+        digest = blake2b(digest_size=6)
+        for chunk in reading:
+            digest.update(without_labels(chunk))
+            yield chunk
+        self._faults += reading.faults
+        mark = digest.hexdigest()
+        self._after_query(reading.n_quads, mark, is_broken=reading.is_partial)
+
+    def _after_query(self, n_rows: int, last: str, *, is_broken: bool) -> None:
+        task, out = self._task, self._out
+        total = task.got + n_rows
+        if is_broken and not n_rows:
+            out.check(task, total, is_sure=False)
+        elif out.settings.paging == "once":
+            is_sure = not is_broken and not parts.looks_cut(n_rows)
+            out.check(task, total, is_sure=is_sure)
+        elif not n_rows:
+            out.check(task, total)
+        elif last == task.after or len(last) > MAX_KEY_CHARS:
+            self._log.note(Reason.PAGING_LOOP, f"rows after {last[:100]!r}")
+            out.check(task, total, is_sure=False)
+        else:
+            offset = task.offset + n_rows
+            out.follow(task, offset=offset, after=last, got=total, fails=0)
+
+    # -- description ---------------------------------------------------------------
+
+    def _describe(self, response: SparqlResponse) -> Iterator[QuadLines]:
+        settings, endpoint = self._harvest.settings, self._harvest.endpoint
+        chunks: list[QuadLines] = []
+        if judge(response) is None and "html" not in response.media_type:
+            limits = ParseLimits(doc_bytes=settings.limits.description_bytes)
+            reading = parse(
+                response.body,
+                url=endpoint,
+                graph=f"{endpoint}#service",
+                media_type=response.media_type,
+                limits=limits,
+            )
+            chunks = list(reading)
+            self._faults += reading.faults
+        description = read_description(chunks, self._log, endpoint=endpoint)
+        if not description.is_service:
+            chunks = []  # of another document
+        headers = response.headers
+        discovery.after_description(self._task, description, headers, self._out)
+        yield from chunks
+
+
+def _begun(rows: Iterator[Row], *, is_complete: bool) -> Iterator[Row]:
+    """Return rows after reading the first, or all.
+
+    Raises:
+        SourceFault: not a table, or truncated before.
+    """
+    if is_complete:
+        return iter(list(rows))
+    first = next(rows, None)
+    return iter(()) if first is None else chain((first,), rows)
+
+
+# Steps that return statements, and check their completeness.
+_STATEMENTS: Final = frozenset({"whole", "page", "offset", "about", "query"})
+_STEPS: Final = {
+    "probe": discovery.after_probe,
+    "stable": discovery.after_stable,
+    "graphs": discovery.after_graphs,
+    "default": discovery.after_default,
+    "count": parts.after_count,
+    "group": parts.after_group,
+    "split": parts.after_split,
+    "pivot": parts.after_pivot,
+    "datasets": discovery.after_datasets,
+}
+
+
+class EndpointPlan:
     """The plan of one endpoint.
 
     Deterministic and stateless: all state is in the tasks, which may be done in any
@@ -36,7 +277,8 @@ class EndpointPlan(HarvestTarget):
     """
 
     def __init__(self, endpoint: str, settings: HarvestSettings | None = None) -> None:
-        super().__init__(endpoint, settings)
+        self.endpoint = endpoint
+        self.settings = settings or HarvestSettings()
         if self.settings.mode == "query" and self.settings.query is None:
             raise ConfigError("the mode `query` needs a query")
 
@@ -89,20 +331,20 @@ class EndpointPlan(HarvestTarget):
         if task.step == "components":
             return self._components(task)
         if task.step == "about":
-            return closures.about(task, self.settings.depth)
+            return queries.about(task, self.settings.depth)
         if task.step == "graphs" and self.settings.mode == "datasets":
-            return closures.dataset_graphs(_listing(task))
+            return queries.dataset_graphs(_listing(task))
         if task.step == "query":
             return self._user_query(task)
         return _QUERIES[task.step](task)
 
     def _components(self, task: SparqlTask) -> str:
         if task.variant == 0:
-            return closures.count_blank_triples(task.part)
+            return queries.count_blank_triples(task.part)
         if task.variant == 1:
-            return closures.blank_triples(task)
+            return queries.blank_triples(task)
         n_roots = max(1, self.settings.n_roots >> task.fails)
-        return closures.components(task, n_roots, self.settings.depth)
+        return queries.components(task, n_roots, self.settings.depth)
 
     def _user_query(self, task: SparqlTask) -> str:
         query = self.settings.query
@@ -127,5 +369,5 @@ _QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
     "pivot": lambda x: queries.pivot(x.part, x.naming, max(x.want, 2) // 2),
     "page": queries.page,
     "offset": queries.offset,
-    "datasets": lambda task: closures.datasets(_listing(task)),
+    "datasets": lambda task: queries.datasets(_listing(task)),
 }

@@ -6,16 +6,16 @@ import io
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from rdfcrawl.core.bytesource import ByteSource, PulledStream
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.content import ByteSource, PulledStream
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.sources.sparql.results_json import iter_json
 from rdfcrawl.sources.sparql.results_text import iter_csv, iter_tsv
 from rdfcrawl.sources.sparql.results_xml import iter_xml
 from rdfcrawl.sources.sparql.settings import ResultLimits
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sparql.cells import Row
 
 _READERS: Final[

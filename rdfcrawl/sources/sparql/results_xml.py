@@ -11,7 +11,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.sources.sparql.cells import ResultTerm, Row
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sparql.settings import ResultLimits
 
 _READ_BYTES = 64 * 1024

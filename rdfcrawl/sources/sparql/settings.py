@@ -117,14 +117,6 @@ class HarvestSettings:
         return self.query is not None and self.query.form == "construct"
 
 
-class HarvestTarget:
-    """The URL of an endpoint, and the settings of its harvest."""
-
-    def __init__(self, endpoint: str, settings: HarvestSettings | None = None) -> None:
-        self.endpoint = endpoint
-        self.settings = settings or HarvestSettings()
-
-
 def _is_one_of(graph: str, patterns: tuple[str, ...]) -> bool:
     return any(
         re.fullmatch(".*".join(map(re.escape, x.split("*"))), graph, re.DOTALL)

@@ -14,8 +14,8 @@ from rdfcrawl.sources.sparql import queries
 from rdfcrawl.sources.sparql.cells import ResultTerm, Row, term
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
-    from rdfcrawl.core.tasks.sparql import SparqlTask
+    from rdfcrawl.core.errors import FaultLog
+    from rdfcrawl.core.source_tasks import SparqlTask
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 

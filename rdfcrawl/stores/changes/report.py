@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.changes.comparing import ChangeKind, shown_time
 from rdfcrawl.uri.iri_hosts import host_of_iri
 

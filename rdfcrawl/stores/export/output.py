@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
-from rdfcrawl.core.errors import ConfigError, SourceFault
-from rdfcrawl.core.extras import needed_by_operator
-from rdfcrawl.core.terminal import escaped
+from rdfcrawl.core.errors import ConfigError, SourceFault, needed_by_operator
+from rdfcrawl.core.messages import escaped
 from rdfcrawl.rdf.packing import packer
 from rdfcrawl.rdf.serializing import StatementSerializer
 from rdfcrawl.stores.drafts import sync

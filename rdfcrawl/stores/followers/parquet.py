@@ -11,8 +11,7 @@ import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.core.errors import ConfigError, StoreFault
-from rdfcrawl.core.extras import needed_by_operator
+from rdfcrawl.core.errors import ConfigError, StoreFault, needed_by_operator
 from rdfcrawl.stores.drafts import sync
 from rdfcrawl.stores.followers.local_disk import LOCK_SECS
 from rdfcrawl.stores.followers.renewed import (

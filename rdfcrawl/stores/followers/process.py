@@ -18,9 +18,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.core.json_logs import log_to
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.crawl_folder import is_finished, read_identity
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.options import FollowerPlan

@@ -12,8 +12,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.packing import open_packed, packer
 from rdfcrawl.rdf.serializing import StatementSerializer, read_statements
 from rdfcrawl.stores.drafts import sync

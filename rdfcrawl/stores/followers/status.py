@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.following import SetAside
 from rdfcrawl.stores.log.crawl_log import CrawlLog

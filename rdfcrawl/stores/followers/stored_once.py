@@ -30,8 +30,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.local_disk import disk_faults, lock_store

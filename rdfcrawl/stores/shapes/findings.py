@@ -6,7 +6,7 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Final, TextIO
 
-from rdfcrawl.core.counting import counted
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.local_disk import (
     CHECKPOINT_TABLES,

@@ -10,8 +10,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.local_disk import opening_fault
 from rdfcrawl.stores.followers.protocol import Follower, StoreForgot

@@ -13,8 +13,7 @@ from importlib.util import find_spec
 from struct import Struct
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
-from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.extras import install_hint
+from rdfcrawl.core.errors import ConfigError, install_hint
 from rdfcrawl.core.processes import bare_environment, finish, module_command
 
 if TYPE_CHECKING:

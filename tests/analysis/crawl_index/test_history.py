@@ -11,8 +11,8 @@ import pytest
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 from rdfcrawl.analysis.crawl_index.history import MOST_STEPS, HistoryTally
-from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.records import Record
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.samples import (
     MOST_POINTS,
     HistorySeries,

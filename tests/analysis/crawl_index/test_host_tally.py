@@ -10,8 +10,7 @@ from rdfcrawl.analysis.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES, Hos
 from rdfcrawl.analysis.crawl_index.readers import IndexReaders
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import DocumentFacts, Kind, Record
-from rdfcrawl.core.tasks.sitemap import SitemapTask
-from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.source_tasks import SitemapTask, SourceTask
 from tests.support.described_documents import document
 from tests.support.written_provenance import write_provenance
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from rdflib import Graph, Namespace, URIRef
 from rdflib.namespace import DCAT, DCTERMS, FOAF, RDF, VOID
 
-from rdfcrawl.analysis.description import distinct, table, writing
 from rdfcrawl.analysis.description import scan as scan_module
-from rdfcrawl.analysis.description.distinct import DistinctCount
+from rdfcrawl.analysis.description import table, writing
 from rdfcrawl.analysis.description.scan import FigureScan
-from rdfcrawl.analysis.description.table import FigureTable
+from rdfcrawl.analysis.description.table import DistinctCount, FigureTable
 from rdfcrawl.analysis.description.writing import DescriptionOptions, write_descriptions
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from tests.support.shapes import DCAT_AP, violations
@@ -256,7 +255,7 @@ def test_figures_depend_on_no_order(
             }
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distinct, "MAX_EXACT", exact)
+        patch.setattr(table, "MAX_EXACT", exact)
         expected = figures()
         patch.setattr(table, "_HELD", held)
         patch.setattr(scan_module, "_MAX_HELD_BYTES", held)
@@ -271,7 +270,7 @@ def _without_files(text: bytes) -> list[bytes]:
 
 def test_estimates_are_marked(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If counts would not fit, they are estimates, and each one is marked as such."""
-    monkeypatch.setattr(distinct, "MAX_EXACT", 4)
+    monkeypatch.setattr(table, "MAX_EXACT", 4)
     void, _ = described(crawl)
     assert violations(void, VOID_SHAPES) == []
     (everything,) = void.objects(None, FOAF.primaryTopic)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.analysis.description import distinct
-from rdfcrawl.analysis.description.distinct import (
+from rdfcrawl.analysis.description import table
+from rdfcrawl.analysis.description.table import (
     MAX_EXACT,
     STANDARD_ERROR,
     DistinctCount,
@@ -65,7 +65,7 @@ def test_merging_is_counting_in_any_order(
 ) -> None:
     """If counts are merged, in any order, through files, they count the union."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distinct, "MAX_EXACT", bound)
+        patch.setattr(table, "MAX_EXACT", bound)
         whole = DistinctCount()
         for part in parts:
             whole.add(hashes_of(b"%d" % number for number in part))

@@ -24,7 +24,7 @@ from rdfcrawl.analysis.urldb.domain_ranks import weights_of
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RC
-from rdfcrawl.core.scores import RankScore
+from rdfcrawl.core.records import RankScore
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.analysis.urldb.test_building import made_events, run_until
 from tests.support.domain_graph import DomainGraph

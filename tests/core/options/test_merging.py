@@ -17,14 +17,15 @@ from scrapy.utils.python import global_object_name
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.conflicts import (
+from rdfcrawl.core.options.scrapy_settings import (
+    _SWITCHED,
     ATTRIBUTES,
     ONLY_WITH_SCRAPY,
     WITHOUT_EFFECT,
+    apply_defaults,
     check_components,
     iter_warnings,
 )
-from rdfcrawl.core.options.merging import _SWITCHED, apply_defaults
 from rdfcrawl.pipelines.store import StorePipeline
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from tests.support.pages import read_page
@@ -174,10 +175,10 @@ def test_setting_without_effect_is_told_in_one_line(name: str) -> None:
 
 def test_project_itself_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """If nothing is set, then nothing is said; a proxy is a setting, too."""
-    monkeypatch.setattr("rdfcrawl.core.options.conflicts.getproxies", dict)
+    monkeypatch.setattr("rdfcrawl.core.options.scrapy_settings.getproxies", dict)
     assert warnings_of(settings_with(), LinkedDataSpider) == []
     monkeypatch.setattr(
-        "rdfcrawl.core.options.conflicts.getproxies", lambda: {"http": "x"}
+        "rdfcrawl.core.options.scrapy_settings.getproxies", lambda: {"http": "x"}
     )
     (line,) = warnings_of(settings_with(), LinkedDataSpider)
     assert "http_proxy" in line

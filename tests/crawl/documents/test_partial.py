@@ -13,9 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 import pyoxigraph as ox
 import pytest
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import LOSSES
-from rdfcrawl.core.quad_chunks import QuadChunk
-from rdfcrawl.settings import ITEM_PIPELINES
+from rdfcrawl.core.options.defaults import ITEM_PIPELINES
 from tests.crawl.sources.test_sparql import harvest
 from tests.support.sitemap_sites import Site, index, urlset
 

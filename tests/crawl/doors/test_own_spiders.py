@@ -18,7 +18,7 @@ from scrapy.exceptions import DropItem
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.core.records import Document
-from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.arguments.crawl import CrawlArguments
 from rdfcrawl.spiders.ckan import CkanSpider
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider

@@ -17,7 +17,7 @@ import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
-from rdfcrawl.sources.harvest.resourcesync.files import path_of
+from rdfcrawl.sources.harvest.resourcesync.resources import path_of
 from tests.support.crawl_kills import worker_pids
 from tests.support.small_disk import MIB, SmallDisk, small_disk
 from tests.support.web_archives import read_archive

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.pipelines.provenance import GRAPH

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
-from rdfcrawl.sources.harvest.resourcesync.files import PARTIAL, ResourceFiles, path_of
+from rdfcrawl.sources.harvest.resourcesync.resources import (
+    PARTIAL,
+    ResourceFiles,
+    path_of,
+)
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
 from tests.support.resourcesync_source import archive, document, facts_of, fixity_of
 

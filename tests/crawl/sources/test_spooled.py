@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.core.bytesource import body_of, head_of
+from rdfcrawl.core.content import body_of, head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions

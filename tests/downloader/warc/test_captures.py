@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.downloader.warc.captures import CaptureLimits, CaptureReader
 from rdfcrawl.downloader.warc.part import FilePart
 from tests.support.web_archives import HOST, Archive

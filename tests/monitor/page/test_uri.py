@@ -18,7 +18,7 @@ from scrapy.settings import Settings
 
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.tallies import all_tallies
-from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.explaining.explanation import FrontierFindings, explain_by_logs
 from rdfcrawl.monitor.explaining.sources import SearchedLogs

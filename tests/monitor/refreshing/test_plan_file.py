@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile, RefreshPlanHead
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, RefreshReason
 

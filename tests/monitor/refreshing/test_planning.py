@@ -13,7 +13,7 @@ from rdfcrawl.analysis.refresh.intervals import STORMCRAWLER, FixedInterval
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.core.tasks.pages import RefreshedPage
+from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.monitor.refreshing.options import RefreshOptions
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, RefreshPlanner
 from tests.analysis.urldb.test_building import NORMAL, T0

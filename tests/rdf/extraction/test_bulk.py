@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rdfcrawl.core.content import NO_LINKS, DeflatePiece, FoundLinks, QuadChunk
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.quad_chunks import NO_LINKS, DeflatePiece, FoundLinks, QuadChunk
 from rdfcrawl.rdf.extraction.messages import (
     BulkOutput,
     ReadingJob,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.extraction.custom_extractors import claim
 from rdfcrawl.rdf.html.extractors import CustomExtractor

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.hdt.terms import TermWriter, from_n_quads
 from tests.support.examples import examples

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.html.jsonld import MAX_BLOCKS, extract_json_ld, iter_blocks, load_json
 from rdfcrawl.rdf.html.page import ParsedPage

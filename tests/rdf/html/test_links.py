@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.html.page_links import MAX_LINKS, has_links_in_body, links_of_page
 from rdfcrawl.uri import BadUri, requestable

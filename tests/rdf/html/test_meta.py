@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.meta import MAX_TAGS, extract_dublin_core, extract_open_graph
 from rdfcrawl.rdf.html.page import ParsedPage

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.html.microformats import extract_microformats
 from rdfcrawl.rdf.html.microformats.gathering import MAX_DEPTH, item_types
 from rdfcrawl.rdf.html.page import ParsedPage

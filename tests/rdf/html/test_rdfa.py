@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.host import HostLanguage, sniff_host
 from rdfcrawl.rdf.html.iris import resolve

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.html import meta
 from rdfcrawl.rdf.html.extractors import SLOW, Extractor

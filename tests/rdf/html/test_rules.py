@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.html.rules import load_rules, scraping, selectors
 from tests.support.scraped_pages import EX, ScrapedPage

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.html.rules import load_rules
 from tests.support.examples import examples

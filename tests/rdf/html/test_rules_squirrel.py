@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import ConfigError, FaultLog, Reason
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.html.rules import RuleSet, load_rules, scrape

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import (
     INLINE,
     MAX_CONTEXT_BYTES,

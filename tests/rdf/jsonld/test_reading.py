@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import intact_members, read_json_ld, read_json_ld_value

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.core.records import Record
 from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.http.exchange import MAX_HEADER_BYTES, HttpExchange

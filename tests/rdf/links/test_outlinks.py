@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.rdf.fingerprints import normal_statements
 from rdfcrawl.rdf.links.outlinks import (
     OutlinkOptions,

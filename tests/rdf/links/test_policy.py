@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.formats import Link, Relation
 from rdfcrawl.core.namespaces import RDF_TYPE
 from rdfcrawl.rdf.links.policy import MAX_NESTED_TERMS, LinkPolicy, LinkPosition
 from rdfcrawl.sources.harvest.discovery import DocumentScan

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.formats import PackingKind
 from rdfcrawl.rdf.unpack.documents import PackedDocument, iter_documents
 from rdfcrawl.rdf.unpack.limits import UnpackLimits

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.tasks.ckan import CkanStep
-from rdfcrawl.sources.ckan.deletions import (
+from rdfcrawl.core.source_tasks import CkanStep
+from rdfcrawl.sources.ckan.plan import (
     check_listing,
     check_missing,
     iter_confirmations,

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.ckan import CkanStep, CkanTask
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.source_tasks import CkanStep, CkanTask
 from rdfcrawl.sources.ckan.api import PortalScope
 from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.plan import advance, request_of

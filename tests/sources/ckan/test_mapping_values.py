@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sources.ckan.fields import (
     DATASET_FIELDS,
     RESOURCE_FIELDS,
+    MappingLimits,
 )
 from rdfcrawl.sources.ckan.mapping import document_url, iter_statements
 from rdfcrawl.sources.ckan.places import wkt_of
-from rdfcrawl.sources.ckan.writing import MappingLimits
 from tests.support.ckan_packages import (
     CKAN_2_8,
     DCAT,

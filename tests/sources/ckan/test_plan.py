@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.ckan import CkanOrder, CkanStep, CkanTask
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.source_tasks import CkanOrder, CkanStep, CkanTask
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
@@ -22,7 +21,7 @@ from rdfcrawl.sources.ckan import envelope
 from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
 from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.mapping import iter_statements
-from rdfcrawl.sources.ckan.outcome import PlanLimits
+from rdfcrawl.sources.ckan.paging import PlanLimits
 from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
 from tests.support.ckan_harvests import PORTAL, all_ids, harvest
 from tests.support.ckan_portals import FakePortal, id_of

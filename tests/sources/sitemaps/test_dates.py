@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.core.w3c_dates import PointInTime, TimePrecision, parse_point
+from rdfcrawl.core.times import PointInTime, TimePrecision, parse_point
 
 
 def point(text: str) -> PointInTime:

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.w3c_dates import parse_point
+from rdfcrawl.core.errors import FaultLog
+from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.sources.sitemaps.description import describe_entry
 from rdfcrawl.sources.sitemaps.entry import (
     ChangeFrequency,
     EntryExtension,
     SitemapEntry,
 )
-from rdfcrawl.sources.sitemaps.facts import describe_entry
 from rdfcrawl.sources.sitemaps.protocol import Sitemap
 from tests.support.examples import examples
 

@@ -10,18 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.sources.sitemaps.elements import MAX_PARTS, Element, iter_elements
 from rdfcrawl.sources.sitemaps.markup import (
     ClosingTag,
     ElementStructure,
+    MarkupLimits,
     MarkupTokenizer,
     OpeningTag,
     iter_events,
 )
-from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
 from tests.support.examples import examples
 
 if TYPE_CHECKING:

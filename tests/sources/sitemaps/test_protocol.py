@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sitemap import SitemapTask
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.source_tasks import SitemapTask
 from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.sources.sitemaps.entry import (
     ChangeFrequency,
@@ -22,7 +21,7 @@ from rdfcrawl.sources.sitemaps.entry import (
     SitemapFormat,
     SitemapLimits,
 )
-from rdfcrawl.sources.sitemaps.markup_limits import MarkupLimits
+from rdfcrawl.sources.sitemaps.markup import MarkupLimits
 from rdfcrawl.sources.sitemaps.protocol import Sitemap
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
 from tests.support.examples import examples

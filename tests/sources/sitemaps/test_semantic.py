@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sources.access import AccessMethod, DatasetAccess
 from rdfcrawl.sources.sitemaps.access import (

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.sources.sitemaps.samples import compare_sample
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
-from rdfcrawl.sources.sitemaps.slicing import slice_dump
+from rdfcrawl.sources.sitemaps.slicing import compare_sample, slice_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,7 +161,7 @@ def test_a_description_is_bounded() -> None:
 PROGRAM = """
 import resource, sys
 from pathlib import Path
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import (FaultLog)
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix, Slicing
 from rdfcrawl.sources.sitemaps import slicing
 from rdfcrawl.sources.sitemaps.slicing import slice_dump

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.errors import ConfigError, FaultLog, Reason
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.queries import parse_user_query
-from rdfcrawl.sources.sparql.description import read_description
 from rdfcrawl.sources.sparql.recognition import recognize
+from rdfcrawl.sources.sparql.services import read_description
 
 URL = "http://example.org/sparql"
 _PREFIXES = """

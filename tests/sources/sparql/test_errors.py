@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
 from rdfcrawl.sources.sparql.plan import EndpointPlan
 from rdfcrawl.sources.sparql.settings import HarvestSettings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.queries import parse_user_query
 from rdfcrawl.sources.sparql.components import labelled

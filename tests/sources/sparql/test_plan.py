@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.bytesource import ByteSource
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sparql import (
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import ConfigError, FaultLog, Reason, SourceFault
+from rdfcrawl.core.source_tasks import (
     MAX_STEP_CHARS,
     SparqlPart,
     SparqlStep,

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.sources.sparql.cells import ResultTerm, Row, term
 from rdfcrawl.sources.sparql.results import iter_rows

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log import crawl_log
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.nquads import NQuadsStore, recover

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.operating.actions import budget_of, delay_of, steer_host
 from rdfcrawl.monitor.operating.steering import drain_all
 from rdfcrawl.monitor.operating.tables import change_line

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from rdfcrawl.analysis.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
 from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.hosts import HostPhase, read_summaries
 from rdfcrawl.monitor.page.host_table import COLUMNS, HostChoice, HostRow
 from rdfcrawl.monitor.page.rendering import int_parameter

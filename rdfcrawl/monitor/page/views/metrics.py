@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.extras import needed_by_operator
+from rdfcrawl.core.errors import ConfigError, needed_by_operator
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.metrics.exporter import MetricsEndpoint

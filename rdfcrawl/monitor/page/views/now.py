@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.event_streams import EventStreams
 from rdfcrawl.monitor.page.samples import (
     WINDOW_SECS,

@@ -26,7 +26,7 @@ from rdfcrawl.rdf.html.page import language_tag
 from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.html.page import Attributes
 
 

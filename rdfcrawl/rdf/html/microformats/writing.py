@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import mf2py
 
-from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
+from rdfcrawl.core.errors import FaultLog, fault_of_exception
 from rdfcrawl.core.namespaces import RDF, RDF_TYPE, XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.iris import escape_url, is_iri, is_web_url

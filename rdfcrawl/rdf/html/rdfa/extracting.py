@@ -18,7 +18,7 @@ from rdfcrawl.rdf.html.rdfa.scope import OutputOverflow, RdfaBudget
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.html.page import ParsedPage
 
 # Output limit: 50 times the length of a page, and at least this much.

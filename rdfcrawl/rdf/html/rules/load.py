@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.extras import needed_by_operator
+from rdfcrawl.core.errors import ConfigError, needed_by_operator
 from rdfcrawl.rdf.html.rules import squirrel
 from rdfcrawl.rdf.html.rules.iris import default_prefixes, expand, is_prefix
 from rdfcrawl.rdf.html.rules.model import PageRule, RulePlace

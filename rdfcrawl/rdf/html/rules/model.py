@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rdfcrawl.core.link_relations import Relation
+    from rdfcrawl.core.formats import Relation
     from rdfcrawl.rdf.html.rules.iris import TextTemplate
     from rdfcrawl.rdf.html.rules.selectors import Selector
 

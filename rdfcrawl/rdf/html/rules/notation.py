@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.namespaces import RDF_TYPE
 from rdfcrawl.rdf.html.rules import selectors
 from rdfcrawl.rdf.html.rules.iris import (

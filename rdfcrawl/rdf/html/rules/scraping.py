@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.link_relations import Link
+from rdfcrawl.core.formats import Link
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf.html.rules.iris import (
     CompleteIri,
@@ -41,7 +41,7 @@ from rdfcrawl.rdf.html.rules.squirrel import squirrel_statements
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.html.page import ParsedPage
     from rdfcrawl.rdf.html.rules.selectors import Element, Found, Scope, Selector
 

@@ -13,9 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.tasks.sync import SyncTask  # noqa: TC001  read by the codec
-from rdfcrawl.sources.resourcesync.mirror import KnownResource, MirrorState
-from rdfcrawl.sources.resourcesync.steps import RunPart, n_outstanding
+from rdfcrawl.core.source_tasks import SyncTask  # noqa: TC001  read by the codec
+from rdfcrawl.sources.resourcesync.mirror import (
+    KnownResource,
+    MirrorState,
+    RunPart,
+    n_outstanding,
+)
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.state_store import StateStore

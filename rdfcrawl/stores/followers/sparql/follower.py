@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError, StoreFault, UnusableStore
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
 from rdfcrawl.stores.followers.sparql.failures import RefusedRequest
 from rdfcrawl.stores.followers.sparql.groups import GroupWriter, PlainDocument, grouped

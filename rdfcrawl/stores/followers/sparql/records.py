@@ -23,8 +23,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, unquote
 
-from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.stores.log.documents import Checkpoint
 

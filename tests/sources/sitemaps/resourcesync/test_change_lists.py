@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.w3c_dates import begin_us
-from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
-from rdfcrawl.sources.resourcesync.steps import (
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.times import begin_us
+from rdfcrawl.sources.resourcesync.mirror import (
     DeletedResource,
     FollowStep,
     RunPart,
 )
+from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
 from tests.support.resourcesync_source import (
     SITE,
     time_of,

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sync import ResourceChange, SyncCapability, SyncTask
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.source_tasks import ResourceChange, SyncCapability, SyncTask
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sources.resourcesync import documents
 from rdfcrawl.sources.resourcesync.describe import describe, describe_document
@@ -212,8 +211,8 @@ def test_reading_goes_on_where_it_ended() -> None:
 
 _VERY_MANY = """
 import io, resource
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.errors import FaultLog
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.sources.resourcesync.plan import follow
 from rdfcrawl.sources.resourcesync.policy import SyncPolicy
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.core.bytesource import ByteSource
-from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.tasks.sync import (
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.source_tasks import (
     ResourceChange,
     SyncCapability,
     SyncMode,
@@ -22,11 +21,11 @@ from rdfcrawl.core.tasks.sync import (
 )
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.sources.resourcesync.dumps import unpack
-from rdfcrawl.sources.resourcesync.mirror import KnownResource
-from rdfcrawl.sources.resourcesync.steps import (
+from rdfcrawl.sources.resourcesync.mirror import (
     DeletedResource,
     DumpedResource,
     FollowStep,
+    KnownResource,
     RunPart,
 )
 from tests.support.examples import examples
@@ -35,7 +34,7 @@ from tests.support.resourcesync_source import SITE, archive, document, facts_of,
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.sources.resourcesync.steps import Step
+    from rdfcrawl.sources.resourcesync.mirror import Step
 
 URL = f"{SITE}/dump.zip"
 CONTENTS = [b"first", b"second" * 1000, random.Random(1).randbytes(2_500_000)]

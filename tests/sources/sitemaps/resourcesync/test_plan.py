@@ -7,43 +7,40 @@ from dataclasses import replace
 import pytest
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.faultlog import FaultLog
-from rdfcrawl.core.link_relations import Relation
-from rdfcrawl.core.tasks.sync import (
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.formats import Relation
+from rdfcrawl.core.source_tasks import (
     ResourceChange,
     SyncCapability,
     SyncMode,
     SyncStep,
     SyncTask,
 )
-from rdfcrawl.core.w3c_dates import begin_us
+from rdfcrawl.core.times import begin_us
 from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.sources.resourcesync import discovery
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries
 from rdfcrawl.sources.resourcesync.mirror import (
+    FollowStep,
     KnownResource,
+    ListedResources,
     MirrorState,
+    OpenedSet,
+    RelatedLink,
+    RunPart,
     StatedResource,
+    UnfetchedResource,
     VersionAction,
+    commit,
     decide,
     is_settled,
+    n_outstanding,
     next_attempt,
     version_of,
 )
 from rdfcrawl.sources.resourcesync.plan import fallback
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
 from rdfcrawl.sources.resourcesync.resources import fitted, source_id
-from rdfcrawl.sources.resourcesync.steps import (
-    FollowStep,
-    ListedResources,
-    OpenedSet,
-    RelatedLink,
-    RunPart,
-    UnfetchedResource,
-    commit,
-    n_outstanding,
-)
 from tests.support.resourcesync_source import (
     SITE,
     Mirror,

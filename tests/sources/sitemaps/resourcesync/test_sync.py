@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.tasks.sync import ResourceChange, SyncCapability, SyncMode
+from rdfcrawl.core.source_tasks import ResourceChange, SyncCapability, SyncMode
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
 from tests.support.resourcesync_source import (
     CAPABILITIES,

@@ -1,0 +1,70 @@
+"""Texts for people: numbers with their nouns, text of the web on a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+
+from rdfcrawl.core.errors import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def counted(n: float, noun: str, plural: str = "") -> str:
+    """Return a number and its noun, in the singular for one.
+
+    Args:
+        n: the number.
+        noun: in the singular; may include a verb if `plural` has its other form.
+        plural: the noun with an "s", unless given.
+
+    >>> counted(1, "host")
+    '1 host'
+    >>> counted(1234, "URI is queued", "URIs are queued")
+    '1,234 URIs are queued'
+    """
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+_LAYOUT: Final = re.compile("(\r?\n|\t)")  # ours, in tables, CSV and TSV
+
+
+def escaped(text: str) -> str:
+    r"""Return text with all control characters except line ends and tabs escaped.
+
+    >>> escaped("a\tb\x1b[2J\n")
+    'a\tb\\x1b[2J\n'
+    """
+    parts = _LAYOUT.split(text)
+    parts[::2] = map(safe_text, parts[::2])
+    return "".join(parts)
+
+
+class _Terminal:
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        """Return any other attribute of the file."""
+        return getattr(self.file, name)
+
+    def write(self, text: str) -> int:
+        """Write text, with control characters escaped."""
+        return self.file.write(escaped(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write lines, with control characters escaped."""
+        for line in lines:
+            self.write(line)
+
+
+def safe_file(file: TextIO) -> TextIO:
+    """Return a file that escapes control characters if it is a terminal."""
+    is_safe = isinstance(file, _Terminal) or not file.isatty()
+    return file if is_safe else cast("TextIO", _Terminal(file))
+
+
+def raw_file(file: TextIO) -> TextIO:
+    """Return the file behind a safe one, for our colours and carriage returns."""
+    return file.file if isinstance(file, _Terminal) else file

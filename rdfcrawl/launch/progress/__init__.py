@@ -1,1 +1,0 @@
-"""Show the progress and the summary of a crawl to an operator."""
