@@ -49,7 +49,7 @@ class StorePipeline(DurablePipeline):
     ) -> None:
         self._store = store
         self._kept_store = kept_store
-        self._digests = digests
+        self.digests = digests
         self._writer_class: type | None = None  # checked class
 
     @classmethod
@@ -86,10 +86,10 @@ class StorePipeline(DurablePipeline):
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
-        written = self._digests.take() if self._is_open else {}
+        written = self.digests.take() if self._is_open else {}
         fault = await super().flush()
         if fault is None:
-            await self._digests.put(written)
+            await self.digests.put(written)
         return fault
 
     async def _sync(self) -> None:
@@ -137,24 +137,16 @@ class StorePipeline(DurablePipeline):
             self._writer_class = type(writer)
         return writer
 
-    def may_have(self, document: Document) -> bool:
-        """Return whether an earlier run may have stored a page or dump."""
-        return self._digests.may_have(document)
-
-    async def has(self, document: Document) -> bool:
-        """Return whether an earlier run has stored the document completely."""
-        return await self._digests.has(document)
-
     async def stored_redirect(self, document: Document) -> str:
         """Return the URL of a redirected page stored by an earlier run; or ""."""
         url = moved_from(document)
-        if not (url and self.may_have(document)):
+        if not (url and self.digests.may_have(document)):
             return ""
-        return url if await self.has(document.part(url)) else ""
+        return url if await self.digests.has(document.part(url)) else ""
 
     async def forget(self, document: Document) -> None:
         """Delete a document in the store."""
-        await self._digests.forget(document)
+        await self.digests.forget(document)
         writer = await self.open_document(document)
         await writer.end()
 
@@ -174,13 +166,13 @@ class StorePipeline(DurablePipeline):
         self, document: Document, writer: DocumentWriter, digest: DocumentDigest | None
     ) -> None:
         """Commit a document to the store, unless it is unchanged."""
-        if digest is not None and await self._digests.is_stored(document, digest):
+        if digest is not None and await self.digests.is_stored(document, digest):
             document.is_unchanged = True
             await writer.abandon()
             return
         await writer.end()
         if digest is not None:
-            self._digests.note(document, digest)
+            self.digests.note(document, digest)
 
 
 class StoreTee:
@@ -237,8 +229,8 @@ class StoreTee:
             if may_be_revisited(document):
                 await self._pipeline.forget(document)
         elif document.status in _GONE:
-            if writer is None and self._pipeline.may_have(document):
-                document.is_deleted = await self._pipeline.has(document)
+            if writer is None and self._pipeline.digests.may_have(document):
+                document.is_deleted = await self._pipeline.digests.has(document)
                 await self._pipeline.forget(document)
         elif writer is None and lost != document.url and _replaces(document):
             writer = self._writer = await self._pipeline.open_document(document)

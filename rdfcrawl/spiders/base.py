@@ -137,11 +137,7 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: one of them is wrong.
         """
-        from rdfcrawl.core.options.scrapy_settings import (
-            apply_defaults,
-            check_components,
-            has_defaults,
-        )
+        from rdfcrawl.core.options import scrapy_settings
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
         from rdfcrawl.pipelines.spider_options import (
             PreparedSpider,
@@ -153,8 +149,8 @@ class RdfSpider(Spider):
             return prepared[crawler]
         settings, accepts = crawler.settings, cls.accepts()
         # A subclass may skip `super().update_settings`.
-        if not (settings.frozen or has_defaults(settings)):
-            apply_defaults(settings, wants_pipelines=not is_onlooker)
+        if not (settings.frozen or scrapy_settings.has_defaults(settings)):
+            scrapy_settings.apply_defaults(settings, wants_pipelines=not is_onlooker)
         given = cls.given(arguments, settings)
         parsed = accepts.parse(given)
         options = SpiderOptions.from_settings(
@@ -165,7 +161,7 @@ class RdfSpider(Spider):
         check_schemes(parsed, options.crawl.schemes.of_seeds)
         if not is_onlooker:
             options = options.restricted_without_contact()
-            check_components(settings)
+            scrapy_settings.check_components(settings)
         prepared[crawler] = PreparedSpider(
             accepts=accepts, given=given, arguments=parsed, options=options
         )

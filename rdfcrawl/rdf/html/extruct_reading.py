@@ -58,13 +58,13 @@ def read_with_extruct(
         # Of rdflib, which pyRdfa fills.
         logging.getLogger("rdflib").setLevel(logging.CRITICAL)
         reader = RDFaExtractor()
-        found = _checked(lambda: reader.extract(page.text, base_url=page.url))
     else:
         from extruct.w3cmicrodata import MicrodataExtractor  # noqa: PLC0415
 
         reader = MicrodataExtractor()
-        items = _checked(lambda: reader.extract(page.text, base_url=page.url))
-        found = [_node(item, "") for item in items]
+    found = _checked(lambda: reader.extract(page.text, base_url=page.url))
+    if extractor != Extractor.RDFA:
+        found = [_node(item, "") for item in found]
     options = JsonLdReaderOptions(base=page.url, scope=f"extruct-{extractor}")
     yield from read_json_ld_value(
         found, options=options, environment=environment, log=log

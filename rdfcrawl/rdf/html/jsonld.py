@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
@@ -281,11 +282,8 @@ def _load_loosely(text: str, repairs: Counter[str]) -> Any:
         repairs["control characters"] += n_control
     if len(values) > 1:
         repairs["several values"] += 1
-        return [
-            item
-            for value in values
-            for item in (value if isinstance(value, list) else [value])
-        ]
+        lists = (value if isinstance(value, list) else [value] for value in values)
+        return list(chain.from_iterable(lists))
     if not repairs:
         repairs["text after JSON"] += 1
     return values[0]

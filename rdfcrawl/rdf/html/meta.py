@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import DC, DCTERMS
+from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.iris import escape_url, prefix_pairs, resolve
 from rdfcrawl.rdf.terms import iri, literal, statement
 
@@ -38,42 +39,10 @@ _OPEN_GRAPH: Final = {"og": "http://ogp.me/ns#"} | {
     for name in ("music", "video", "article", "book", "profile", "product")
 }
 _NAMESPACES: Final = {"dc": DC, "dcterms": DCTERMS, "dct": DCTERMS}
-# DCMI Metadata Terms, sections 3, 2, 6 and, below, 5 "Syntax Encoding Schemes"
-_ELEMENTS: Final = frozenset(
-    (
-        *("contributor", "coverage", "creator", "date", "description", "format"),
-        *("identifier", "language", "publisher", "relation", "rights", "source"),
-        *("subject", "title", "type"),
-    )
-)
-_TERMS: Final = {
-    name.lower(): name
-    for name in (
-        *_ELEMENTS,
-        *("abstract", "accessRights", "accrualMethod", "accrualPeriodicity"),
-        *("accrualPolicy", "alternative", "audience", "available"),
-        *("bibliographicCitation", "conformsTo", "created", "dateAccepted"),
-        *("dateCopyrighted", "dateSubmitted", "educationLevel", "extent"),
-        *("hasFormat", "hasPart", "hasVersion", "instructionalMethod", "isFormatOf"),
-        *("isPartOf", "isReferencedBy", "isReplacedBy", "isRequiredBy"),
-        *("isVersionOf", "issued", "license", "mediator", "medium", "modified"),
-        *("provenance", "references", "replaces", "requires", "rightsHolder"),
-        *("spatial", "tableOfContents", "temporal", "valid"),
-        *("Agent", "AgentClass", "BibliographicResource", "Collection", "FileFormat"),
-        *("Frequency", "Jurisdiction", "LicenseDocument", "LinguisticSystem"),
-        *("Location", "LocationPeriodOrJurisdiction", "MediaType"),
-        *("MediaTypeOrExtent", "MethodOfAccrual", "MethodOfInstruction"),
-        *("PeriodOfTime", "PhysicalMedium", "PhysicalResource", "Policy"),
-        *("ProvenanceStatement", "RightsStatement", "SizeOrDuration", "Standard"),
-    )
-}
-_ENCODINGS: Final = {
-    name.lower(): name
-    for name in (
-        *("Box", "ISO3166", "ISO639-2", "ISO639-3", "Period", "Point"),
-        *("RFC1766", "RFC3066", "RFC4646", "RFC5646", "URI", "W3CDTF"),
-    )
-}
+_TABLE: Final = read_table("dublin_core")
+_ELEMENTS: Final = frozenset(_TABLE["elements"])
+_TERMS: Final = {name.lower(): name for name in (*_ELEMENTS, *_TABLE["terms"])}
+_ENCODINGS: Final = {name.lower(): name for name in _TABLE["encodings"]}
 
 
 def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:

@@ -10,17 +10,16 @@ written this way.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF_TYPE, XSD
+from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.iris import escape_url, is_absolute, resolve, root_of
 from rdfcrawl.rdf.terms import iri, literal, statement
 
@@ -447,8 +446,7 @@ class VocabularyRegistry:
 @cache
 def default_registry() -> Mapping[str, Mapping[str, Any]]:
     """Return the registry that comes with the package, in the form of section 4."""
-    path = files("rdfcrawl.rdf.data").joinpath("microdata_registry.json")
-    registry: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+    registry: dict[str, dict[str, Any]] = read_table("microdata_registry")
     return registry
 
 

@@ -152,8 +152,9 @@ class PageReservations:
             return False
         agent = self.policy.agent.encode()
         self.is_hinted = any(word in page.lower for word in (*_WORDS, agent))
-        found = self.is_hinted and _named(agent).search(page.lower, page.head_bytes)
-        return bool(found)
+        return bool(
+            self.is_hinted and _named(agent).search(page.lower, page.head_bytes)
+        )
 
     def read(self, tree: LexborHTMLParser) -> None:
         """Read the `<meta>` elements of a page."""

@@ -255,9 +255,8 @@ def are_mapped(
     if not all(map(_can_be_iri, names)) or any(map(changes_vocabulary, inner)):
         return False
     names = {name for name in names if ":" not in name}
-    if any(
-        _is_unmapped(name, terms) for terms in contexts for name in names & terms.keys()
-    ):
+    defined = ((name, terms) for terms in contexts for name in names & terms.keys())
+    if any(_is_unmapped(name, terms) for name, terms in defined):
         return False
     return all(map(_has_vocabulary, roots)) or all(
         names <= set().union(*map(terms_of, context)) for context in roots
@@ -341,13 +340,16 @@ class NotFastError(Exception):
 
 
 class ContextInlining:
-    """Replaces context references in a document with these strings."""
+    """Replaces context references in a document with these strings.
+
+    `seen` has all expanded contexts, by the identity of each.
+    """
 
     def __init__(self, loader: ContextLoader, strings: set[str], *, base: str) -> None:
         self._loader = loader
         self._strings = strings
         self._base = base
-        self._seen: dict[int, dict[str, Any]] = {}
+        self.seen: dict[int, dict[str, Any]] = {}
         self._defined: set[str] = set()
         self._pruned: dict[int, tuple[dict[str, Any], int]] = {}
         self._n_terms_left = MAX_INLINED_TERMS
@@ -363,7 +365,7 @@ class ContextInlining:
         found = list(self._expand(context, self._base, ()))
         for entry in found:
             terms = terms_of(entry)
-            if terms and id(terms) not in self._seen:
+            if terms and id(terms) not in self.seen:
                 self._see(terms)
         return found
 
@@ -371,18 +373,14 @@ class ContextInlining:
     def _names(self) -> set[str]:
         return names_in(self._strings)
 
-    def contexts(self) -> Iterable[dict[str, Any]]:
-        """Return all expanded contexts."""
-        return self._seen.values()
-
     def _see(self, terms: dict[str, Any]) -> None:
         """Record names defined in two contexts: the first may be protected."""
-        if len(self._seen) == 1:
-            self._defined.update(*self._seen.values())
-        if self._seen:
+        if len(self.seen) == 1:
+            self._defined.update(*self.seen.values())
+        if self.seen:
             self._strings |= self._defined & terms.keys()
             self._defined.update(terms)
-        self._seen[id(terms)] = terms
+        self.seen[id(terms)] = terms
 
     def _expand(self, context: Any, base: str, chain: tuple[str, ...]) -> Iterator[Any]:
         self._n_references_left -= 1

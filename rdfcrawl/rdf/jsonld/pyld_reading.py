@@ -55,12 +55,10 @@ def iter_statements(
         for triple in triples:
             if triple["object"] is None:  # a list member without an absolute IRI
                 continue
-            yield terms.statement(
-                terms.resource(triple["subject"]["value"], options.scope),
-                terms.iri(triple["predicate"]["value"]),
-                _object(triple["object"], options.scope),
-                graph,
-            )
+            subject = terms.resource(triple["subject"]["value"], options.scope)
+            predicate = terms.iri(triple["predicate"]["value"])
+            obj = _object(triple["object"], options.scope)
+            yield terms.statement(subject, predicate, obj, graph)
 
 
 def _dataset(
@@ -98,11 +96,8 @@ def _fault(error: BaseException) -> SourceFault:
 def _object(item: dict[str, Any], scope: str) -> str:
     if item["type"] != "literal":
         return terms.resource(item["value"], scope)
-    return terms.literal(
-        str(item["value"]),
-        datatype=item["datatype"],
-        language=item.get("language", ""),
-    )
+    text, language = str(item["value"]), item.get("language", "")
+    return terms.literal(text, datatype=item["datatype"], language=language)
 
 
 def _arguments(options: JsonLdReaderOptions, loader: ContextLoader) -> dict[str, Any]:
@@ -137,12 +132,11 @@ def _copy(document: dict[str, Any]) -> dict[str, Any]:
     context = document.get("@context")
     if isinstance(context, list):
         context = [_without_base(entry) for entry in context]
-    own: dict[str, Any] = json.loads(
-        json.dumps({**document, "@context": _without_base(context)})
-    )
+    own = json.dumps({**document, "@context": _without_base(context)})
+    copy: dict[str, Any] = json.loads(own)
     if "@context" not in document:
-        del own["@context"]
-    return own
+        del copy["@context"]
+    return copy
 
 
 def _without_base(context: Any) -> Any:
@@ -192,7 +186,8 @@ def _double(item: dict[str, Any]) -> str:
     they have the shortest unique form, as in XSD, so 9.95 becomes 9.95E0 and not
     9.949999999999999E0.
     """
-    value, datatype = item.get("@value"), item.get("@type")
+    value: Any = item.get("@value")
+    datatype = item.get("@type")
     if isinstance(value, str):
         return value if datatype == _DOUBLE else ""
     if type(value) not in {int, float} or datatype == "@json":

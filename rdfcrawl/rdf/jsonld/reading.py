@@ -127,7 +127,7 @@ def _inlined(
     expanded = {id(node): context for node, context in contexts}
     roots = [expanded.pop(node, []) for node in outermost]
     inner = list(expanded.values())
-    if not are_mapped(found.holders, inlining.contexts(), roots=roots, inner=inner):
+    if not are_mapped(found.holders, inlining.seen.values(), roots=roots, inner=inner):
         raise NotFastError
     undo: list[tuple[dict[str, Any], Any]] = []
     try:
@@ -192,11 +192,10 @@ def read_json_ld(
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
+    value = _value(data, log)
+    options = JsonLdReaderOptions(base=base, context_url=context_url)
     yield from read_json_ld_value(
-        _value(data, log),
-        options=JsonLdReaderOptions(base=base, context_url=context_url),
-        environment=environment,
-        log=log,
+        value, options=options, environment=environment, log=log
     )
 
 

@@ -8,19 +8,18 @@ microformats 1.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from bs4 import BeautifulSoup
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.iris import resolve
 from rdfcrawl.rdf.html.page import language_tag
 from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
@@ -51,7 +50,7 @@ class MicroformatProperty:
     kind: ValueKind
     item: str  # the predicate if the value is an item
     # predicate and class of a node between the item and the value
-    via: tuple[str, str] | None
+    via: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +65,14 @@ class ItemType:
 @cache
 def classic_roots() -> Mapping[str, Mapping[str, str]]:
     """Return the microformats 2 names of property classes, by root class."""
-    path = files("rdfcrawl.rdf.data").joinpath("microformats_classic.json")
-    roots: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))["roots"]
+    roots: dict[str, dict[str, str]] = read_table("microformats_classic")["roots"]
     return roots
 
 
 @cache
 def item_types() -> Mapping[str, ItemType]:
     """Return the known types by their names of microformats 2 ("h-card")."""
-    path = files("rdfcrawl.rdf.data").joinpath("microformats.json")
-    table = json.loads(path.read_text(encoding="utf-8"))
+    table = read_table("microformats")
     prefixes = table["prefixes"]
 
     def term(name: str) -> str:
@@ -91,9 +88,7 @@ def item_types() -> Mapping[str, ItemType]:
                     term=term(spec["term"]),
                     kind=ValueKind(spec["kind"]),
                     item=term(spec.get("item", spec["term"])),
-                    via=(term(spec["via"][0]), term(spec["via"][1]))
-                    if "via" in spec
-                    else None,
+                    via=tuple(map(term, spec["via"])) if "via" in spec else None,
                 )
                 for key, spec in entry["properties"].items()
             },

@@ -107,7 +107,7 @@ class MicroformatWriter:
                 waiting.append(_Open(part, inner, opened.language))
 
     def _properties(self, opened: _Open) -> Iterator[str]:
-        vias: dict[tuple[str, str], str] = {}
+        vias: dict[tuple[str, ...], str] = {}
         # mf2py returns properties of one element in random order.
         for name, values in sorted(opened.item["properties"].items()):
             known = (x.properties[name] for x in opened.kinds if name in x.properties)

@@ -141,16 +141,16 @@ _DURATION = (
     r"-?P(?=\d|T\d)(?:\d+Y)?(?:\d+M)?(?:\d+D)?"
     r"(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
 )
-_FORMS = (
-    ("duration", _DURATION),
-    ("dateTime", f"{_DATE}T{_TIME}{_ZONE}"),
-    ("date", f"{_DATE}{_ZONE}"),
-    ("time", f"{_TIME}{_ZONE}"),
-    ("gYearMonth", r"-?\d{4,}-(?:0[1-9]|1[0-2])"),
-    ("gYear", r"-?\d{4,}"),
-)
 _PATTERNS = tuple(
-    (XSD + name, re.compile(form, re.ASCII).fullmatch) for name, form in _FORMS
+    (XSD + name, re.compile(form, re.ASCII).fullmatch)
+    for name, form in (
+        ("duration", _DURATION),
+        ("dateTime", f"{_DATE}T{_TIME}{_ZONE}"),
+        ("date", f"{_DATE}{_ZONE}"),
+        ("time", f"{_TIME}{_ZONE}"),
+        ("gYearMonth", r"-?\d{4,}-(?:0[1-9]|1[0-2])"),
+        ("gYear", r"-?\d{4,}"),
+    )
 )
 
 

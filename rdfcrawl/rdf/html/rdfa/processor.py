@@ -164,12 +164,8 @@ class RdfaProcessor:
         Otherwise pass the element to `start`.
         """
         scope = self._frames[-1].scope
-        if (
-            scope.incomplete
-            or not self._has_html_rules
-            or len(self._frames) == 1
-            or not is_plain(attributes)
-        ):
+        is_inner = self._has_html_rules and len(self._frames) > 1
+        if scope.incomplete or not is_inner or not is_plain(attributes):
             return False
         value = plain_value(node, attributes, scope, self._names)
         if not value:
@@ -425,11 +421,9 @@ class RdfaProcessor:
             frame.lists.append((scope.object, scope.lists))
 
     def _write_list(self, subject: str, predicate: str, members: list[str]) -> None:
-        nodes = [self._names.new_blank() for _ in members]
-        self._write(subject, predicate, nodes[0] if nodes else _NIL)
-        for node, member, following in zip(
-            nodes, members, [*nodes[1:], _NIL], strict=False
-        ):
+        nodes = [*(self._names.new_blank() for _ in members), _NIL]
+        self._write(subject, predicate, nodes[0])
+        for node, member, following in zip(nodes, members, nodes[1:], strict=False):
             self._write(node, _FIRST, member)
             self._write(node, _REST, following)
 

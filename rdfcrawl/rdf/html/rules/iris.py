@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote, unquote
 
+from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 
 # Without "//", these are schemes, not undeclared prefixes.
@@ -31,8 +30,7 @@ is_attribute = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*").fullmatch
 @cache
 def default_prefixes() -> Mapping[str, str]:
     """Return the prefixes of the initial context of RDFa 1.1, and `dct`."""
-    context = files("rdfcrawl.rdf.data").joinpath("rdfa_context.json").read_bytes()
-    prefixes: dict[str, str] = json.loads(context)["prefixes"]
+    prefixes: dict[str, str] = read_table("rdfa_context")["prefixes"]
     return MappingProxyType({"dct": prefixes["dcterms"], **prefixes})
 
 
@@ -54,9 +52,8 @@ def expand(text: str, prefixes: Mapping[str, str]) -> str:
     elif rest.startswith("//") or prefix.lower() in _SCHEMES:
         iri = found[0]
     else:
-        raise ValueError(
-            f"prefix {prefix!r} of {text!r} is not known; declare it under `prefixes`"
-        )
+        reason = f"prefix {prefix!r} of {text!r} is not known"
+        raise ValueError(f"{reason}; declare it under `prefixes`")
     if _NOT_IN_IRI.search(iri):
         raise ValueError(f"{text!r} has a character that no IRI has")
     return iri

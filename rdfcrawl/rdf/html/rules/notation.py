@@ -291,9 +291,8 @@ def _resource(entries: Entries, context: RuleScope, line: int) -> ResourceRule:
 
 def _items(entry: Entry, context: RuleScope) -> tuple[Selector, RuleScope]:
     line, node = entry
-    selector = read_selector(
-        entries_of(table_of("css", node), SELECTORS, "`items`"), context, line
-    )
+    entries = entries_of(table_of("css", node), SELECTORS, "`items`")
+    selector = read_selector(entries, context, line)
     if selector is None:
         raise RuleError(line, "`items` is a selector: css, xpath or json")
     return selector, replace(context, kind="json" if selector.query else "element")

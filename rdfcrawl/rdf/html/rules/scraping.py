@@ -68,9 +68,7 @@ def scrape(page: ParsedPage, rules: Iterable[PageRule], log: FaultLog) -> Iterat
         if rule.resource is not None:
             yield from work.statements(rule.resource)
         elif rule.squirrel:
-            for line in squirrel_statements(
-                rule, url=page.url, root=parts.root, note=work.note
-            ):
+            for line in squirrel_statements(rule, page.url, parts.root, work.note):
                 budget.spend(line)
                 yield line
 
@@ -85,9 +83,8 @@ class _Budget:
     def spend(self, line: str) -> None:
         self.n_chars += len(line)
         if self.n_chars > MAX_CHARS:
-            raise SourceFault(
-                Reason.TOO_LARGE, f"scraped more than {MAX_CHARS} characters"
-            )
+            detail = f"scraped more than {MAX_CHARS} characters"
+            raise SourceFault(Reason.TOO_LARGE, detail)
 
     def next_blank(self) -> str:
         self.n_blank += 1

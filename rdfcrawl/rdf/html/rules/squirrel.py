@@ -319,15 +319,12 @@ def _source(line: int, text: str) -> SquirrelSource:
     )
 
 
+Note = Callable[[Reason, str], None]
 _LINKS = frozenset({"href", "src"})
 
 
 def squirrel_statements(
-    rule: PageRule,
-    *,
-    url: str,
-    root: Element | None,
-    note: Callable[[Reason, str], None],
+    rule: PageRule, url: str, root: Element | None, note: Note
 ) -> Iterator[str]:
     """Yield the statements of a rule, as lines of `terms.statement`.
 
@@ -360,7 +357,7 @@ def squirrel_statements(
 class _SquirrelPage:
     url: str
     root: Element
-    note: Callable[[Reason, str], None]
+    note: Note
 
     def terms(self, source: SquirrelSource, prefix: str) -> list[str]:
         if source.selector is None:
