@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -43,6 +45,9 @@ pytest_plugins = [
 # is half of what it takes to collect them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Each client of Redis looks for the version of its library in a folder of many files.
+setattr(metadata, "version", cache(metadata.version))  # noqa: B010
 
 # The servers of tests are on loopback, many of them on one address.
 LOOPBACK_NETS = "127.0.0.0/8,::1"

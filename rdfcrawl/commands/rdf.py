@@ -92,9 +92,10 @@ class Command(QuietCommand):
 
     def _request(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
         from rdfcrawl.core.options.scrapy_settings import apply_defaults
-        from rdfcrawl.downloader.fetcher_classes import build_fetchers
-        from rdfcrawl.downloader.options import FetchOptions, ftp_logins
-        from rdfcrawl.downloader.robots.options import RobotsSettings
+        from rdfcrawl.downloader.crawler_clients import ftp_logins
+        from rdfcrawl.downloader.options import FetchOptions
+        from rdfcrawl.downloader.robots.policy import RobotsSettings
+        from rdfcrawl.downloader.scheme_fetcher import build_fetchers
         from rdfcrawl.frontier.queue.options import CrawlOptions
         from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
         from rdfcrawl.rdf.extraction.options import ExtractOptions

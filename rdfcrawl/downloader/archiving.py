@@ -1,23 +1,29 @@
-"""Write requests and responses to the web archive, before they are parsed."""
+"""Write requests and responses to the web archive of a crawl, before parsing."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
+from rdfcrawl.core import __version__
 from rdfcrawl.core.content import body_of, head_of
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, SourceFault
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.http.recording import listening
-from rdfcrawl.downloader.network_faults import note_fault
+from rdfcrawl.downloader.network_faults import errno_of, note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
-from rdfcrawl.downloader.system_errors import errno_of
 from rdfcrawl.downloader.warc.archive import (
     HEAD_BYTES,
     ArchivedExchange,
     ArchivedResource,
+    ArchiveOptions,
+    WebArchive,
 )
 from rdfcrawl.downloader.warc.http_messages import find_head
 from rdfcrawl.frontier.request_turns import FREE
@@ -25,13 +31,19 @@ from rdfcrawl.frontier.request_turns import FREE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
     from rdfcrawl.core.tasks import RefreshedPage
     from rdfcrawl.downloader.client import HttpClient, RequestOptions
     from rdfcrawl.downloader.spool import Spool
-    from rdfcrawl.downloader.warc.archive import Truncation, WebArchive
+    from rdfcrawl.downloader.warc.archive import Truncation
     from rdfcrawl.downloader.warc.http_messages import ResponseHead
     from rdfcrawl.frontier.request_turns import SoloTurn
 
+_FORMAT: Final = (
+    "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+)
 _WAITED_FOR: Final = frozenset((*PASSING, *NO_FILES))  # see `local_failures`
 _ENDLESS: Final = 2**62
 _OK: Final = 200
@@ -272,3 +284,44 @@ def _is_rest(response: HttpResponse, received: HttpResponse) -> bool:
         return False
     head = find_head(head_of(received, HEAD_BYTES))
     return head is not None and head.status == _PARTIAL
+
+
+# A pipeline and the services of the fetch share it; see `services`.
+_archives: WeakKeyDictionary[Crawler, WebArchive] = WeakKeyDictionary()
+
+
+def archive_of(crawler: Crawler) -> WebArchive:
+    """Return the archive of a crawler that keeps one."""
+    if crawler not in _archives:
+        spider: Any = crawler.spider
+        _archives[crawler] = _make(crawler, spider.options)
+    return _archives[crawler]
+
+
+def _make(crawler: Crawler, options: Any) -> WebArchive:
+    crawl = options.crawl
+    obeys = "obey" if options.robots.is_obeyed else "ignore"
+    began = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
+    return WebArchive(
+        ArchiveOptions(
+            folder=crawl.paths.warc,
+            name=f"{crawl.crawl_id}-{began}-{crawl.worker}",
+            max_bytes=options.archive.max_bytes,
+            redacted_headers=options.archive.redacted_headers,
+            info=[
+                ("software", f"rdfcrawl/{__version__}"),
+                ("format", "WARC File Format 1.1"),
+                ("conformsTo", _FORMAT),
+                ("isPartOf", crawl.crawl_id),
+                ("hostname", socket.gethostname()),
+                ("http-header-user-agent", options.fetch.user_agent),
+                ("robots", obeys),
+            ],
+        ),
+        partial(_count, crawler.stats),
+    )
+
+
+def _count(stats: StatsCollector | None, name: str, count: int) -> None:
+    if stats is not None:
+        stats.inc_value(name, count)

@@ -14,13 +14,13 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from rdfcrawl.downloader.client import MAX_COOKIES
 from rdfcrawl.uri.guard.policy import literal_address
-from rdfcrawl.uri.politeness import registered_domain
+from rdfcrawl.uri.hosts import registered_domain
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import RequestOptions
 
-MAX_COOKIES: Final = 50  # of one chain
 MAX_COOKIE_CHARS: Final = 4096
 
 

@@ -13,21 +13,22 @@ from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.contexts.download import ContextDownloader
 from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
 from rdfcrawl.downloader.contexts.store import ContextStore
+from rdfcrawl.downloader.crawler_clients import SchemeExchange
+from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
 from rdfcrawl.downloader.ftp.exchange import FtpExchange
-from rdfcrawl.downloader.hops import RedirectJudge
 from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.redirects import RedirectJudge
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots_txt import RobotsFetch
-from rdfcrawl.downloader.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.frontier.queue.url_kind import kind_of
 from rdfcrawl.uri.guard.gate import ConnectionGate
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpClient
-    from rdfcrawl.downloader.ftp_logins import FtpLogins
+    from rdfcrawl.downloader.ftp.logins import FtpLogins
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
 
@@ -84,7 +85,7 @@ async def open_web(
     folder: Path,
     *,
     robots_agent: str,
-    logins: FtpLogins,
+    logins: FtpLogins | None,
     fetchers: Mapping[str, SchemeFetcher],
 ) -> AsyncIterator[DetachedClient]:
     """Open a client for a block, with spool files below `folder`.

@@ -1,4 +1,4 @@
-"""The download handler of `visit://`: one request is one visit to one host."""
+"""The download handlers: visits, and requests of Scrapy itself."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from rdfcrawl.downloader.http.scrapy_handler import ScrapyHttpHandler
+
 
 class VisitHandler(BaseDownloadHandler):
-    """Make visits; results are in `response.meta["visit"]`."""
+    """Handle `visit://`: one request is one visit to one host.
+
+    Results are in `response.meta["visit"]`.
+    """
 
     lazy = True
 
@@ -38,3 +43,33 @@ class VisitHandler(BaseDownloadHandler):
 
     def _stop(self) -> None:
         services_of(self.crawler).visitor.stop()
+
+
+class HttpHandler:
+    """Handle `http` and `https` by Scrapy's own handler, behind the guard.
+
+    It is imported on first use, which takes as long as importing all of aiohttp.
+    """
+
+    lazy = True
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ScrapyHttpHandler:
+        """Return the handler of a crawler; see `ScrapyHttpHandler.from_crawler`."""
+        from rdfcrawl.downloader.http.scrapy_handler import (  # noqa: PLC0415
+            ScrapyHttpHandler,
+        )
+
+        return ScrapyHttpHandler.from_crawler(crawler)
+
+
+class _IsTunnelError(type):
+    def __instancecheck__(cls, error: object) -> bool:
+        name = "scrapy.core.downloader.handlers.http11", "TunnelError"
+        return name in (
+            (each.__module__, each.__qualname__) for each in type(error).__mro__
+        )
+
+
+class TunnelError(Exception, metaclass=_IsTunnelError):
+    """Stands for Scrapy's class: `RETRY_EXCEPTIONS` would import the handler."""

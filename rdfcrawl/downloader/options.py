@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.table import (
@@ -19,13 +20,10 @@ from rdfcrawl.core.options.table import (
     switch,
     text,
 )
+from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.records import Kind
-from rdfcrawl.downloader.attempt import FAILING
-from rdfcrawl.downloader.client import RequestOptions
-from rdfcrawl.downloader.fetcher_classes import fetcher_classes
-from rdfcrawl.downloader.ftp_logins import FtpLogins
-from rdfcrawl.downloader.pace import PaceOptions
-from rdfcrawl.downloader.unread_types import UnreadTypes, media_types
+from rdfcrawl.downloader.client import FAILING, RequestOptions, UnreadTypes, media_types
+from rdfcrawl.downloader.host_delay import PaceOptions
 from rdfcrawl.uri.guard.policy import Guard
 
 if TYPE_CHECKING:
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.rdf.html.extractors import CustomExtractor
+
 
 _RDF: Final = (
     "application/n-quads, application/trig, application/n-triples;q=0.95, "
@@ -201,12 +200,17 @@ class FetchOptions(OptionsTable):
             "retry_times": read["retry_times"] if retries else 0,
             "with_scrapy": crawl.work.with_scrapy,
             "guard": crawl.guard,
-            "fetchers": fetcher_classes(crawl.fetchers),
             "accept": accept_also(formats.media_types),
             "unread": UnreadTypes.of(
                 read["ignored_types"], formats, has_magic=has_magic
             ),
         }
+        if crawl.fetchers:
+            from rdfcrawl.downloader.scheme_fetcher import (  # noqa: PLC0415
+                fetcher_classes,
+            )
+
+            read["fetchers"] = fetcher_classes(crawl.fetchers)
         return cls(**read)
 
     def request_options(self, kind: Kind) -> RequestOptions:
@@ -239,11 +243,31 @@ class FetchOptions(OptionsTable):
         )
 
 
-def ftp_logins() -> FtpLogins:
-    """Return the logins of FTP servers from the environment.
+_is_header = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch  # RFC 9110 5.6.2
 
-    Raises:
-        ConfigError: `FTP_CREDENTIALS` is wrong.
-    """
-    name = "FTP_CREDENTIALS"
-    return FtpLogins.parse(name, os.environ.get(name, ""))
+
+def _headers(name: str, value: Any) -> tuple[str, ...]:
+    headers = texts(value)
+    for header in headers:
+        if not _is_header(header):
+            raise ConfigError(f"{name}: {header!r}: must be the name of a header")
+    return headers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveSettings(OptionsTable):
+    """Options of a crawl's web archive."""
+
+    is_wanted: bool = switch("WARC", False)
+    """`True`: keep requests and responses in [WARC
+    files](../how-to/web-archives.md#keep-responses)"""
+    max_bytes: int = integer("WARC_MAX_BYTES", 1024 * 1024 * 1024, 1024)
+    """size at which a WARC file is finished and the next begins; one record may be
+    longer"""
+    redacted_headers: tuple[str, ...] = parsed(
+        "WARC_REDACTED_HEADERS",
+        ["Authorization", "Cookie", "Proxy-Authorization", "X-API-Key", "X-Auth-Token"],
+        _headers,
+        allowed="names",
+    )
+    """headers of requests whose values are left out of WARC files"""

@@ -16,7 +16,7 @@ from rdfcrawl.downloader.client import HttpClient, response_in_turn
 from rdfcrawl.downloader.retry_policy import parse_retry_after
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
-from rdfcrawl.downloader.robots.responses import RobotsResponse
+from rdfcrawl.downloader.robots.policy import RobotsResponse
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpResponse

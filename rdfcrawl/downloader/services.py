@@ -12,26 +12,26 @@ from weakref import WeakKeyDictionary
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.reservations import Obedience
-from rdfcrawl.downloader.blocked_host_filter import BlockedHostFilter
-from rdfcrawl.downloader.clock import ClockCheck
-from rdfcrawl.downloader.crawl_archive import archive_of
-from rdfcrawl.downloader.crawler_clients import CrawlerClients, RareExchange
-from rdfcrawl.downloader.disk import WorkerDisk
-from rdfcrawl.downloader.hops import RedirectJudge
+from rdfcrawl.downloader.crawler_clients import (
+    BlockedHostFilter,
+    CrawlerClients,
+    RareExchange,
+)
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.http.connector import OtherAddresses
 from rdfcrawl.downloader.http.exchange import HttpExchange
 from rdfcrawl.downloader.local_failures import (
+    ClockCheck,
     KnownNames,
     LocalFailureGuard,
     LocalFailures,
 )
+from rdfcrawl.downloader.redirects import RedirectJudge
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
-from rdfcrawl.downloader.robots.tdm_cache import TdmCache
+from rdfcrawl.downloader.robots.storage import RobotsDeathStore
+from rdfcrawl.downloader.robots.tdm import TdmCache
 from rdfcrawl.downloader.robots_txt import FetchedRobots, RobotsFetch
-from rdfcrawl.downloader.schemes.exchange import FetcherExchange
-from rdfcrawl.downloader.spool import Spool, SpoolLimits
+from rdfcrawl.downloader.spool import Spool, SpoolLimits, WorkerDisk
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.uri.guard.gate import ConnectionGate
 
@@ -45,11 +45,12 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.downloader.client import HttpClient, HttpRequest
     from rdfcrawl.downloader.contexts.store import ContextStore
-    from rdfcrawl.downloader.ftp_logins import FtpLogins
+    from rdfcrawl.downloader.ftp.logins import FtpLogins
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.downloader.robots.options import RobotsSettings
+    from rdfcrawl.downloader.robots.policy import RobotsSettings
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
+    from rdfcrawl.downloader.warc.archive import WebArchive
     from rdfcrawl.downloader.watch import WatchedExchange
     from rdfcrawl.frontier.queue.kept_robots import KeptRobots
     from rdfcrawl.frontier.session import CrawlSession
@@ -65,6 +66,7 @@ class FetchSetup:
         folders: written by the crawl.
         ftp_logins: of FTP servers.
         fetchers: custom ones, by scheme.
+        is_archived: all requests and responses are kept in a web archive.
         request_for: returns the request for a record; None is a GET of its URL.
         ignores_robots: returns whether robots.txt does not apply to a record.
     """
@@ -72,8 +74,9 @@ class FetchSetup:
     options: FetchOptions
     robots: RobotsSettings
     folders: Sequence[Path]
-    ftp_logins: FtpLogins
+    ftp_logins: FtpLogins | None
     fetchers: Mapping[str, SchemeFetcher]
+    is_archived: bool
     request_for: Callable[[Record], Awaitable[HttpRequest | None]]
     ignores_robots: Callable[[Record], bool]
 
@@ -94,7 +97,11 @@ class FetchServices:
     ) -> None:
         self._options = setup.options
         self._spool = _make_spool(setup)
-        self._archive = archive_of(crawler)
+        self._archive: WebArchive | None = None
+        if setup.is_archived:
+            from rdfcrawl.downloader.archiving import archive_of
+
+            self._archive = archive_of(crawler)
         self._count = partial(_count, crawler.stats)
         known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
         clock = ClockCheck(partial(_secs_of_redis, session.redis))
@@ -142,7 +149,12 @@ class FetchServices:
                 is_recorded=is_recorded,
             )
             web.open()
-        count = partial(self._count, "")
+        fetchers = None
+        if setup.fetchers:
+            from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
+
+            count = partial(self._count, "")
+            fetchers = FetcherExchange(setup.fetchers, fetch, spool, count=count)
 
         def ftp() -> WatchedExchange:
             from rdfcrawl.downloader.ftp.exchange import FtpExchange
@@ -161,7 +173,7 @@ class FetchServices:
             web=web,
             ftp=RareExchange(ftp),
             requests=RareExchange(requests),
-            fetchers=FetcherExchange(setup.fetchers, fetch, spool, count=count),
+            fetchers=fetchers,
         )
 
     def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:

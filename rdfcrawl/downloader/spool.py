@@ -1,4 +1,7 @@
-"""The bodies that one process holds: in memory, or in spool files of its folder."""
+"""The bodies that one process holds: in memory, or in spool files of its folder.
+
+Also watches free disk space, and limits parallel visits by the limit of open files.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,98 @@ import errno
 import fcntl
 import logging
 import os
+import resource
 import secrets
 import shutil
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.disk import WorkerDisk
-from rdfcrawl.downloader.parts import (
-    PartFolder,
-    read_facts,
-    remove_facts,
-)
+from rdfcrawl.downloader.parts import PartFolder, read_facts, remove_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.records import FetchedResponse
     from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
+    from rdfcrawl.frontier.queue.options import WorkerOptions
+
+
+_PROBE: Final = bytes(4096)
+
+
+class WorkerDisk:
+    """The folders that a worker writes to, perhaps on several disks.
+
+    The minimum of free bytes applies to each disk; 0 disables the check.
+    """
+
+    def __init__(
+        self, folders: Iterable[Path] = (), *, min_free_bytes: int = 0
+    ) -> None:
+        self._folders = tuple(folders)
+        self._min_free_bytes = min_free_bytes
+
+    def lack(self) -> str:
+        """Return which disk has too little space; empty if none."""
+        if not self._min_free_bytes:
+            return ""
+        for folder in self._folders:
+            n_free = _free_bytes(folder)
+            if n_free is not None and n_free < self._min_free_bytes:
+                least = self._min_free_bytes
+                free = counted(n_free, "byte")
+                return f"{folder} has {free}, DISK_MIN_FREE_BYTES is {least:,}"
+        return ""
+
+    def refusal(self) -> str:
+        """Return which folder is not writable; empty if all are."""
+        for folder in self._folders:
+            path = folder / f".probe-{os.getpid()}"
+            try:
+                with path.open("wb") as file:
+                    file.write(_PROBE)
+                    file.flush()
+                    os.fsync(file.fileno())
+            except FileNotFoundError:
+                continue  # removed: waiting does not help
+            except OSError as error:
+                return f"{folder}: {error.strerror}"
+            finally:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+        return ""
+
+    def has_room(self, folder: Path, n_bytes: int) -> bool:
+        """Return whether a folder has room for `n_bytes`."""
+        n_free = _free_bytes(folder)
+        return n_free is None or n_free - n_bytes >= self._min_free_bytes
+
+    def would_fit(self, folder: Path, n_bytes: int) -> bool:
+        """Return whether `n_bytes` would fit on an empty disk."""
+        try:
+            facts = os.statvfs(folder)
+        except OSError:
+            return True
+        return n_bytes <= facts.f_blocks * facts.f_frsize - self._min_free_bytes
+
+
+def _free_bytes(folder: Path) -> int | None:
+    try:
+        facts = os.statvfs(folder)
+    except OSError:  # perhaps removed: writing to it reports the error
+        return None
+    return facts.f_bavail * facts.f_frsize
+
 
 logger = logging.getLogger(__name__)
 
@@ -294,3 +366,49 @@ def _iter_stale(folder: Path) -> Iterator[tuple[Path, int]]:
             os.close(lock_fd)
             continue
         yield path, lock_fd
+
+
+_OWN: Final = 100  # stores, log, Redis, reader processes, libraries
+_PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
+
+
+def limited_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOptions:
+    """Raise the limit of open files as needed, or else visit fewer hosts.
+
+    Args:
+        work: options of the worker.
+        settings: of the crawl; updated for Scrapy.
+    """
+    n_hosts, n_slow = work.visits, work.slow_visits
+    wanted = _OWN + _PER_HOST * (n_hosts + n_slow)
+    limit = _raised(wanted)
+    if limit >= wanted:
+        return work
+    n_possible = max(1, (limit - _OWN) // _PER_HOST)
+    n_less = max(1, min(n_hosts, n_possible * n_hosts // max(1, n_hosts + n_slow)))
+    logger.warning(
+        "CONCURRENT_REQUESTS=%d and SLOW_VISITS=%d need %s, the limit"
+        " (ulimit -n) is %d: using %d and %d",
+        n_hosts,
+        n_slow,
+        counted(wanted, "descriptor"),
+        limit,
+        n_less,
+        n_possible - n_less,
+    )
+    settings.set("CONCURRENT_REQUESTS", n_less, priority="cmdline")
+    return replace(work, visits=n_less, slow_visits=n_possible - n_less)
+
+
+def _raised(wanted: int) -> int:
+    """Return the limit of this process, raised towards `wanted` as far as allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    infinite = resource.RLIM_INFINITY
+    if soft == infinite or soft >= wanted:
+        return wanted if soft == infinite else soft
+    most = wanted if hard == infinite else min(wanted, hard)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    except (OSError, ValueError):
+        return soft
+    return most

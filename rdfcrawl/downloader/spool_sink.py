@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
+from rdfcrawl.downloader.client import UnreadBody
 from rdfcrawl.downloader.parts import remove_facts, write_facts
-from rdfcrawl.downloader.unread_types import UnreadBody
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:

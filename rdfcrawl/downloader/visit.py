@@ -14,38 +14,38 @@ from rdfcrawl.core.errors import CrawlGone, Fault, Reason, SourceFault, one_line
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.downloader.attempt import RecordAttempt, UrlRefusal
 from rdfcrawl.downloader.client import (
     HttpClient,
     HttpRequest,
     HttpResponse,
     RequestOptions,
 )
-from rdfcrawl.downloader.hops import RedirectJudge
-from rdfcrawl.downloader.host_delay import HostDelay, InterruptibleSleep
-from rdfcrawl.downloader.host_evidence import HostEvidence
-from rdfcrawl.downloader.meta_refresh import refresh_target
-from rdfcrawl.downloader.pace import next_delay
+from rdfcrawl.downloader.host_delay import HostDelay, InterruptibleSleep, next_delay
 from rdfcrawl.downloader.redirects import (
     SEE_OTHER,
+    RedirectJudge,
     check_chain,
     moved,
     options_of_second,
+    options_of_user,
+    refresh_target,
     request_after,
     resolve_redirect,
 )
 from rdfcrawl.downloader.retry_policy import (
+    HostEvidence,
+    RecordAttempt,
     RetryDecision,
+    UrlRefusal,
     has_failed,
     judge_response,
     parse_retry_after,
 )
-from rdfcrawl.downloader.user_requests import options_of_user
 from rdfcrawl.downloader.visit_records import VisitRecords
 from rdfcrawl.frontier.queue.url_kind import kind_of_named
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit

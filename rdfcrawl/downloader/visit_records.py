@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import MAY_PASS, Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.core.visits import UrlDeferral
-from rdfcrawl.downloader.attempt import FAILING, RecordAttempt
-from rdfcrawl.downloader.client import HttpResponse
-from rdfcrawl.downloader.host_evidence import ADAPTING, form_of
-from rdfcrawl.downloader.retry_policy import backoff_secs
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.downloader.client import FAILING, HttpResponse
+from rdfcrawl.downloader.retry_policy import (
+    ADAPTING,
+    RecordAttempt,
+    backoff_secs,
+    form_of,
+)
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.values import texts
-from rdfcrawl.uri.ignored_names import IGNORED_EXTENSIONS, IgnoredNames
+from rdfcrawl.uri.link_filter import IGNORED_EXTENSIONS, IgnoredNames
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.extraction.options import OwnFormats

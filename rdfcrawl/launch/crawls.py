@@ -156,7 +156,7 @@ def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
     from rdfcrawl.frontier.own_faults import DOCUMENTS
     from rdfcrawl.frontier.queue.worker_drains import DRAINED
     from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES
-    from rdfcrawl.uri.guard.operator import EXIT_CODE
+    from rdfcrawl.uri.guard.gate import EXIT_CODE
 
     if reasons not in (["finished"], [DRAINED]):
         return 2 if REDIS_REFUSES in reasons else 1
@@ -296,7 +296,7 @@ def _check_followers(stores: StoreOptions, shapes: Path | None) -> None:
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     """Raise `ConfigError` if the guard refuses a URL of the command line."""
     from rdfcrawl.frontier.arguments.crawl import NAMED
-    from rdfcrawl.uri.guard.operator import looked_up_refusal
+    from rdfcrawl.uri.guard.gate import looked_up_refusal
 
     for name in ("seeds", *NAMED):
         urls = getattr(arguments, name)

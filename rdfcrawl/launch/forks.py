@@ -40,7 +40,7 @@ LOADED = [
     *_in(
         "rdfcrawl",
         "core.options.scrapy_settings downloader.handler "
-        "downloader.http.scrapy_handler downloader.open_files downloader.visit "
+        "downloader.visit "
         "frontier.arguments.seed_filter frontier.scheduler "
         "launch.options launch.progress launch.scrapy_classes "
         "middlewares.robots pipelines.account "
@@ -50,7 +50,7 @@ LOADED = [
         "pipelines.spider_options pipelines.store "
         "sources.harvest.datasets sources.harvest.follow_up_queue "
         "sources.harvest.protocol sources.harvest.registry spiders.base "
-        "stores.nquads uri.guard.operator",
+        "stores.nquads uri.guard.gate",
     ),
     *_in(
         "scrapy",

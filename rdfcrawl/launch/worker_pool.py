@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.core.processes import start_module_async
-from rdfcrawl.downloader.disk import WorkerDisk
+from rdfcrawl.downloader.spool import WorkerDisk
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, restart_crawl
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.own_faults import OwnFaults
@@ -33,7 +33,7 @@ from rdfcrawl.launch.progress_table import (
 from rdfcrawl.stores.crawl_folder import mark_finished
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.log.compaction import BackgroundCompaction
-from rdfcrawl.uri.guard.operator import EXIT_CODE as REFUSED
+from rdfcrawl.uri.guard.gate import EXIT_CODE as REFUSED
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.stored import CrawlMember

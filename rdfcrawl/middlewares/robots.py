@@ -15,12 +15,11 @@ from scrapy.utils.asyncio import is_asyncio_available
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
 from rdfcrawl.downloader.retry_policy import parse_retry_after
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
-from rdfcrawl.downloader.robots.responses import RobotsResponse
+from rdfcrawl.downloader.robots.policy import RobotsResponse, RobotsSettings
 from rdfcrawl.uri import BadUri, is_of_web, requestable
 from rdfcrawl.uri.guard.gate import GuardBlocked
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 from rdfcrawl.uri.parse import MAX_INPUT_CHARS
 
 if TYPE_CHECKING:

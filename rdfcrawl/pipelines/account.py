@@ -33,7 +33,7 @@ from rdfcrawl.pipelines.provenance import (
 )
 from rdfcrawl.rdf.fingerprints import content_hash
 from rdfcrawl.stores.crawl_folder import KeptTime
-from rdfcrawl.uri.lookalike import has_lookalike
+from rdfcrawl.uri.hosts import has_lookalike
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -10,7 +10,6 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import NOT_READ, Document
-from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.pipelines.items import DurablePipeline, harvesting_spider, pass_through
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
@@ -173,11 +172,11 @@ class ArchivePipeline(DurablePipeline):
             ConfigError: a setting is wrong.
             NotConfigured: the archive is disabled.
         """
-        harvesting_spider(crawler)
-        archive = archive_of(crawler)
-        if archive is None:
+        if not harvesting_spider(crawler).options.archive.is_wanted:
             raise NotConfigured
-        return cls(archive).connected(crawler)
+        from rdfcrawl.downloader.archiving import archive_of  # noqa: PLC0415  (few crawls)
+
+        return cls(archive_of(crawler)).connected(crawler)
 
     async def open_spider(self) -> None:
         """Repair the files of dead workers, and begin to write.

@@ -32,7 +32,7 @@ from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, Sou
 from rdfcrawl.core.tasks import ListedPage, RefreshedPage
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import iri_of_url, literal
-from rdfcrawl.uri.lookalike import has_lookalike
+from rdfcrawl.uri.hosts import has_lookalike
 
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks import Task

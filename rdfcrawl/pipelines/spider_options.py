@@ -13,21 +13,21 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, integer, parsed, part, switch
 from rdfcrawl.core.options.values import check_method, load_setting
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
-from rdfcrawl.downloader.archive_options import ArchiveSettings
-from rdfcrawl.downloader.open_files import limited_to_open_files
-from rdfcrawl.downloader.options import FetchOptions, ftp_logins
-from rdfcrawl.downloader.robots.options import RobotsSettings
+from rdfcrawl.downloader.crawler_clients import ftp_logins
+from rdfcrawl.downloader.options import ArchiveSettings, FetchOptions
+from rdfcrawl.downloader.robots.policy import RobotsSettings
+from rdfcrawl.downloader.spool import limited_to_open_files
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.sources.harvest.options import HarvestOptions
-from rdfcrawl.uri.schemes import NO_SCHEMES
+from rdfcrawl.uri.parse import NO_SCHEMES
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.reservations import ReservationPolicy
-    from rdfcrawl.downloader.ftp_logins import FtpLogins
+    from rdfcrawl.downloader.ftp.logins import FtpLogins
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.rdf.links.policy import EveryLink
     from rdfcrawl.stores.options import StoreOptions
@@ -61,7 +61,7 @@ class SpiderOptions(OptionsTable):
     fetch: FetchOptions
     harvest: HarvestOptions
     extract: ExtractOptions
-    ftp_logins: FtpLogins
+    ftp_logins: FtpLogins | None
     robots: RobotsSettings = part(RobotsSettings)
     reservation_policy: ReservationPolicy
     archive: ArchiveSettings = part(ArchiveSettings)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.terms import iri_of_url
-from rdfcrawl.uri.origin import Origin
+from rdfcrawl.uri.hosts import Origin
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog

@@ -21,7 +21,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import DCAT, HYDRA, LDES, RDF_TYPE, TREE
 from rdfcrawl.uri import BadUri, host_of, requestable
-from rdfcrawl.uri.origin import is_same_origin
+from rdfcrawl.uri.hosts import is_same_origin
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog

@@ -101,7 +101,6 @@ class RdfSpider(Spider):
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         from rdfcrawl.core.options.scrapy_settings import iter_warnings
-        from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.pipelines.items import adapt_documents
 
         adapt_documents()
@@ -117,7 +116,11 @@ class RdfSpider(Spider):
         spider.options = replace(options, crawl=crawl)
         spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
-        spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
+        spider.fetchers = {}
+        if options.fetch.fetchers:
+            from rdfcrawl.downloader.scheme_fetcher import build_fetchers
+
+            spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
         if not is_onlooker:
             with_scrapy = options.fetch.with_scrapy
             for line in iter_warnings(crawler.settings, cls, with_scrapy=with_scrapy):
@@ -340,6 +343,7 @@ class RdfSpider(Spider):
             folders=options.folders,
             ftp_logins=options.ftp_logins,
             fetchers=self.fetchers,
+            is_archived=options.archive.is_wanted,
             request_for=self.request_for,
             ignores_robots=self.ignores_robots,
         )

@@ -6,25 +6,27 @@ to compare URLs; it is never requested. `compact` returns the short spelling in 
 queue of a host, and `expand` reverses it exactly.
 """
 
-from rdfcrawl.uri.normalize import SESSION_PARAMETERS, NormalForm, fingerprint
-from rdfcrawl.uri.origin import host_of
-from rdfcrawl.uri.parse import (
-    CRAWLED_SCHEMES,
-    MAX_URL_CHARS,
-    BadUri,
-    is_of_web,
-    parse_uri,
-    requestable,
-)
-from rdfcrawl.uri.politeness import (
+from rdfcrawl.uri.hosts import (
     MAX_CACHED_HOSTS,
     HostGrouping,
     PolitenessKey,
     compact,
     expand,
+    host_of,
     host_of_address,
     partition_of,
     registered_domain,
+)
+from rdfcrawl.uri.parse import (
+    CRAWLED_SCHEMES,
+    MAX_URL_CHARS,
+    SESSION_PARAMETERS,
+    BadUri,
+    NormalForm,
+    fingerprint,
+    is_of_web,
+    parse_uri,
+    requestable,
 )
 
 __all__ = [

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from rdfcrawl.monitor.refreshing.epochs import RefreshPlanFile
+from tests.support.command_forks import scrapy, shared_forks
 from tests.support.url_events import UrlFetched, write_events
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 PAGES = ["http://a.example/1", "http://a.example/2"]
 FETCHED_MS = 1_700_000_000_000
 
 
-def refresh(
-    folder: Path, *words: str, stderr: int = subprocess.PIPE
-) -> subprocess.CompletedProcess[str]:
+def refresh(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command for the crawl in a folder."""
-    given = [sys.executable, "-m", "scrapy", "refresh", f"-sCRAWL_DIR={folder}", *words]
-    return subprocess.run(
-        given, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
-    )
+    return scrapy("refresh", f"-sCRAWL_DIR={folder}", *words)
+
+
+def refresh_on_terminal(folder: Path, *words: str) -> tuple[str, bytes]:
+    """Run the command with a terminal for its progress; return both outputs."""
+    terminal, seen = os.openpty()
+    given = ["-m", "scrapy", "refresh", f"-sCRAWL_DIR={folder}", *words]
+    with TemporaryFile() as out, os.fdopen(seen, "wb") as err:
+        shared_forks().start(given, out, err).wait()
+        out.seek(0)
+        told = out.read().decode()
+        shown = os.read(terminal, 4096)
+    os.close(terminal)
+    return told, shown
 
 
 def test_refresh_reports_its_steps(tmp_path: Path) -> None:
@@ -40,10 +49,9 @@ def test_refresh_reports_its_steps(tmp_path: Path) -> None:
     assert [line.split()[0] for line in shown.stdout.splitlines()] == PAGES
     assert "fetched 2023-11-14T22:13:20Z, 0 changes in 1 fetch" in shown.stdout
     assert not (root / "refresh").exists()
-    terminal, seen = os.openpty()
-    first = refresh(tmp_path, "--json", stderr=seen)
-    assert b"planning: 1 page is due on 1 host so far" in os.read(terminal, 4096)
-    told = [json.loads(each.stdout) for each in (first, refresh(tmp_path, "--json"))]
+    first, seen = refresh_on_terminal(tmp_path, "--json")
+    assert b"planning: 1 page is due on 1 host so far" in seen
+    told = [json.loads(each) for each in (first, refresh(tmp_path, "--json").stdout)]
     assert [each["queued"] for each in told] == [2, 0]
     assert [each["due"] for each in told] == [2, 2]
     assert [each["is_new"] for each in told] == [True, False]

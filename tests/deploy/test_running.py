@@ -16,12 +16,14 @@ import pytest
 import yaml
 
 from rdfcrawl.monitor.page.options import TOKEN
+from tests.support.command_forks import shared_forks
 from tests.support.exporting import open_directly
 from tests.support.page_browser import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tests.support.command_forks import ForkedCommand
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
     from tests.support.redis_fixtures import RedisServer
@@ -138,7 +140,7 @@ def test_commands_of_a_deployment_work_together(
     }
     with ExitStack() as stack:
 
-        def start(role: str) -> subprocess.Popen[bytes]:
+        def start(role: str) -> ForkedCommand | subprocess.Popen[bytes]:
             words, port = deployment(placed, role), placed.ports.get(role)
             if port and str(port) not in words:  # the usual one may not be free here
                 words += ["--port", str(port)]
@@ -163,12 +165,22 @@ def test_commands_of_a_deployment_work_together(
 @contextmanager
 def started(
     words: list[str], output: Path, environment: Mapping[str, str]
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield a process that is ended at last; its output is in a file."""
+) -> Iterator[ForkedCommand | subprocess.Popen[bytes]]:
+    """Yield a process that is ended at last; its output is in a file.
+
+    Our program is forked, which saves its imports.
+    """
+    process: ForkedCommand | subprocess.Popen[bytes]
+    program, *arguments = words
+    folder = output.parent
     with output.open("wb") as file:
-        process = subprocess.Popen(
-            words, env=environment, stdout=file, stderr=file, cwd=output.parent
-        )
+        if program == str(_PROGRAM):
+            ours = ["-m", "rdfcrawl", *arguments]
+            process = shared_forks().start(ours, file, folder=folder, env=environment)
+        else:
+            process = subprocess.Popen(
+                words, env=environment, stdout=file, stderr=file, cwd=folder
+            )
     try:
         yield process
     finally:

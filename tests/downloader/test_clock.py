@@ -8,7 +8,7 @@ from email.utils import formatdate
 
 import pytest
 
-from rdfcrawl.downloader.clock import ClockCheck, fault_of_clock
+from rdfcrawl.downloader.local_failures import ClockCheck, fault_of_clock
 
 DAY = 86400.0
 

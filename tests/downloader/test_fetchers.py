@@ -10,10 +10,11 @@ import pytest
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import Kind
+from rdfcrawl.downloader.client import IGNORED_MEDIA_TYPES, UnreadTypes
+from rdfcrawl.downloader.crawler_clients import SchemeExchange
+from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
 from rdfcrawl.downloader.scheme_fetcher import SchemeRequest, SchemeResponse
-from rdfcrawl.downloader.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.downloader.spool import Spool
-from rdfcrawl.downloader.unread_types import IGNORED_MEDIA_TYPES, UnreadTypes
 from rdfcrawl.frontier.request_turns import SoloTurn
 from rdfcrawl.rdf.extraction.options import OwnFormats
 

@@ -11,10 +11,10 @@ import pytest
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import Kind
+from rdfcrawl.downloader.crawler_clients import SchemeExchange
 from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.schemes.exchange import SchemeExchange
 from rdfcrawl.uri import requestable
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 from tests.support.ftp_servers import OddFtp, RealFtp
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Kind
+from rdfcrawl.downloader.ftp.address import parse_address, quote_name
 from rdfcrawl.downloader.ftp.container import ContainerWriter
 from rdfcrawl.downloader.ftp.listing import parse_facts, parse_list_line
 from rdfcrawl.downloader.ftp.pool import FtpLimits
-from rdfcrawl.downloader.ftp_address import parse_address, quote_name
 from rdfcrawl.uri import requestable
 from tests.support.examples import examples
 from tests.support.ftp_servers import OddFtp, RealFtp

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.core.errors import ConfigError, Reason
+from rdfcrawl.downloader.ftp.logins import FtpLogins
 from rdfcrawl.downloader.ftp.pool import FtpLimits
 from rdfcrawl.downloader.ftp.replies import FtpRefused, status_of
-from rdfcrawl.downloader.ftp_logins import FtpLogins
 from rdfcrawl.uri.guard.policy import Guard
 from tests.support.ftp_servers import OddFtp, RealFtp, write_certificate
 

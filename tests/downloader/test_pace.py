@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.downloader.pace import PaceOptions, next_delay
+from rdfcrawl.downloader.host_delay import PaceOptions, next_delay
 from tests.support.frontier_claims import add, claim_one
 from tests.support.frontier_state import check_frontier
 from tests.support.visit_runs import TURTLE, TimedTurns, run, visit_of

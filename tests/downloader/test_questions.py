@@ -17,7 +17,7 @@ from rdfcrawl.downloader.client import MAX_ERROR_BODY_BYTES, HttpRequest, Reques
 from rdfcrawl.downloader.http.exchange import HttpExchange
 from rdfcrawl.downloader.redirects import moved, options_after
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.downloader.robots.responses import RobotsResponse
+from rdfcrawl.downloader.robots.policy import RobotsResponse
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.uri import host_of

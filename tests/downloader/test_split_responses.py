@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.downloader.flow import EventBudget
 from rdfcrawl.downloader.http.protocol import ResponseProtocol
+from rdfcrawl.downloader.watch import EventBudget
 from tests.support.odd_responses import CUT, READ, REFUSED
 
 if TYPE_CHECKING:

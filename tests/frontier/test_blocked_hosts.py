@@ -8,7 +8,7 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.records import Record
-from rdfcrawl.downloader.hops import RedirectJudge
+from rdfcrawl.downloader.redirects import RedirectJudge
 from rdfcrawl.frontier.queue.blocked_hosts import (
     MAX_FILE_BYTES,
     BlockedHosts,

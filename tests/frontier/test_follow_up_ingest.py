@@ -13,7 +13,7 @@ from rdfcrawl.frontier.queue.payload import unpack
 from rdfcrawl.frontier.worker.link_ingest import (
     LINK_BAND,
 )
-from rdfcrawl.uri.schemes import SchemePolicy
+from rdfcrawl.uri.parse import SchemePolicy
 from tests.support.link_ingests import PAGE, new_ingest
 
 

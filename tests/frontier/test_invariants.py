@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from tests.support.redis_fixtures import RedisServer
 
     T = TypeVar("T")
+
+pytestmark = pytest.mark.every_server
 
 _CROWD = tuple(f"h{i}.crowd.test" for i in range(20))
 _KEYS = ("a.example", "b.example", "c.test", "[::1]", *_CROWD)

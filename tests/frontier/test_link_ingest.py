@@ -19,7 +19,7 @@ from rdfcrawl.frontier.worker.link_ingest import (
 from rdfcrawl.frontier.worker.link_sender import RecentLinks
 from rdfcrawl.uri import BadUri, HostGrouping, partition_of
 from rdfcrawl.uri.link_filter import CrawlExtent, LinkFilter
-from rdfcrawl.uri.schemes import SchemePolicy
+from rdfcrawl.uri.parse import SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 from tests.frontier.test_payload import urls
 from tests.support.frontier_state import scope_of

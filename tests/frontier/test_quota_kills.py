@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from tests.support.redis_fixtures import RedisServer
 
     T = TypeVar("T")
+
+pytestmark = pytest.mark.every_server
 
 _QUOTA = 5
 _SECS = 3600

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
+pytestmark = pytest.mark.every_server
+
 HOST = "https://a.example"
 _MULTI, _ITEM = b"MULTI\r\n", b"\r\n$"
 

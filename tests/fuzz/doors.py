@@ -24,11 +24,15 @@ from rdfcrawl.core.formats import FORMATS, HTML
 from rdfcrawl.core.reservations import read_directives, read_tdm
 from rdfcrawl.downloader.contexts.cache import ContextEntry
 from rdfcrawl.downloader.ftp.listing import ListingLines, parse_facts, parse_list_line
-from rdfcrawl.downloader.http.chunks import ChunkDecoder
-from rdfcrawl.downloader.http.head import check_begin, head_end, parse_head
+from rdfcrawl.downloader.http.parsing import (
+    ChunkDecoder,
+    check_begin,
+    head_end,
+    parse_head,
+)
 from rdfcrawl.downloader.retry_policy import parse_http_date, parse_retry_after
 from rdfcrawl.downloader.robots.policy import parse_robots
-from rdfcrawl.downloader.robots.tdm_file import parse_tdm_file
+from rdfcrawl.downloader.robots.tdm import parse_tdm_file
 from rdfcrawl.downloader.warc.captures import CaptureLimits, CaptureReader
 from rdfcrawl.downloader.warc.part import FilePart
 from rdfcrawl.frontier.queue.payload import pack, unpack

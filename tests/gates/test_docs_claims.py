@@ -10,6 +10,7 @@ import pytest
 from rdfcrawl.core.errors import LOSSES, Reason
 from rdfcrawl.core.formats import FORMATS, PACKING_EXTENSIONS
 from rdfcrawl.core.records import MAX_RETRIES
+from rdfcrawl.downloader.client import DRAINED_BYTES
 from rdfcrawl.downloader.contexts.cache import MAX_SHARED_BYTES
 from rdfcrawl.downloader.contexts.options import ContextOptions
 from rdfcrawl.downloader.ftp.pool import FtpLimits
@@ -19,7 +20,6 @@ from rdfcrawl.downloader.parts import OVERLAP_BYTES
 from rdfcrawl.downloader.robots.cache import RobotsOptions
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.downloader.robots.policy import MAX_ROBOTS_REDIRECTS
-from rdfcrawl.downloader.unread_types import DRAINED_BYTES
 from rdfcrawl.frontier.arguments.seeds import TYPES
 from rdfcrawl.frontier.queue import candidate_adder
 from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED

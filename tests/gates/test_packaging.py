@@ -24,10 +24,12 @@ def test_folders_with_files_are_packages() -> None:
 
 def test_no_module_looks_for_files_next_to_itself() -> None:
     """If a module reads a file of the package, then through `importlib.resources`."""
+    texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
     found = {
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, text in texts.items()
+        if any(name in text for name in _PLACES)
+        for node in ast.walk(ast.parse(text))
         if (isinstance(node, ast.Name) and node.id in _PLACES)
         or (isinstance(node, ast.Attribute) and node.attr in _PLACES)
     }

@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from tests.matrix.behaviours import BEHAVIOURS, HEALTHY, HostBehaviour
 from tests.matrix.certificates import AUTHORITY
 from tests.matrix.judging import Verdict, judge
-from tests.matrix.scripts import BEHAVIOURS, HEALTHY, HostBehaviour
 from tests.matrix.webs import NAMES, POSITIONS, ROOT, Web, bad_hosts, one_url, served
 from tests.support.crawl_names import scripted_names
 

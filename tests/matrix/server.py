@@ -21,12 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from tests.matrix.behaviours import BEHAVIOURS, FTP_DOORS, HTTP_DOORS, RAW_DOORS
 from tests.matrix.certificates import contexts_of
 from tests.matrix.scripts import (
-    BEHAVIOURS,
-    FTP_DOORS,
-    HTTP_DOORS,
-    RAW_DOORS,
     TURTLE,
     Script,
     ScriptedRequest,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.matrix.__main__ import COSTLY, MOST_CPU, MOST_REQUESTS, run_cell, run_crawl
-from tests.matrix.scripts import BEHAVIOURS
+from tests.matrix.behaviours import BEHAVIOURS
 from tests.matrix.webs import NAMES, POSITIONS, add_bad_hosts, one_url
 from tests.support.crawl_names import scripted_names
 

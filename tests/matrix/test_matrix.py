@@ -1,8 +1,8 @@
 """A failure costs its evidence: each behaviour at one URL, one host, many hosts.
 
-The servers are those of `scripts.py`, in a process of their own. A crawl is judged by
-their log and by the graphs that it has stored. `python -m tests.matrix` runs each cell
-alone at default settings, and judges CPU, too.
+The servers are those of `behaviours.py`, in a process of their own. A crawl is judged
+by their log and by the graphs that it has stored. `python -m tests.matrix` runs each
+cell alone at default settings, and judges CPU, too.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.matrix.behaviours import BEHAVIOURS, HEALTHY
 from tests.matrix.running import assert_costs_no_page, crawl
-from tests.matrix.scripts import BEHAVIOURS, HEALTHY
 from tests.matrix.webs import add_bad_hosts, bad_hosts, named, one_url
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.matrix.scripts import HostBehaviour
+    from tests.matrix.behaviours import HostBehaviour
     from tests.matrix.webs import Position
     from tests.support.crawl_fixtures import Commands
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from tests.matrix.scripts import BEHAVIOURS, TURTLE, HostBehaviour
+from tests.matrix.behaviours import BEHAVIOURS, HostBehaviour
+from tests.matrix.scripts import TURTLE
 from tests.matrix.server import HostSpec, WebSpec
 
 Position = Literal["first", "middle", "last", "stranger", "three"]

@@ -10,13 +10,13 @@ _FOR_TYPES: Final = "never true where it stands; the type checker asks for it"
 
 _BY_REASON: Final = {
     _SAVES_WORK: """
-        rdfcrawl/uri/guard/operator.py: _needs_no_lookup: pattern without '/'
-        rdfcrawl/uri/guard/operator.py: _needs_no_lookup: pattern without '?'
-        rdfcrawl/uri/guard/operator.py: _needs_no_lookup: pattern without '#'
+        rdfcrawl/uri/guard/gate.py: _needs_no_lookup: pattern without '/'
+        rdfcrawl/uri/guard/gate.py: _needs_no_lookup: pattern without '?'
+        rdfcrawl/uri/guard/gate.py: _needs_no_lookup: pattern without '#'
         rdfcrawl/uri/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
-        rdfcrawl/uri/guard/operator.py: refusal_of(): without and (_needs_no_lookup(url))
-        rdfcrawl/downloader/robots/paths.py: _Spelt.best(): rule.rank < found, not <=
-        rdfcrawl/downloader/robots/tdm_file.py: TdmRules.of(): if not self.rules
+        rdfcrawl/uri/guard/gate.py: refusal_of(): without and (_needs_no_lookup(url))
+        rdfcrawl/downloader/robots/parser.py: _Spelt.best(): rule.rank < found, not <=
+        rdfcrawl/downloader/robots/tdm.py: TdmRules.of(): if not self.rules
         rdfcrawl/downloader/robots/parser.py: _iter_lines(): if b"\\0" not in line
     """,
     _FOR_TYPES: """
@@ -32,7 +32,7 @@ _BY_REASON: Final = {
         rdfcrawl/rdf/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
     """,
     "bounds the time of a line alone: no name of a use is as long": """
-        rdfcrawl/downloader/robots/signals.py: _each_pair: pattern without '{1,32}'
+        rdfcrawl/downloader/robots/parser.py: _each_pair: pattern without '{1,32}'
     """,
     "no answer has this status": """
         rdfcrawl/monitor/pings/judging.py: PingResponse.is_accepted(): self.status <= 300, not <

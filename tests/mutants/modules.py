@@ -23,37 +23,33 @@ _ROOMS: Final = (
             "tests/uri/guard/test_connections.py",
             "tests/uri/guard/test_resolver.py",
             "tests/uri/guard/test_twisted_names.py",
+            "tests/uri/guard/test_operator.py",
         ),
     ),
     DefendedModule(
         "rdfcrawl/uri/guard",
-        "operator resolver",
+        "resolver",
         (
-            "tests/uri/guard/test_operator.py",
             "tests/uri/guard/test_connections.py",
             "tests/uri/guard/test_resolver.py",
             "tests/monitor/pings/test_judging.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/uri/guard",
-        "own_addresses",
-        ("tests/uri/guard/test_own_addresses.py",),
-    ),
-    DefendedModule(
         "rdfcrawl/downloader/robots",
-        "cache origin_memory tdm_cache",
+        "cache storage tdm",
         (
             "tests/downloader/robots/test_cache.py",
             "tests/downloader/robots/test_tdm_cache.py",
             "tests/downloader/robots/test_unread_robots.py",
             "tests/downloader/test_questions.py",
             "tests/downloader/robots/test_shared_rules.py",
+            "tests/downloader/robots/test_parts.py",
         ),
     ),
     DefendedModule(
         "rdfcrawl/downloader/robots",
-        "deaths packing parser paths policy signals tdm_file",
+        "parser policy",
         (
             "tests/downloader/robots/test_parts.py",
             "tests/downloader/robots/test_rules.py",

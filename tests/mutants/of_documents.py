@@ -206,7 +206,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         15,
-        "rdfcrawl/uri/lookalike.py",
+        "rdfcrawl/uri/hosts.py",
         '    return "xn--" in url and is_lookalike(host_of(url))\n',
         "    return False\n",
         "tests/crawl/threats/test_threats.py"

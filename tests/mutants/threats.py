@@ -57,14 +57,14 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        "rdfcrawl/uri/guard/own_addresses.py",
+        "rdfcrawl/uri/guard/policy.py",
         "    return _can_bind(address)\n",
         "    return False\n",
         "tests/uri/guard/test_own_addresses.py::test_own_addresses_are_refused_while_they_are_there",
     ),
     Mutant(
         1,
-        "rdfcrawl/uri/guard/own_addresses.py",
+        "rdfcrawl/uri/guard/policy.py",
         "        return _is_routed_here(address)\n",
         "        pass\n",
         "tests/uri/guard/test_own_addresses.py::test_own_addresses_are_refused_while_they_are_there",
@@ -162,7 +162,7 @@ MUTANTS = (
     ),
     Mutant(
         25,
-        "rdfcrawl/downloader/robots/paths.py",
+        "rdfcrawl/downloader/robots/parser.py",
         "        at = len(begin)\n",
         "        at = len(begin)\n"
         "        tail = '' if end is None else re.escape(end) + '$'\n"

@@ -19,7 +19,7 @@ from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.terms import blank, iri, literal, resource, statement
-from rdfcrawl.uri.origin import is_same_origin
+from rdfcrawl.uri.hosts import is_same_origin
 from tests.support.examples import examples
 
 if TYPE_CHECKING:

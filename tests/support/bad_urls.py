@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from tests.matrix.scripts import BEHAVIOURS, ScriptedRequest
+from tests.matrix.behaviours import BEHAVIOURS
+from tests.matrix.scripts import ScriptedRequest
 
 if TYPE_CHECKING:
     import random

@@ -287,7 +287,7 @@ def _look_for_what_is_installed() -> None:
         find_server()
     with suppress(ImportError):
         # The list of public suffixes becomes a tree of 17,000 nodes.
-        import_module("rdfcrawl.uri.politeness").registered_domain("example.org")
+        import_module("rdfcrawl.uri.hosts").registered_domain("example.org")
 
 
 def _compile_what_crawls_begin_with() -> None:

@@ -12,14 +12,22 @@ PACKAGE = Path(__file__).parents[2] / "rdfcrawl"
 
 
 @cache
-def modules() -> dict[str, set[str]]:
-    """Return the names that each module imports; modules without `rdfcrawl.`."""
+def _paths() -> dict[str, Path]:
+    """Return the file of each module; modules without `rdfcrawl.`."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = _imports(ast.parse(path.read_text(encoding="utf-8")))
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
+
+
+@cache
+def modules() -> dict[str, set[str]]:
+    """Return the names that each module imports."""
+    return {
+        name: _imports(ast.parse(path.read_text("utf-8")))
+        for name, path in _paths().items()
+    }
 
 
 @cache
@@ -57,7 +65,7 @@ def arrows_in(folder: str) -> dict[str, dict[str, set[tuple[str, str]]]]:
 
 def folders() -> list[str]:
     """Return the folders of the package; the package itself is empty."""
-    return sorted({name.rpartition(".")[0] for name in modules() if name})
+    return sorted({name.rpartition(".")[0] for name in _paths() if name})
 
 
 def below(part: str, graph: dict[str, set[str]]) -> set[str]:

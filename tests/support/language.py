@@ -5,11 +5,8 @@
 
 from __future__ import annotations
 
-import ast
-import io
 import re
 import sys
-import tokenize
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +43,13 @@ _is_word: Final = {
     for name, pattern in _PATTERNS.items()
 }
 _questions = re.compile(r"[^.:;|#\n]*\?")
+# A scan of the source takes a tenth of the time of `tokenize`.
+_strings_and_comments = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|'
+    r"'(?:[^'\\\n]|\\.)*'|#[^\n]*",
+    re.DOTALL,
+).finditer
+_placeholders = re.compile(r"\{[^{} ]*\}")
 _code = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 
 
@@ -90,14 +94,12 @@ def rates(pieces: list[Prose]) -> dict[str, float]:
 
 def _of_module(path: Path) -> Iterator[Prose]:
     source = path.read_text("utf-8")
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant):
-            text = node.value
-            if isinstance(text, str) and " " in text:
-                yield Prose(path, node.lineno, text)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield Prose(path, token.start[0], token.string)
+    line, end = 1, 0
+    for match in _strings_and_comments(source):
+        line += source.count("\n", end, match.start())
+        end = match.start()
+        if " " in match[0]:
+            yield Prose(path, line, _placeholders.sub("", match[0]))
 
 
 def _blanked(match: re.Match[str]) -> str:

@@ -11,9 +11,8 @@ from rdfcrawl.frontier.worker.link_ingest import (
     LinkIngest,
 )
 from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
-from rdfcrawl.uri.ignored_names import IgnoredNames
-from rdfcrawl.uri.link_filter import CrawlScope, LinkFilter, UrlPatterns
-from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
+from rdfcrawl.uri.link_filter import CrawlScope, IgnoredNames, LinkFilter, UrlPatterns
+from rdfcrawl.uri.parse import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 
 PAGE = "https://a.example/page"

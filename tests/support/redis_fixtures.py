@@ -1,7 +1,8 @@
 """Redis servers for tests, and the rule that CI skips none that needs a service.
 
-Every test that uses `redis_server`, directly or not, is marked `service` and runs
-once per server program of this machine.
+Every test that uses `redis_server`, directly or not, is marked `service`. The oldest
+and the newest server program of this machine take turns: each script is in many tests.
+Tests marked `every_server` run on both, and so do all with `pytest -m ""`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from zlib import crc32
 
 import pytest
 from redis.asyncio import Redis
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
 
 NEVER_SKIPPED_IN_CI = "service"
+ON_EACH = "every_server"
 _START_SECS = 120.0
 # Redis 6.2 and Valkey, where the machine itself has another
 _BUNDLED = {
@@ -49,13 +52,32 @@ _BUNDLED = {
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, for runs that load this plugin alone."""
     config.addinivalue_line("markers", f"{NEVER_SKIPPED_IN_CI}: never skipped in CI")
+    config.addinivalue_line("markers", f"{ON_EACH}: on the oldest and on the newest")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use a server."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Mark tests that use a server, and leave each with the one whose turn it is."""
     for item in items:
         if "redis_server" in getattr(item, "fixturenames", ()):
             item.add_marker(NEVER_SKIPPED_IN_CI)
+    is_default = config.getoption("markexpr") == "not soak"
+    kept = [item for item in items if not is_default or _has_its_turn(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=sorted({*items} - {*kept}, key=str))
+        items[:] = kept
+
+
+def _has_its_turn(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    program = callspec.params.get("redis_program") if callspec else None
+    if not program or item.get_closest_marker(ON_EACH):
+        return True
+    programs = _extremes(server_programs())
+    name = item.nodeid.replace(_program_id(program), "")
+    return programs[crc32(name.encode()) % len(programs)] == program
 
 
 @pytest.hookimpl(wrapper=True)
@@ -75,6 +97,7 @@ def pytest_runtest_makereport(
 # -- servers -----------------------------------------------------------------------
 
 
+@cache
 def server_programs() -> list[str]:
     """Return the server programs of this machine that are new enough."""
     names = ["redis-server", "valkey-server"]

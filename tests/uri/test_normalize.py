@@ -1,4 +1,4 @@
-"""Tests of `rdfcrawl.uri.normalize`."""
+"""Tests of `rdfcrawl.uri.parse`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of `rdfcrawl.uri.politeness`."""
+"""Tests of `rdfcrawl.uri.hosts`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rdfcrawl.uri import (
     partition_of,
     registered_domain,
 )
-from rdfcrawl.uri.politeness import _suffix_list
+from rdfcrawl.uri.hosts import _suffix_list
 
 _HOSTS = st.sampled_from(
     ["a.org", "www.a.org", "a.or", "a.organ", "127.0.0.1", "[::1]", "localhost"]

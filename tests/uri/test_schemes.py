@@ -15,8 +15,8 @@ from rdfcrawl.uri import (
     parse_uri,
     requestable,
 )
-from rdfcrawl.uri.origin import port_of
-from rdfcrawl.uri.schemes import SchemePolicy, seed_url
+from rdfcrawl.uri.hosts import port_of
+from rdfcrawl.uri.parse import SchemePolicy, seed_url
 from tests.uri.test_parse import URLS
 
 NORMAL_FORM = NormalForm()

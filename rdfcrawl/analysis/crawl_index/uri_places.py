@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.namespaces import RC, RDF, SQUIRREL
 from rdfcrawl.uri import BadUri, fingerprint
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 if TYPE_CHECKING:
     import sqlite3

@@ -20,7 +20,7 @@ from rdfcrawl.analysis.description.table import (
 from rdfcrawl.core.namespaces import PROV, RC
 from rdfcrawl.stores.reading import iter_blocks
 from rdfcrawl.stores.segment_file import TornMember, list_segments
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -26,7 +26,7 @@ from rdfcrawl.core.namespaces import (
     VOID,
     XHV,
 )
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

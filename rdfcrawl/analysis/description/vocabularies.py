@@ -26,7 +26,7 @@ from rdfcrawl.core.namespaces import (
     XSD,
 )
 from rdfcrawl.rdf.terms import iri, literal
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator

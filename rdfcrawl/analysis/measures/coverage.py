@@ -16,7 +16,7 @@ from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio
 from rdfcrawl.analysis.measures.uri_facts import UriFacts
-from rdfcrawl.uri.normalize import fingerprint
+from rdfcrawl.uri.parse import fingerprint
 
 IndexRule = Callable[[UriFacts], bool]
 """Whether a crawled URL counts as indexed; a crawler has no index."""

@@ -14,7 +14,7 @@ from rdfcrawl.core.namespaces import PROV, RC, SQUIRREL
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
 from rdfcrawl.uri import host_of, registered_domain
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

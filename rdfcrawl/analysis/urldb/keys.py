@@ -13,7 +13,7 @@ from rdfcrawl.uri import (
     partition_of,
     registered_domain,
 )
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.uri import NormalForm

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.analysis.urldb.facts import RULE_TASKS, is_page
 from rdfcrawl.core.sorting import StringSorter
 from rdfcrawl.uri import BadUri, fingerprint
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -23,8 +23,8 @@ one"""
 # The visit.
 DOWNLOAD_HANDLERS = {
     "visit": "rdfcrawl.downloader.handler.VisitHandler",
-    "http": "rdfcrawl.downloader.http.scrapy_handler.ScrapyHttpHandler",
-    "https": "rdfcrawl.downloader.http.scrapy_handler.ScrapyHttpHandler",
+    "http": "rdfcrawl.downloader.handler.HttpHandler",
+    "https": "rdfcrawl.downloader.handler.HttpHandler",
     "file": None,
     "data": None,
     "s3": None,

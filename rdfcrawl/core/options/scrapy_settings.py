@@ -59,7 +59,7 @@ _SWITCHED: Final = {
 # Their keys are names; those of other dictionaries are components.
 _BY_NAME: Final = frozenset({"DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "FEED_EXPORTERS"})
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
-_OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.http.scrapy_handler.TunnelError"
+_OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 
 
@@ -255,7 +255,7 @@ _NEEDED_PIPELINES: Final = (
 _STORE: Final = f"{_PIPELINES}store.StorePipeline"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.downloader.handler.VisitHandler"
-_HTTP_HANDLER: Final = "rdfcrawl.downloader.http.scrapy_handler.ScrapyHttpHandler"
+_HTTP_HANDLER: Final = "rdfcrawl.downloader.handler.HttpHandler"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 

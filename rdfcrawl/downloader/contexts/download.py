@@ -27,7 +27,7 @@ from rdfcrawl.downloader.redirects import is_redirect, resolve_redirect
 from rdfcrawl.downloader.retry_policy import RetryDecision, judge_response
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.links.headers import json_ld_alternate
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpClient, HttpResponse

@@ -27,8 +27,8 @@ from rdfcrawl.uri.guard.gate import GuardBlocked
 from rdfcrawl.uri.guard.policy import ConnectionUse
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.ftp_address import FtpAddress
-    from rdfcrawl.downloader.ftp_logins import FtpLogin
+    from rdfcrawl.downloader.ftp.address import FtpAddress
+    from rdfcrawl.downloader.ftp.logins import FtpLogin
 
 T = TypeVar("T")
 

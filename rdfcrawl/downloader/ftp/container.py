@@ -11,6 +11,7 @@ from posixpath import normpath
 from typing import Final
 
 from rdfcrawl.core.namespaces import DCTERMS, LDP, POSIX_STAT, RDF_TYPE, XSD
+from rdfcrawl.downloader.ftp.address import has_control, quote_name
 from rdfcrawl.downloader.ftp.listing import (
     Format,
     FtpEntry,
@@ -20,7 +21,6 @@ from rdfcrawl.downloader.ftp.listing import (
     parse_list_line,
     parse_name,
 )
-from rdfcrawl.downloader.ftp_address import has_control, quote_name
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 MEDIA_TYPE: Final = "application/n-triples"

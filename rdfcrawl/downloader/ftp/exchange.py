@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.downloader.client import HttpResponse, RequestOptions
+from rdfcrawl.downloader.ftp.address import parse_address
+from rdfcrawl.downloader.ftp.logins import FtpLogins
 from rdfcrawl.downloader.ftp.pool import FtpLimits, FtpPool
 from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.downloader.ftp.request import FtpRequest
-from rdfcrawl.downloader.ftp_address import parse_address
-from rdfcrawl.downloader.ftp_logins import NO_LOGINS, FtpLogins
-from rdfcrawl.downloader.network_faults import note_fault
-from rdfcrawl.downloader.system_errors import errno_of, is_untimely
+from rdfcrawl.downloader.network_faults import errno_of, is_untimely, note_fault
 from rdfcrawl.downloader.watch import WatchedExchange
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.guard.gate import ConnectionGate
@@ -39,14 +38,17 @@ class FtpExchange(WatchedExchange):
         options: FetchOptions,
         spool: Spool,
         *,
-        logins: FtpLogins = NO_LOGINS,
+        logins: FtpLogins | None = None,
         gate: ConnectionGate | None = None,
         limits: FtpLimits | None = None,
     ) -> None:
         self.spool = spool
         limits = limits or FtpLimits()
         self.pool = FtpPool(
-            options, logins, gate or ConnectionGate(options.guard), limits
+            options,
+            logins or FtpLogins(),
+            gate or ConnectionGate(options.guard),
+            limits,
         )
         super().__init__(options)
         self._room = asyncio.Semaphore(limits.n_transfers)

@@ -21,8 +21,8 @@ from rdfcrawl.downloader.ftp.protocol import FtpProtocol, FtpProtocolError, NoCo
 from rdfcrawl.downloader.ftp.replies import FtpRefused
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.ftp_address import FtpAddress
-    from rdfcrawl.downloader.ftp_logins import FtpLogin
+    from rdfcrawl.downloader.ftp.address import FtpAddress
+    from rdfcrawl.downloader.ftp.logins import FtpLogin
 
 EXPLICIT_PORT: Final = 21  # port of ftps with explicit TLS
 _REFUSALS: Final = (ftplib.error_perm, ftplib.error_temp)

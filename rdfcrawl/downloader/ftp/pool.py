@@ -16,11 +16,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdfcrawl.downloader.ftp.connection import FtpConnection
+from rdfcrawl.downloader.ftp.logins import FtpLogins, anonymous
 from rdfcrawl.downloader.ftp.protocol import FtpSettings
-from rdfcrawl.downloader.ftp_logins import FtpLogins, anonymous
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.ftp_address import FtpAddress
+    from rdfcrawl.downloader.ftp.address import FtpAddress
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.uri.guard.gate import ConnectionGate
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rdfcrawl.core.errors import Fault, Reason, one_line
-from rdfcrawl.downloader.system_errors import dns_reason
+from rdfcrawl.downloader.network_faults import dns_reason
 from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.uri.guard.policy import ConnectionUse
 

@@ -26,10 +26,10 @@ from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.frontier.request_turns import NotSentError, SoloTurn
 
 if TYPE_CHECKING:
+    from rdfcrawl.downloader.ftp.address import FtpAddress
     from rdfcrawl.downloader.ftp.connection import FtpConnection
     from rdfcrawl.downloader.ftp.listing import Format, FtpEntry
     from rdfcrawl.downloader.ftp.pool import FtpPool
-    from rdfcrawl.downloader.ftp_address import FtpAddress
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer

@@ -12,25 +12,26 @@ from aiohttp import hdrs
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.downloader.client import (
+    DRAINED_BYTES,
+    MAX_COOKIES,
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
     RequestOptions,
+    UnreadBody,
 )
-from rdfcrawl.downloader.cookies import MAX_COOKIES
-from rdfcrawl.downloader.flow import EventBudget
 from rdfcrawl.downloader.http.connector import (
+    ReceivedResponse,
+    RequestSender,
     TurnConnector,
     TurnNames,
     connecting_for,
 )
 from rdfcrawl.downloader.http.protocol import ResponseProtocol
 from rdfcrawl.downloader.http.receiving import ResponseReceiver
-from rdfcrawl.downloader.http.sending import ReceivedResponse, RequestSender
 from rdfcrawl.downloader.network_faults import note_failure
 from rdfcrawl.downloader.options import ACCEPT_ENCODING, FetchOptions
 from rdfcrawl.downloader.retry_policy import by_its_own_clock
-from rdfcrawl.downloader.unread_types import DRAINED_BYTES, UnreadBody
-from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
+from rdfcrawl.downloader.watch import EventBudget, WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.guard.gate import ConnectionGate
 from rdfcrawl.uri.guard.resolver import NameResolver
@@ -38,11 +39,10 @@ from rdfcrawl.uri.guard.resolver import NameResolver
 if TYPE_CHECKING:
     from multidict import MultiMapping
 
-    from rdfcrawl.downloader.clock import ClockCheck
-    from rdfcrawl.downloader.http.body import BodyReader
-    from rdfcrawl.downloader.local_failures import KnownNames
+    from rdfcrawl.downloader.client import UnreadTypes
+    from rdfcrawl.downloader.http.parsing import BodyReader
+    from rdfcrawl.downloader.local_failures import ClockCheck, KnownNames
     from rdfcrawl.downloader.spool import Spool
-    from rdfcrawl.downloader.unread_types import UnreadTypes
 
 # An unwanted body is drained up to here, to keep the connection; a longer one is
 # cheaper to cut off.

@@ -18,26 +18,27 @@ import aiohttp
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.flow import (
+from rdfcrawl.downloader.http.parsing import (
+    MAX_HEAD_BYTES,
+    MAX_INTERIM,
+    ArrivingBody,
+    ChunkDecoder,
+    ReceivedHead,
+    check_begin,
+    head_end,
+    looks_chunked,
+    parse_head,
+)
+from rdfcrawl.downloader.watch import (
     CALL_EVENTS,
     CostlyResponse,
     EventBudget,
     ResponseCost,
     check_cost,
 )
-from rdfcrawl.downloader.http.body import ArrivingBody
-from rdfcrawl.downloader.http.chunks import ChunkDecoder, looks_chunked
-from rdfcrawl.downloader.http.head import (
-    MAX_HEAD_BYTES,
-    MAX_INTERIM,
-    ReceivedHead,
-    check_begin,
-    head_end,
-    parse_head,
-)
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.http.body import BodyReader
+    from rdfcrawl.downloader.http.parsing import BodyReader
 
 
 class _State(Enum):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
-    from rdfcrawl.downloader.flow import EventBudget
+    from rdfcrawl.downloader.watch import EventBudget
 
 
 class WireListener(Protocol):

@@ -27,15 +27,14 @@ from rdfcrawl.downloader.client import (
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
     RequestOptions,
+    UnreadBody,
 )
 from rdfcrawl.downloader.http.exchange import note_headers, parse_content_type
 from rdfcrawl.downloader.http.recording import listening
 from rdfcrawl.downloader.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.downloader.http.scrapy_recording import report
-from rdfcrawl.downloader.network_faults import note_fault
+from rdfcrawl.downloader.network_faults import errno_of, look_up, note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
-from rdfcrawl.downloader.system_errors import errno_of, look_up
-from rdfcrawl.downloader.unread_types import UnreadBody
 from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.queue.queued_requests import meta_of, request_of
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
@@ -46,10 +45,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.http.headers import Headers
 
+    from rdfcrawl.downloader.client import UnreadTypes
     from rdfcrawl.downloader.local_failures import KnownNames
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.spool import Spool
-    from rdfcrawl.downloader.unread_types import UnreadTypes
 
 logger = logging.getLogger(__name__)
 

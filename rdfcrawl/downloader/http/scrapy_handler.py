@@ -1,7 +1,4 @@
-"""Scrapy's own handler of `http` and `https`, guarded and imported on first use.
-
-A crawl without such requests saves its import, which takes as long as all of aiohttp.
-"""
+"""Scrapy's own handler of `http` and `https`, behind the guard."""
 
 from __future__ import annotations
 
@@ -58,13 +55,11 @@ class TurnIsOver(IgnoreRequest):
 
 
 class ScrapyHttpHandler:
-    """Scrapy's default handler, created on first use, behind the guard.
+    """Scrapy's default handler, behind the guard.
 
     Args:
         crawler: its requests wait for their turns if it takes part in a crawl.
     """
-
-    lazy = True
 
     def __init__(self, handler: Any, gate: ConnectionGate, crawler: Crawler) -> None:
         self._handler = handler
@@ -203,18 +198,6 @@ def _connection(get: Callable[..., Deferred[Any]], *arguments: Any) -> Deferred[
 def _count(stats: StatsCollector | None, why: RefusalCause) -> None:
     if stats is not None:
         stats.inc_value(f"guard/{why}")
-
-
-class _IsTunnelError(type):
-    def __instancecheck__(cls, error: object) -> bool:
-        name = "scrapy.core.downloader.handlers.http11", "TunnelError"
-        return name in (
-            (each.__module__, each.__qualname__) for each in type(error).__mro__
-        )
-
-
-class TunnelError(Exception, metaclass=_IsTunnelError):
-    """Stands for Scrapy's class: `RETRY_EXCEPTIONS` would import the handler."""
 
 
 def _guard_of(crawler: Crawler) -> Guard:

@@ -11,34 +11,31 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Record, refused
 from rdfcrawl.core.reservations import NOTHING, PRODUCT_TOKEN, Reservations
 from rdfcrawl.core.shared_tasks import SharedTasks
-from rdfcrawl.downloader.robots.origin_memory import OriginMemory
-from rdfcrawl.downloader.robots.packing import pack_rules, unpack_rules
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
     RobotsAccess,
-    RobotsRules,
-    judge,
-    rules_of,
-)
-from rdfcrawl.downloader.robots.responses import (
     RobotsResponse,
+    RobotsRules,
     faults_of,
     is_not_sent,
     is_refused,
     is_unknown,
+    judge,
+    rules_of,
 )
+from rdfcrawl.downloader.robots.storage import OriginMemory, pack_rules, unpack_rules
 from rdfcrawl.frontier.queue.robots_keeping import OwnRules
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 ROBOTS_PATH: Final = "/robots.txt"
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
+    from rdfcrawl.downloader.robots.storage import RobotsDeathStore
     from rdfcrawl.frontier.queue.robots_keeping import KeptRules, RulesKeeper
 
     Get = Callable[[str, Take], Awaitable[RobotsResponse]]

@@ -42,7 +42,7 @@ from rdfcrawl.rdf.queries import UserQuery  # noqa: TC001 (get_type_hints)
 from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.link_filter import CrawlExtent, UrlPatterns
-from rdfcrawl.uri.schemes import check_scheme
+from rdfcrawl.uri.parse import check_scheme
 
 _MAX_HOSTS_PER_DOMAIN: Final = 10_000
 _MAX_BUDGET: Final = 2**31 - 1

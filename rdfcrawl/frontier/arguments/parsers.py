@@ -23,7 +23,7 @@ from rdfcrawl.uri.link_filter import (
     load_patterns,
     parse_patterns,
 )
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 Take = Literal["all", "datasets"]
 GivenUp = Literal["failed", "dead"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Document, Record
 from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
-from rdfcrawl.uri.guard.operator import refusal_of
+from rdfcrawl.uri.guard.gate import refusal_of
 
 if TYPE_CHECKING:
     from rdfcrawl.uri.guard.policy import Guard

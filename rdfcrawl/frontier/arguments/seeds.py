@@ -17,7 +17,7 @@ from typing import BinaryIO, Final
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
 from rdfcrawl.core.records import Kind
 from rdfcrawl.uri import BadUri
-from rdfcrawl.uri.schemes import check_scheme, seed_url
+from rdfcrawl.uri.parse import check_scheme, seed_url
 
 MAX_LINE_BYTES: Final = 1 << 16
 _URI, _TYPE = "uri", "type"

@@ -10,7 +10,7 @@ from bisect import insort
 from collections.abc import AsyncIterator, Collection, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Record

@@ -53,14 +53,14 @@ from rdfcrawl.uri import (
     PolitenessKey,
 )
 from rdfcrawl.uri.guard.policy import Guard
-from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
+from rdfcrawl.uri.parse import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.uri.ignored_names import IgnoredNames
+    from rdfcrawl.uri.link_filter import IgnoredNames
 
 RUN: Final = "CRAWL_RUN"
 WORKER: Final = "CRAWL_WORKER"

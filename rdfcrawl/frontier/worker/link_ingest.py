@@ -32,9 +32,9 @@ from rdfcrawl.uri import (
     host_of,
 )
 from rdfcrawl.uri import requestable as to_requestable
+from rdfcrawl.uri.hosts import origin_of_link, without_origins
 from rdfcrawl.uri.link_filter import CrawlExtent, LinkFilter
-from rdfcrawl.uri.origin import origin_of_link, without_origins
-from rdfcrawl.uri.schemes import check_scheme, seed_url
+from rdfcrawl.uri.parse import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
 
 if TYPE_CHECKING:

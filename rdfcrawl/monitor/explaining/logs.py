@@ -30,7 +30,7 @@ from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
 from rdfcrawl.stores.log.documents import LogDocument, iter_documents
 from rdfcrawl.stores.segment_file import TornMember
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint, host_of
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

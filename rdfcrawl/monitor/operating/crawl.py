@@ -17,7 +17,7 @@ from rdfcrawl.frontier.queue.profiles import keep_settings
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, host_of, partition_of
 from rdfcrawl.uri.link_filter import LinkFilter
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.parse import seed_url
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from rdfcrawl.downloader.robots.packing import unpack_records
+from rdfcrawl.downloader.robots.storage import unpack_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

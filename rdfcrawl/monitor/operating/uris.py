@@ -18,8 +18,8 @@ from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
 from rdfcrawl.monitor.operating.hosts import url_of
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, registered_domain
-from rdfcrawl.uri.guard.operator import refusal_of
-from rdfcrawl.uri.schemes import check_scheme, seed_url
+from rdfcrawl.uri.guard.gate import refusal_of
+from rdfcrawl.uri.parse import check_scheme, seed_url
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.guard.operator import refusal_of
+from rdfcrawl.uri.guard.gate import refusal_of
 
 if TYPE_CHECKING:
     from rdfcrawl.uri.guard.policy import Guard

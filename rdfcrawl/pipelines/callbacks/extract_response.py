@@ -24,7 +24,7 @@ from rdfcrawl.core.reservations import (
 from rdfcrawl.downloader.http.exchange import parse_content_type
 from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.retry_policy import fault_of_status
-from rdfcrawl.downloader.robots.options import RobotsSettings
+from rdfcrawl.downloader.robots.policy import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.pipelines.account import withhold
 from rdfcrawl.pipelines.callbacks.document_callbacks import iterate_output

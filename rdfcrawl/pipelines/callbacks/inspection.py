@@ -17,14 +17,14 @@ from rdfcrawl.core.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, Relation
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FetchedResponse, Record
 from rdfcrawl.core.reservations import Obedience, ReservationPolicy, read_headers
-from rdfcrawl.downloader.ftp_logins import NO_LOGINS, FtpLogins
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.links.policy import LinkPolicy, with_own
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
-from rdfcrawl.uri.schemes import scheme_of
+from rdfcrawl.uri.parse import scheme_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.detached_client import DetachedClient
+    from rdfcrawl.downloader.ftp.logins import FtpLogins
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.rdf.environment import ContextDocument
@@ -48,7 +48,7 @@ class InspectionRequest:
     fetch: FetchOptions
     robots_agent: str  # product token for robots.txt, which is not obeyed if empty
     extract: ExtractOptions
-    logins: FtpLogins = NO_LOGINS
+    logins: FtpLogins | None = None
     # reservations that a crawl would obey; all are reported
     reservation_policy: ReservationPolicy
     # child processes are shared with later calls in this event loop

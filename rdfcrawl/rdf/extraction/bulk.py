@@ -18,7 +18,7 @@ from rdfcrawl.core.content import (
     QuadChunk,
     check_statements,
 )
-from rdfcrawl.uri.origin import origin_of_link
+from rdfcrawl.uri.hosts import origin_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.origin import is_same_origin
+from rdfcrawl.uri.hosts import is_same_origin
 
 SCHEMES: Final = frozenset({"http", "https"})
 LOOKED_AT_BYTES: Final = 512 * 1024

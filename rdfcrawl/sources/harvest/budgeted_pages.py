@@ -14,7 +14,7 @@ from rdfcrawl.core.tasks import ListedPage
 from rdfcrawl.core.visits import decode_follow_up, encode_follow_up
 from rdfcrawl.sources.harvest.listed_pages import by_priority
 from rdfcrawl.sources.harvest.run_state import RunState
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import FollowUp, Record

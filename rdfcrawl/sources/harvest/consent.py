@@ -21,7 +21,7 @@ from rdfcrawl.core.source_tasks import ConsentTask, SourceTask
 from rdfcrawl.core.visits import decode_follow_up, encode_follow_up
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.uri import host_of
-from rdfcrawl.uri.origin import origin_of, site_of
+from rdfcrawl.uri.hosts import origin_of, site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.protocol import HarvestContext

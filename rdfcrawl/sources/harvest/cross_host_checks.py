@@ -35,7 +35,7 @@ from rdfcrawl.sources.sitemaps.semantic import (
     Slicing,
     UriPrefix,
 )
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog

@@ -46,7 +46,7 @@ from rdfcrawl.sources.sitemaps.access import choose_way
 from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession

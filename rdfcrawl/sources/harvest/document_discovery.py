@@ -28,7 +28,7 @@ from rdfcrawl.sources.harvest.protocol import read_task
 from rdfcrawl.sources.sparql import recognition
 from rdfcrawl.sources.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
 from rdfcrawl.uri import is_of_web
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.collections import CollectionPages

@@ -18,7 +18,7 @@ from rdfcrawl.core.tasks import SamplePage
 from rdfcrawl.sources.access import DEFAULT_GRAPH, DatasetAccess
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, Slicing, UriPrefix
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.state_store import StateStore

@@ -18,7 +18,7 @@ from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Kind
 from rdfcrawl.core.tasks import DumpPart, ListedPage, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, Record

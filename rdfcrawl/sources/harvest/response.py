@@ -23,7 +23,7 @@ from rdfcrawl.rdf.unpack.documents import iter_documents
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.sources.harvest.protocol import read_task
 from rdfcrawl.uri import host_of
-from rdfcrawl.uri.origin import site_of
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, HarvestedPart

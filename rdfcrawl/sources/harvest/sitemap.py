@@ -61,7 +61,7 @@ from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sources.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.origin import origin_of, site_of
+from rdfcrawl.uri.hosts import origin_of, site_of
 
 _LIMITS: Final = SitemapLimits()
 _BATCH_SIZE: Final = 200  # entries, in a thread

@@ -44,7 +44,7 @@ from rdfcrawl.sources.harvest.protocol import (
     read_task,
 )
 from rdfcrawl.uri.link_filter import LinkFilter
-from rdfcrawl.uri.schemes import scheme_of
+from rdfcrawl.uri.parse import scheme_of
 
 _MAX_DOUBLINGS: Final = 6
 _MAX_RATIO: Final = 200.0  # of content codings, like for fetched bodies

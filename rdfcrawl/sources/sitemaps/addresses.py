@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.uri import BadUri, host_of, is_of_web, registered_domain, requestable
-from rdfcrawl.uri.origin import DEFAULT_PORTS, port_of
+from rdfcrawl.uri.hosts import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
-from rdfcrawl.uri.origin import is_same_origin
+from rdfcrawl.uri.hosts import is_same_origin
 
 HEAD_BYTES: Final = 64 * 1024
 

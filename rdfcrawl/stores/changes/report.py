@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.changes.comparing import ChangeKind, shown_time
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

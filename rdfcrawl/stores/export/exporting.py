@@ -25,7 +25,7 @@ from rdfcrawl.stores.export.output import (
 from rdfcrawl.stores.export.plan import JSONL, FileFormat
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.reading import iter_lines, iter_marked
-from rdfcrawl.uri.origin import host_of
+from rdfcrawl.uri.hosts import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

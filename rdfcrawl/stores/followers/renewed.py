@@ -26,7 +26,7 @@ from rdfcrawl.stores.followers.local_disk import (
     opening_fault,
 )
 from rdfcrawl.stores.followers.protocol import Follower
-from rdfcrawl.uri.origin import host_of
+from rdfcrawl.uri.hosts import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from rdfcrawl.stores.followers.local_disk import (
     read_checkpoint,
     write_checkpoint,
 )
-from rdfcrawl.uri.iri_hosts import host_of_iri
+from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

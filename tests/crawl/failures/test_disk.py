@@ -69,7 +69,7 @@ def test_full_disk_costs_nothing(
     pages: dict[str, Any] = {f"/{n}": page for n in range(N_PAGES)}
     dump = loopback.response(body, "application/n-triples")
     host = "127.0.74.1" if min_free else "127.0.74.2"
-    server = loopback(pages | {f"/{n}.nt": dump for n in range(10)}, host=host)
+    server = loopback(pages | {f"/{n}.nt": dump for n in range(3)}, host=host)
     seeds = [server.url(path) for path in server.pages]
     running = commands.start_crawl(
         seeds,

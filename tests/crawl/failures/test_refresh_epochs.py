@@ -144,7 +144,7 @@ def check_store(web: EpochWeb, epoch: CrawlEpoch) -> None:
 def run_epochs(
     commands: Commands, address: str, n_epochs: int, *, kill_every: int
 ) -> int:
-    """Refresh ten epochs with kills; return the number of kills."""
+    """Refresh epochs with kills in some; return the number of kills."""
     sites = (COMMON, COMMON | {"validators": (ValidatorBehaviour.NONE,)})
     with changing_web(address, *sites) as web:
         kept = RefreshedWeb(commands, web, chance=7)
@@ -170,13 +170,13 @@ def run_epochs(
         return kept.n_kills
 
 
-def test_stores_equal_the_web_after_ten_epochs_with_kills(commands: Commands) -> None:
+def test_stores_equal_the_web_after_epochs_with_kills(commands: Commands) -> None:
     """If refreshers and workers are killed, then each epoch's stores equal the web.
 
     No page is requested twice in an epoch, except for those held by a worker that was
     killed, and no host sooner than its delay allows.
     """
-    assert run_epochs(commands, "127.96.2.1", 10, kill_every=3) > 4
+    assert run_epochs(commands, "127.96.2.1", 6, kill_every=2) > 3
 
 
 @pytest.mark.soak

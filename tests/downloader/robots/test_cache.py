@@ -13,11 +13,10 @@ from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.http.exchange import HttpExchange
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.downloader.robots.policy import parse_robots
-from rdfcrawl.downloader.robots.responses import RobotsResponse
+from rdfcrawl.downloader.robots.policy import RobotsResponse, parse_robots
 from rdfcrawl.downloader.robots_txt import RobotsFetch
 from rdfcrawl.downloader.spool import Spool
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -9,19 +9,26 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.reservations import MAX_POLICY_CHARS
-from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
-from rdfcrawl.downloader.robots.packing import (
+from rdfcrawl.downloader.robots.parser import (
+    RobotsRecords,
+    path_of,
+    pattern_of,
+    read_records,
+    read_signals,
+)
+from rdfcrawl.downloader.robots.policy import MAX_ROBOTS_REDIRECTS, parse_robots
+from rdfcrawl.downloader.robots.storage import (
+    RobotsDeathStore,
     pack_rules,
-    pack_tdm,
     unpack_records,
     unpack_rules,
+)
+from rdfcrawl.downloader.robots.tdm import (
+    MAX_RULES,
+    pack_tdm,
+    parse_tdm_file,
     unpack_tdm,
 )
-from rdfcrawl.downloader.robots.parser import RobotsRecords, read_records
-from rdfcrawl.downloader.robots.paths import path_of, pattern_of
-from rdfcrawl.downloader.robots.policy import MAX_ROBOTS_REDIRECTS, parse_robots
-from rdfcrawl.downloader.robots.signals import read_signals
-from rdfcrawl.downloader.robots.tdm_file import MAX_RULES, parse_tdm_file
 from tests.support.robots_text import BASE, allows
 
 if TYPE_CHECKING:

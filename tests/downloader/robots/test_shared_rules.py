@@ -11,15 +11,15 @@ import pytest
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.downloader.http.exchange import HttpExchange
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.downloader.robots.packing import pack_rules, unpack_rules
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.policy import RobotsRules
+from rdfcrawl.downloader.robots.storage import pack_rules, unpack_rules
 from rdfcrawl.downloader.robots_txt import RobotsFetch
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
 from rdfcrawl.frontier.redis.retry import RedisRetry
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

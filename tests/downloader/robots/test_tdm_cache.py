@@ -10,14 +10,13 @@ import pytest
 
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.downloader.robots.tdm_cache import TdmCache
-from rdfcrawl.downloader.robots.tdm_file import TDM_PATH
+from rdfcrawl.downloader.robots.tdm import TDM_PATH, TdmCache
 from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions, OwnRules
 from rdfcrawl.frontier.redis.retry import RedisRetry
 from rdfcrawl.frontier.request_turns import HostRestsError, SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 from tests.downloader.robots.test_cache import cached, visit_of
 
 if TYPE_CHECKING:

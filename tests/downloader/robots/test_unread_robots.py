@@ -11,11 +11,9 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
-from rdfcrawl.downloader.robots.packing import pack_rules
 from rdfcrawl.downloader.robots.parser import read_records
-from rdfcrawl.downloader.robots.policy import RobotsRules
-from rdfcrawl.downloader.robots.responses import RobotsResponse
+from rdfcrawl.downloader.robots.policy import RobotsResponse, RobotsRules
+from rdfcrawl.downloader.robots.storage import RobotsDeathStore, pack_rules
 from rdfcrawl.frontier.queue.robots_keeping import KeptRules, OwnRules
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from tests.downloader.robots.test_cache import check_invariant, visit_of

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
     from tests.support.redis_fixtures import MakeFrontier, RedisServer
 
 N = 3  # partitions
@@ -46,7 +47,7 @@ def urls_in(host: str, n: int) -> list[str]:
     return [f"https://{host}/{i}" for i in range(n)]
 
 
-async def fill(frontier: Frontier, server: RedisServer) -> set[str]:
+async def fill(frontier: Frontier, crawl: OperatedCrawl) -> set[str]:
     """Make a frontier with URIs in all states; return the URIs that are not done."""
     await frontier.add(candidates(frontier, urls_in(LEASED, 6)))
     await frontier.add(candidates(frontier, urls_in("done.example", 4)))
@@ -56,19 +57,17 @@ async def fill(frontier: Frontier, server: RedisServer) -> set[str]:
     for host, n in {HOST: 5, ALONE: 1, PAUSED: 3}.items():
         await frontier.add(candidates(frontier, urls_in(host, n)))
     await frontier.add(candidates(frontier, [f"https://{x}/" for x in CROWD]))
-    async with await operated(server) as crawl:
-        await HostSteering(crawl).pause(PAUSED)
-        assert await FrontierCheck(crawl).run() == []
+    await HostSteering(crawl).pause(PAUSED)
+    assert await FrontierCheck(crawl).run() == []
     await check_frontier(frontier)
     left = {HOST: 5, ALONE: 1, PAUSED: 3, LEASED: 6}
     urls = {url for host, n in left.items() for url in urls_in(host, n)}
     return urls | {f"https://{x}/" for x in CROWD}
 
 
-async def drain(frontier: Frontier, server: RedisServer) -> list[str]:
+async def drain(frontier: Frontier, crawl: OperatedCrawl) -> list[str]:
     """Crawl all that is there; return it."""
-    async with await operated(server) as crawl:
-        await HostSteering(crawl).resume(PAUSED)
+    await HostSteering(crawl).resume(PAUSED)
     await expire_leases(frontier)
     found: list[str] = []
     await frontier.reap()
@@ -218,19 +217,18 @@ async def test_damage_is_found_and_mended(
 ) -> None:
     """If something is damaged by hand, then a line reports it, and no URI is lost."""
     frontier = await make_frontier(partitions=N, batch=50)
-    urls = await fill(frontier, redis_server)
-    await damage(frontier.redis)
     async with await operated(redis_server) as crawl:
+        urls = await fill(frontier, crawl)
+        await damage(frontier.redis)
         found = await FrontierCheck(crawl).run()
         assert kind in {each.kind for each in found}, found
         assert all(each.line().isprintable() for each in found)
         await FrontierRepair(crawl).run(found)
         assert await FrontierCheck(crawl).run() == []
-    await check_frontier(frontier)
-    crawled = await drain(frontier, redis_server)
-    assert urls <= set(crawled)
-    assert len(crawled) == len(set(crawled))
-    async with await operated(redis_server) as crawl:
+        await check_frontier(frontier)
+        crawled = await drain(frontier, crawl)
+        assert urls <= set(crawled)
+        assert len(crawled) == len(set(crawled))
         assert await FrontierCheck(crawl).run() == []
 
 

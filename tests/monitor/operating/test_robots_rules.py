@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.downloader.robots.packing import pack_rules
 from rdfcrawl.downloader.robots.parser import read_records
+from rdfcrawl.downloader.robots.storage import pack_rules
 from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
 from rdfcrawl.frontier.redis.retry import RedisRetry

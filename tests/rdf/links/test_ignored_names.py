@@ -5,8 +5,8 @@ from __future__ import annotations
 from scrapy.linkextractors import IGNORED_EXTENSIONS as SCRAPYS
 
 from rdfcrawl.core.formats import FORMATS, PACKING_EXTENSIONS
-from rdfcrawl.downloader.unread_types import IGNORED_MEDIA_TYPES, UnreadTypes
-from rdfcrawl.uri.ignored_names import IGNORED_EXTENSIONS
+from rdfcrawl.downloader.client import IGNORED_MEDIA_TYPES, UnreadTypes
+from rdfcrawl.uri.link_filter import IGNORED_EXTENSIONS
 from tests.support.pages import read_page
 
 # Of Scrapy's, those that may hold statements, that are programs of servers, or that

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.rdf.unpack.scratch import ScratchSpace
 
-NT = statements(20_000)  # longer than one piece
+NT = statements(20_000)  # much longer than one piece
+SHORTER_NT = statements(6_000)  # longer than one
 TTL = b"(1) <http://example.org/a> 1 .\n"  # not recognizable as Turtle
 LONG_TTL = b"@prefix e: <http://example.org/> .\n" + NT
 KEPT = {"nt": NT, "ttl": LONG_TTL}
@@ -76,7 +77,9 @@ def documents(
 @cache
 def packed_once(kind: str) -> bytes:
     """Return N-Triples in a packing."""
-    return CODECS[kind](NT) if kind in CODECS else ARCHIVES[kind]({"data.nt": NT})
+    if kind in CODECS:
+        return CODECS[kind](SHORTER_NT)
+    return ARCHIVES[kind]({"data.nt": SHORTER_NT})
 
 
 @pytest.mark.parametrize("inner", [*CODECS, *ARCHIVES])
@@ -91,7 +94,7 @@ def test_all_packings_nest(outer: str, inner: str, file_scratch: FileScratch) ->
         packed = ARCHIVES[outer]({name: packed})
     url = f"http://example.org/{name}.{EXTENSIONS[outer]}"
     found, faults = unpack(packed, url=url, scratch=file_scratch)
-    assert [(each.data, each.format) for each in found] == [(NT, "N-Triples")]
+    assert [(each.data, each.format) for each in found] == [(SHORTER_NT, "N-Triples")]
     assert found[0].packings == (outer, inner)
     assert not faults
     assert os.fstat(file_scratch.fd).st_size == 0

@@ -183,7 +183,7 @@ _connects = re.compile(
 # synthetic web; the socket of our own Redis; the SPARQL store that the operator names.
 _MAY_CONNECT = {
     "uri/guard/gate.py",
-    "uri/guard/own_addresses.py",  # asks the kernel alone
+    "uri/guard/policy.py",  # asks the kernel alone
     "downloader/http/connector.py",  # by aiohttp, with sockets of the gate
     "downloader/http/exchange.py",
     "downloader/ftp/protocol.py",

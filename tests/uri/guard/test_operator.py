@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.uri.guard import operator
-from rdfcrawl.uri.guard.operator import looked_up_refusal, refusal_of
+from rdfcrawl.uri.guard import gate
+from rdfcrawl.uri.guard.gate import looked_up_refusal, refusal_of
 from rdfcrawl.uri.guard.policy import (
     Guard,
 )
@@ -70,10 +70,10 @@ def test_names_of_the_operator_are_looked_up(monkeypatch: pytest.MonkeyPatch) ->
         address = "10.0.0.9" if host == "inside.example" else "1.1.1.1"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))]
 
-    assert operator.LOOKUP_SECS <= 3
-    assert operator.EXIT_CODE == 3
+    assert gate.LOOKUP_SECS <= 3
+    assert gate.EXIT_CODE == 3
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(operator, "LOOKUP_SECS", 0.2)
+    monkeypatch.setattr(gate, "LOOKUP_SECS", 0.2)
     names = [f"http://n{n}.example/" for n in range(20)]
     assert (
         looked_up_refusal(["http://1.1.1.1/", *names, "http://n.example/"], Guard())

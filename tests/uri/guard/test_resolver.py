@@ -8,9 +8,8 @@ import threading
 
 import pytest
 
-from rdfcrawl.uri.guard import operator
-from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
-from rdfcrawl.uri.guard.operator import looked_up_refusal
+from rdfcrawl.uri.guard import gate
+from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked, looked_up_refusal
 from rdfcrawl.uri.guard.policy import ConnectionUse, Guard
 from rdfcrawl.uri.guard.resolver import GuardedResolver, NameResolver
 from rdfcrawl.uri.guard.twisted_names import JudgedLookup
@@ -98,7 +97,7 @@ def test_slow_name_of_the_operator_is_waited_for(
         return [(*ROW[:4], ("10.0.0.9", 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(operator, "LOOKUP_SECS", 20)
+    monkeypatch.setattr(gate, "LOOKUP_SECS", 20)
     refusal = looked_up_refusal(["http://inside.example/"], Guard())
     assert "inside.example (10.0.0.9)" in refusal
     assert daemons == [True]

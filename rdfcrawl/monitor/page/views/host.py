@@ -16,7 +16,7 @@ from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_t
 from rdfcrawl.monitor.page.dataset_table import read_host_datasets
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -45,7 +45,7 @@ from rdfcrawl.sources.resourcesync.discovery import (
     of_sitemaps,
 )
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.resourcesync.documents import DocumentHeading

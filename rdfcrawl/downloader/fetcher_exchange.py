@@ -1,31 +1,29 @@
-"""Dispatch requests by scheme; custom fetchers obey the common limits."""
+"""Call custom fetchers within the limits of all requests."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpResponse, RequestOptions
 from rdfcrawl.downloader.http.exchange import MAX_VALUE_CHARS, parse_content_type
-from rdfcrawl.downloader.network_faults import note_fault
+from rdfcrawl.downloader.network_faults import errno_of, note_fault
 from rdfcrawl.downloader.scheme_fetcher import (
     SchemeFetcher,
     SchemeRequest,
     SchemeResponse,
 )
 from rdfcrawl.downloader.spool_sink import SpoolSink
-from rdfcrawl.downloader.system_errors import errno_of
 from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
-from rdfcrawl.uri.parse import MAX_INPUT_CHARS
-from rdfcrawl.uri.schemes import scheme_of
+from rdfcrawl.uri.parse import MAX_INPUT_CHARS, scheme_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.options import FetchOptions
@@ -225,41 +223,3 @@ def _reason_of(exc: Exception, *, has_begun: bool) -> Reason:
     if isinstance(exc, OSError):
         return Reason.TRUNCATED_BODY if has_begun else Reason.UNREACHABLE
     return Reason.INTERNAL
-
-
-class SchemeExchange:
-    """A client that passes each request to the client of its scheme.
-
-    Args:
-        requests: for those of users' spiders.
-        fetchers: for the custom schemes.
-        own: the custom schemes.
-    """
-
-    def __init__(
-        self,
-        web: HttpClient,
-        ftp: HttpClient,
-        requests: HttpClient | None = None,
-        fetchers: HttpClient | None = None,
-        own: Iterable[str] = (),
-    ) -> None:
-        self._of = {"http": web, "https": web, "ftp": ftp, "ftps": ftp}
-        if fetchers is not None:
-            self._of |= dict.fromkeys(own, fetchers)
-        self._requests = requests
-
-    def get(
-        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
-    ) -> Awaitable[HttpResponse]:
-        """See `HttpClient.get`."""
-        if options.request is not None and self._requests is not None:
-            return self._requests.get(url, options, turn)
-        exchange = self._of.get(scheme_of(url))
-        return _unknown(url) if exchange is None else exchange.get(url, options, turn)
-
-
-async def _unknown(url: str) -> HttpResponse:
-    """Return the response for a scheme that another worker may support."""
-    detail = f"FETCH_SCHEMES has no {scheme_of(url)!r} here"
-    return HttpResponse(fault=Fault(Reason.BAD_URI, detail))

@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.uri.origin import DEFAULT_PORTS
+from rdfcrawl.uri.hosts import DEFAULT_PORTS
 
 FTP_PORTS: Final = frozenset({DEFAULT_PORTS["ftp"], DEFAULT_PORTS["ftps"]})
 

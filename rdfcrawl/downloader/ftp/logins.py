@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.downloader.ftp_address import FTP_PORTS, has_control
+from rdfcrawl.downloader.ftp.address import FTP_PORTS, has_control
 
 _ENTRY = re.compile(
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::(?P<port>[0-9]{1,5}))?"
@@ -84,9 +83,6 @@ class FtpLogins:
         if login is None and port in FTP_PORTS:
             login = self.known.get((host, 0))
         return login
-
-
-NO_LOGINS: Final = FtpLogins()
 
 
 def _octets(text: str) -> str:
