@@ -116,7 +116,6 @@ class RdfSpider(Spider):
         spider.options = replace(options, crawl=crawl)
         spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
-        spider.fetchers = {}
         if options.fetch.fetchers:
             from rdfcrawl.downloader.scheme_fetcher import build_fetchers
 
@@ -175,12 +174,9 @@ class RdfSpider(Spider):
         """Return the arguments that the class takes."""
         from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
 
-        takes = [name for base in cls.__mro__ for name in vars(base).get("takes", ())]
-        return ArgumentSet(
-            tuple(sorted(set(takes))),
-            cls.arguments_class or CrawlArguments,
-            _own_parameters(cls),
-        )
+        takes = {name for base in cls.__mro__ for name in vars(base).get("takes", ())}
+        values = cls.arguments_class or CrawlArguments
+        return ArgumentSet(tuple(sorted(takes)), values, _own_parameters(cls))
 
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
