@@ -15,7 +15,6 @@ from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import RequestTask
-from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.spiders.commands import exits_on_config_error, is_of_command
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
-    from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.queue.profiles import CrawlMember
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import SpiderServices
@@ -67,7 +66,7 @@ class RdfSpider(Spider):
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: SpiderOptions, **kw: Any
     ) -> None:
-        from rdfcrawl.frontier.arguments.stored import CrawlMember
+        from rdfcrawl.frontier.queue.profiles import CrawlMember
         from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
         super().__init__(*args, **kw)
@@ -182,7 +181,7 @@ class RdfSpider(Spider):
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
         """Return the spider as a member of a crawl, from the result of `given`."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
-        from rdfcrawl.frontier.arguments.stored import CrawlMember
+        from rdfcrawl.frontier.queue.profiles import CrawlMember
 
         named = given.keys() & {"seeds", *NAMED}
         return CrawlMember(
@@ -227,8 +226,12 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid seeds."""
-        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
-        from rdfcrawl.frontier.arguments.seeds import iter_start_urls, iter_typed_seeds
+        from rdfcrawl.frontier.arguments.seeds import (
+            SeedFilter,
+            iter_start_urls,
+            iter_typed_seeds,
+        )
+        from rdfcrawl.frontier.redis.operations import in_batches
 
         session, given = self.joined(), self.arguments
         schemes = self.options.crawl.schemes.of_seeds
@@ -259,8 +262,8 @@ class RdfSpider(Spider):
 
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Register all named sitemaps before the first one is read."""
-        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
-        from rdfcrawl.frontier.arguments.seeds import iter_typed_seeds
+        from rdfcrawl.frontier.arguments.seeds import SeedFilter, iter_typed_seeds
+        from rdfcrawl.frontier.redis.operations import in_batches
 
         budget = self.arguments.budget
         if not (budget.of_host or budget.of_domain):
@@ -268,10 +271,9 @@ class RdfSpider(Spider):
         typed = iter_typed_seeds(self.arguments.seeds, schemes)
         every = chain(typed, self._named(schemes))
         seeds = SeedFilter(self.options.fetch.guard).allowed(every)
-        root = self.harvesters.root
         for group in in_batches(seeds, SEEDS_AT_ONCE):
             sitemaps = (each for each in group if each.kind is Kind.SITEMAP)
-            roots = [root(each.kind, each.url) for each in sitemaps]
+            roots = [self.harvesters.root(each.kind, each.url) for each in sitemaps]
             await self.harvesters.expect_named(roots)
 
     async def _add_sources(
@@ -379,7 +381,7 @@ class RdfSpider(Spider):
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
         if isinstance(record.task, RequestTask):
-            from rdfcrawl.frontier.queue.queued_requests import meta_of
+            from rdfcrawl.frontier.queue.queued_records import meta_of
 
             return bool(meta_of(record.task).get("dont_obey_robotstxt"))
         return self.harvesters_of(record).ignores_robots(record)

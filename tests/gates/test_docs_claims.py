@@ -22,8 +22,8 @@ from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.downloader.robots.policy import MAX_ROBOTS_REDIRECTS
 from rdfcrawl.frontier.arguments.seeds import TYPES
 from rdfcrawl.frontier.queue import candidate_adder
-from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED
 from rdfcrawl.frontier.queue.options import WorkerOptions
+from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.pipelines.provenance import MAX_FAULTS
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH, ParseLimits
@@ -32,7 +32,7 @@ from rdfcrawl.rdf.extraction.reading import MAX_PAGE_BYTES
 from rdfcrawl.rdf.html.page_links import MAX_LINKS
 from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.sources.ckan.plan import SMALL
-from rdfcrawl.sources.ckan.times import MARGIN_SECS
+from rdfcrawl.sources.ckan.values import MARGIN_SECS
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.sources.harvest.sample_comparison import MAX_SAMPLE_BYTES
 from rdfcrawl.sources.sitemaps.entry import SitemapLimits

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from rdfcrawl.core.records import FollowUp, Record, Urgency
+from rdfcrawl.core.records import Document, FollowUp, Record, Urgency
 from rdfcrawl.core.source_tasks import Payload, SourceTask
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document
     from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.options import HarvestOptions
