@@ -25,7 +25,7 @@ from rdfcrawl.monitor.explaining.values import (
     UriVersion,
 )
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
+from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
 from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
 from rdfcrawl.stores.log.documents import LogDocument, iter_documents
 from rdfcrawl.stores.segment_file import TornMember
@@ -171,7 +171,7 @@ _SAME: Final = f"{RC}sameContentAs".encode()
 _NAMING: Final = f"{SQUIRREL}crawled".encode(), f"{RDF}first".encode(), _SAME
 _named: Final = re.compile(
     rb"(%b)[^>\n]*> <(%b)> (?:<([^>\n]*)>|\"((?:[^\"\\\n]|\\.)*+)\"\S*+ <)"
-    % (ACTIVITY, b"|".join(_NAMING)),
+    % (ACTIVITY, b"|".join(_NAMING))
 ).match
 _DOCUMENT: Final = re.compile(rb"#\tdocument <([^>]*)> ([0-9]+)").fullmatch
 
