@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from rdfcrawl.analysis.refresh.failures import FailureRules
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
 from rdfcrawl.analysis.refresh.policy import (
     STORMCRAWLER,
     AdaptiveInterval,
+    FailureRules,
     FixedInterval,
 )
 from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed
