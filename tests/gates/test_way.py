@@ -28,7 +28,7 @@ STOPS = {
     "StoreTee.__anext__": (104, 24),
     "DiscoverPipeline.process_item": (12, 9),
     "LinkSender.send": (19, 8),
-    ENTRY: (122, 44),
+    ENTRY: (119, 35),
 }
 FOLLOWED = 54, 13
 
