@@ -179,23 +179,6 @@ class CandidateAdder:
             for name, item in rows.items()
             if (candidate := self._refused(name, item, budgets))
         ]
-        return await self._take_up(partition, refused)
-
-    def _refused(
-        self, name: bytes, item: bytes, budgets: Mapping[int, CrawlBudget]
-    ) -> Candidate | None:
-        """Return the candidate of a refused URI, if its profile has a budget here."""
-        key, _, fingerprint = name.decode().rpartition(" ")
-        item = item.removeprefix(b"d")  # over the budget of its domain
-        record = unpack_or_none(item[1:], key)
-        if record is None or record.profile not in budgets:
-            return None
-        partition = partition_of(key, len(self._prefixes))
-        return Candidate(
-            partition, key, int(fingerprint), item, budgets[record.profile]
-        )
-
-    async def _take_up(self, partition: int, refused: list[Candidate]) -> int:
         here, rows = self._split_away(refused)
         calls = list(self._calls(here))
         marks = await self._run("add", calls)
@@ -211,6 +194,20 @@ class CandidateAdder:
         ]
         await self._run("budget", forget)
         return fates.count(_NEW)
+
+    def _refused(
+        self, name: bytes, item: bytes, budgets: Mapping[int, CrawlBudget]
+    ) -> Candidate | None:
+        """Return the candidate of a refused URI, if its profile has a budget here."""
+        key, _, fingerprint = name.decode().rpartition(" ")
+        item = item.removeprefix(b"d")  # over the budget of its domain
+        record = unpack_or_none(item[1:], key)
+        if record is None or record.profile not in budgets:
+            return None
+        partition = partition_of(key, len(self._prefixes))
+        return Candidate(
+            partition, key, int(fingerprint), item, budgets[record.profile]
+        )
 
     def _split_away(
         self, candidates: Sequence[Candidate]
@@ -312,7 +309,10 @@ class CandidateAdder:
             head = self._add_head(budget, mode)
             if is_home:
                 head = [mode, budget.of_domain, self._fill, self._most_over]
-            pairs = {key: _pairs(rows, some) for key, some in keys.items()}
+            pairs: dict[str, list[Argument]] = {
+                key: [x for i in some for x in (rows[i].fingerprint, rows[i].item)]
+                for key, some in keys.items()
+            }
             calls += [
                 (self._prefixes[partition], head + arguments)
                 for arguments in _cut(pairs, "" if is_home else "+")
@@ -326,10 +326,6 @@ class CandidateAdder:
         if not calls:
             return b""
         return b"".join(cast("list[bytes]", await self._scripts.run(name, calls)))
-
-
-def _pairs(rows: Sequence[_Row], which: Iterable[int]) -> list[Argument]:
-    return [x for i in which for x in (rows[i].fingerprint, rows[i].item)]
 
 
 def _added(marks: bytes) -> AddedCounts:

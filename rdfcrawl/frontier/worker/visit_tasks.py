@@ -145,7 +145,11 @@ class VisitCommitter:
         """Acknowledge visits after the ack lag; return whether there were any."""
         state = self._state
         has_any = False
-        if state.frontier.is_spread and state.durable and state.durable[0][0] <= now:
+        if (
+            state.frontier.marks.are_needed
+            and state.durable
+            and state.durable[0][0] <= now
+        ):
             # Queries all servers: one that has lost the links may not be the one that
             # gets the ack.
             await state.persistent("counts", state.frontier.counts)
