@@ -227,10 +227,7 @@ class CandidateAdder:
         return candidates, rows
 
     def _calls(
-        self,
-        candidates: Iterable[Candidate],
-        *,
-        mode: Literal["add", "look"] = "add",
+        self, candidates: Iterable[Candidate], *, mode: Literal["add", "look"] = "add"
     ) -> Iterator[Call]:
         partitions: dict[int | tuple[int, CrawlBudget], dict[str, list[Argument]]] = {}
         for partition, key, number, item, budget in candidates:

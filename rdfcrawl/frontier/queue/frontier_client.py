@@ -454,9 +454,7 @@ class Frontier:
         return sum(found[::2]), names[:most]
 
     def _by_partition(
-        self,
-        visits: Iterable[Visit],
-        arguments_of: Callable[[Visit], list[Argument]],
+        self, visits: Iterable[Visit], arguments_of: Callable[[Visit], list[Argument]]
     ) -> list[tuple[str, list[Argument]]]:
         calls: dict[int, list[Argument]] = {}
         for visit in visits:

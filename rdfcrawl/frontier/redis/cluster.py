@@ -53,10 +53,7 @@ Command = tuple[tuple[Any, ...], Mapping[str, Any]]
 _MOVE_PAUSES_SECS: Final = (0.01, 0.03, 0.1, 0.2, 0.4)
 _ASK_SECS: Final = 2.0  # a node that does not report slots within this is skipped
 _HOME: Final = b"rc"  # commands without a key, such as TIME, use this key
-_KEY_AFTER: Final = {
-    "EVALSHA": 3,
-    "EVAL": 3,
-}  # else the first argument is the key
+_KEY_AFTER: Final = {"EVALSHA": 3, "EVAL": 3}  # else the first argument is the key
 _KEYLESS: Final = frozenset({"TIME", "INFO", "PING", "CONFIG GET", "CONFIG SET"})
 # After these errors, the slots may have moved.
 _LOST = RedisConnectionError, RedisTimeoutError, ClusterDownError, ReadOnlyError

@@ -290,17 +290,13 @@ class _HostTurn(SoloTurn):
     def _entry(self, delay: float, *, hold_secs: float | None = None) -> TurnEntry:
         """Return an entry, with the lease of the visit if it is of the host."""
         visit = self._visit
-        if visit is None or visit.key != self._key:
-            lease = {}
-        else:
-            lease = {"epoch": visit.epoch, "partition": visit.partition}
+        epoch: int | None = None
+        partition: int | None = None
+        if visit is not None and visit.key == self._key:
+            epoch, partition = visit.epoch, visit.partition
+        sent_at = self.sent_at
         return TurnEntry(
-            self._token,
-            self._key,
-            delay,
-            hold_secs=hold_secs,
-            sent_at=self.sent_at,
-            **lease,
+            self._token, self._key, delay, epoch, hold_secs, sent_at, partition
         )
 
     def _delay(self) -> float:
