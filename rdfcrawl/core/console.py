@@ -87,6 +87,12 @@ def fail(message: str) -> NoReturn:
     sys.exit(2)
 
 
+def write_lines(*lines: str) -> None:
+    """Write lines to standard output, where a reader sees them now."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+
+
 def add_number(
     parser: argparse._ActionsContainer,
     *names: str,

@@ -180,10 +180,10 @@ def load_addons(settings: BaseSettings) -> None:
 
     Exit with 2 and one line if an add-on does not exist.
     """
-    from rdfcrawl.core.options.values import load_setting, mapping
+    from rdfcrawl.core.options.values import dictionary, load_setting
 
     try:
-        for path in mapping(settings, "ADDONS"):
+        for path in dictionary("ADDONS", settings.get("ADDONS")):
             load_setting("ADDONS", str(path), path)
     except ConfigError as error:
         fail(str(error))

@@ -46,50 +46,21 @@ class MissedClass(StrEnum):
     CONTENT = "missing content"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissedPage:
-    """Properties of a missed URL.
-
-    Attributes:
-        has_failed: the last fetch failed, for any reason.
-        is_error_page: its page says that there is no such page.
-        is_redirect: the URL redirects elsewhere.
-        duplicates: crawled URLs with the same content that are not in its cluster of
-            near-duplicates (`UriFacts.copies`).
-        n_images: of a page of few words; otherwise 0.
-        n_words: of a page of many links; otherwise 0.
-        n_link_words: of these, within links.
-        containment: greatest share of its shingles that another page contains.
-    """
-
-    url: str
-    has_failed: bool = False
-    is_error_page: bool = False
-    is_redirect: bool = False
-    duplicates: tuple[str, ...] = ()
-    n_images: int = 0
-    n_words: int = 0
-    n_link_words: int = 0
-    containment: float = 0.0
-
-
-def classify_missed(page: MissedPage) -> MissedClass:
+def classify_missed(page: UriFacts) -> MissedClass:
     """Return the first class of table 2 whose rule a page matches."""
+    has_twin = any(differ_in_query(page.url, other) for other in page.copies)
+    has_contents = page.n_linked_words > LEAST_LINK_SHARE * page.n_words
     rules = (
         (MissedClass.ERROR, page.has_failed or page.is_error_page),
         (MissedClass.REDIRECT, page.is_redirect),
-        (MissedClass.PARAMETER, _has_parameter_twin(page)),
-        (MissedClass.DUPLICATE, bool(page.duplicates)),
-        (MissedClass.CONTENTS, _is_table_of_contents(page)),
+        (MissedClass.PARAMETER, has_twin),
+        (MissedClass.DUPLICATE, bool(page.copies)),
+        (MissedClass.CONTENTS, has_contents),
         (MissedClass.IMAGES, page.n_images > 0),
         (MissedClass.SUBSET, page.containment >= LEAST_CONTAINMENT),
         (MissedClass.CONTENT, True),
     )
     return next(each for each, fits in rules if fits)
-
-
-def _has_parameter_twin(page: MissedPage) -> bool:
-    return any(differ_in_query(page.url, other) for other in page.duplicates)
 
 
 def differ_in_query(url: str, other: str) -> bool:
@@ -99,10 +70,6 @@ def differ_in_query(url: str, other: str) -> bool:
     True
     """
     return url != other and url.partition("?")[0] == other.partition("?")[0]
-
-
-def _is_table_of_contents(page: MissedPage) -> bool:
-    return page.n_link_words > LEAST_LINK_SHARE * page.n_words
 
 
 MAX_COPIES: Final = 4

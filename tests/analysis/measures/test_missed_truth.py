@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.analysis.measures.domain_clusters import (
     MissedClass,
-    MissedPage,
     PageContent,
     classify_missed,
     with_clusters,
@@ -124,24 +123,10 @@ def judged(
     ]
 
 
-def class_of(facts: UriFacts) -> MissedClass:
-    """Return the class that is found."""
-    return classify_missed(
-        MissedPage(
-            url=facts.url,
-            is_error_page=facts.is_error_page,
-            duplicates=facts.copies,
-            n_words=facts.n_words,
-            n_link_words=facts.n_linked_words,
-            containment=facts.containment,
-        )
-    )
-
-
 def counts(*, has_phrases: bool = True) -> Counter[tuple[MissedClass, MissedClass]]:
     """Return the numbers of URLs by their true class and by that which is found."""
     return Counter(
-        (true, class_of(facts))
+        (true, classify_missed(facts))
         for seed in SEEDS
         for true, facts in judged(seed, has_phrases=has_phrases)
         if true is ERROR or facts.is_representative
