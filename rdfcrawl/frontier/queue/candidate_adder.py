@@ -179,10 +179,10 @@ class CandidateAdder:
             for name, item in rows.items()
             if (candidate := self._refused(name, item, budgets))
         ]
-        here, rows = self._split_away(refused)
+        here, away = self._split_away(refused)
         calls = list(self._calls(here))
         marks = await self._run("add", calls)
-        away = [*rows, *self._sent_away(calls, marks)]
+        away += self._sent_away(calls, marks)
         fates = [*marks, *await self._add_away(away)]
         taken: dict[str, list[Argument]] = {}
         for row, mark in zip([*_rows(calls), *away], fates, strict=True):
