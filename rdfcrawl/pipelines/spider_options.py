@@ -146,11 +146,8 @@ class SpiderOptions(OptionsTable):
                 " it, a URL or a mail address; or set CONTACT_REQUIRED=False"
             )
         confined = replace(guard, is_confined=True)
-        return replace(
-            self,
-            crawl=replace(self.crawl, guard=confined),
-            fetch=replace(self.fetch, guard=confined),
-        )
+        crawl = replace(self.crawl, guard=confined)
+        return replace(self, crawl=crawl, fetch=replace(self.fetch, guard=confined))
 
 
 def names_contact(user_agent: str) -> bool:

@@ -30,7 +30,7 @@ STOPS = {
     "LinkSender.send": (19, 8),
     ENTRY: (122, 44),
 }
-FOLLOWED = 71, 17
+FOLLOWED = 54, 13
 
 
 def test_ways_are_short(
