@@ -24,7 +24,7 @@ from rdfcrawl.uri.parse import scheme_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.detached_client import DetachedClient
-    from rdfcrawl.downloader.ftp.logins import FtpLogins
+    from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.rdf.environment import ContextDocument
