@@ -121,7 +121,9 @@ class DiscoverPipeline:
             if self._near_hosts or document.facts.text_hash in self._suspects:
                 reason, is_last = self._copies.followed(document, links, scan.whole)
                 links = set() if reason else links
-            await self._add_links(document, links, is_last=is_last)
+            judged = await self._links.add_links(document, links, is_last=is_last)
+            document.n_links += len(judged.candidates)
+            document.faults += judged.faults
         if document.record.task is not None and self._fetches is not None:
             self._fetches.note(document)
         if self._copies.has_limits:
@@ -195,20 +197,15 @@ class DiscoverPipeline:
             links.update(of_host.split(b"\n"))
         return links
 
-    async def _add_links(
-        self, document: Document, links: set[bytes], *, is_last: bool = False
-    ) -> None:
-        judged = await self._links.add_links(document, links, is_last=is_last)
-        document.n_links += len(judged.candidates)
-        document.faults += judged.faults
-
     async def _hand_on(
         self, document: Document, links: set[bytes], scan: DocumentScan
     ) -> None:
         """Add links while a document is read, and drop them from memory."""
         if scan.has_any:
             links -= scan.urls
-        await self._add_links(document, links)
+        judged = await self._links.add_links(document, links)
+        document.n_links += len(judged.candidates)
+        document.faults += judged.faults
         links.clear()
         await self._links.room()
 

@@ -143,9 +143,10 @@ class _FrontierImport:
             await self._leave()
             if not live:
                 raise ConfigError(self._is_there())
+            silence_secs = self._frontier.reports.silence_secs
             raise ConfigError(
                 f"crawl {name}: another process begins or imports it, or died within"
-                f" the last {self._frontier.silence_secs:g} s: {', '.join(live)}"
+                f" the last {silence_secs:g} s: {', '.join(live)}"
             )
 
     async def _end(self, head: FileHead) -> None:

@@ -264,7 +264,7 @@ async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, .
         found.append(
             WorkerStatus(
                 name=name,
-                is_live=abs(now - at) <= frontier.silence_secs,
+                is_live=abs(now - at) <= frontier.reports.silence_secs,
                 silent_secs=max(0, now - int(at)),
                 has_started=own.get(STARTED) == 1.0,
                 is_drained=name in drained,

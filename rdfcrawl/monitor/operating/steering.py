@@ -193,7 +193,7 @@ async def drain_worker(crawl: FrontierView, worker: str) -> DrainedWorker:
     is_drained = False
     while (heard := await crawl.redis.zscore(name, worker)) is not None:
         silent = abs((await crawl.now_ms()) // 1000 - int(heard))
-        if silent > frontier.silence_secs:
+        if silent > frontier.reports.silence_secs:
             await frontier.drains.forget(worker)
             return DrainedWorker(
                 worker=worker, outcome=DrainOutcome.DEAD, silent_secs=silent
