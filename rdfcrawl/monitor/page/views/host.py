@@ -236,8 +236,8 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
         last_ms=last_ms or 0,
         robots=robots or [],
         fetches=[
-            HostFetch(*row, is_complete=len(row[0]) < MAX_CHARS)
-            for row in fetches[:n_shown]
+            HostFetch(uri, *rest, is_complete=len(uri) < MAX_CHARS)  # type: ignore[misc]
+            for uri, *rest in fetches[:n_shown]
         ],
         timeline=draw_timeline(drawn, delay_ms),
         faults=[HostFault(*row) for row in faults],
