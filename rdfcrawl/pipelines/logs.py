@@ -146,10 +146,13 @@ class DecisionLogPipeline(SegmentPipeline):
     def open_spider(self) -> None:
         """Repair the segments of dead workers, and open new ones."""
         self._decisions = self._spider.joined().decisions
-        self._counts = self._decisions.counts
+        if self._decisions is not None:
+            self._counts = self._decisions.counts
         self.open(self._spider.options.crawl.worker)
 
     def _report(self) -> None:
+        if self._decisions is None:  # the spider never joined the crawl
+            return
         if lines := self._decisions.take():
             self.write_document(lines)
         super()._report()
