@@ -10,7 +10,10 @@ from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent
 _FIELDS: Final = frozenset(
-    ["name", "media_type", "path", "body", "body_base64", "headers", "files", "want", "faults", "pending"]
+    (
+        *("name", "media_type", "path", "body", "body_base64", "headers", "files"),
+        *("want", "faults", "pending"),
+    )
 )
 
 
