@@ -205,8 +205,8 @@ def test_members_after_a_bad_header_are_read() -> None:
     assert [(each.reason, each.count) for each in faults] == [(Reason.BAD_ARCHIVE, 1)]
 
 
-def test_types_that_nobody_knows_are_files() -> None:
-    """If an entry has an unknown type, then it is a file; if of a volume, it is lost."""
+def test_unknown_types_are_files() -> None:
+    """If an entry has an unknown type, then it is a file; a rest of one is a fault."""
     found, faults = unpack(
         entries(
             (entry("a.nt", b"Z"), NT),
