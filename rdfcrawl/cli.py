@@ -29,34 +29,15 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-# Command -> the package that has it.
-COMMANDS: Final = {
-    "changes": "rdfcrawl.commands",
-    "check": "scrapy.commands",
-    "crawl": "rdfcrawl.commands",
-    "dataweb": "rdfcrawl.commands",
-    "demo": "rdfcrawl.commands",
-    "explain": "rdfcrawl.commands",
-    "export": "rdfcrawl.commands",
-    "fetch": "scrapy.commands",
-    "frontier": "rdfcrawl.commands",
-    "genspider": "rdfcrawl.commands",
-    "list": "rdfcrawl.commands",
-    "page": "rdfcrawl.commands",
-    "parse": "scrapy.commands",
-    "ping": "rdfcrawl.commands",
-    "query": "rdfcrawl.commands",
-    "rdf": "rdfcrawl.commands",
-    "refresh": "rdfcrawl.commands",
-    "report": "rdfcrawl.commands",
-    "runspider": "rdfcrawl.commands",
-    "settings": "scrapy.commands",
-    "shell": "scrapy.commands",
-    "store": "rdfcrawl.commands",
-    "urldb": "rdfcrawl.commands",
-    "view": "scrapy.commands",
-    "workers": "rdfcrawl.commands",
+_PACKAGES: Final = {
+    "rdfcrawl.commands": "changes crawl dataweb demo explain export frontier genspider"
+    " list page ping query rdf refresh report runspider store urldb workers",
+    "scrapy.commands": "check fetch parse settings shell view",
 }
+COMMANDS: Final = dict(
+    sorted((name, home) for home, names in _PACKAGES.items() for name in names.split())
+)
+"""The commands by name, each with its package."""
 _OURS: Final = "rdfcrawl.settings"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail, program
+from rdfcrawl.core.console import QuietCommand, add_number, fail, program, write_lines
 from rdfcrawl.core.errors import ConfigError, needed_by_operator
 from rdfcrawl.core.messages import counted
 
@@ -127,7 +126,7 @@ class Command(QuietCommand):
         log = serve_until_stopped(
             make_config(opts), directory, on_start=lambda s: _report_start(s, directory)
         )
-        _write(format_log(log), f"log: {directory / LOG_NAME}")
+        write_lines(format_log(log), f"log: {directory / LOG_NAME}")
 
     def _advance(self, opts: argparse.Namespace) -> None:
         from rdfcrawl.dataweb.evolution.clock import CLOCK_NAME, WebClock
@@ -139,14 +138,14 @@ class Command(QuietCommand):
                 f"{opts.dir} is not the folder of a web: it has no {path.name}"
             )
         now = WebClock(path).advance(opts.days * DAY_SECS)
-        _write(f"time of the web: {now / DAY_SECS:.15g} days")
+        write_lines(f"time of the web: {now / DAY_SECS:.15g} days")
 
     def _recall(self, opts: argparse.Namespace) -> None:
         from rdfcrawl.dataweb.recall import judge
         from rdfcrawl.dataweb.reports import format_recall
 
         report = judge(Path(opts.truth), opts.outputs)
-        _write(*format_recall(report, is_verbose=opts.verbose))
+        write_lines(*format_recall(report, is_verbose=opts.verbose))
         self.exitcode = int(report.micro < opts.min)
 
 
@@ -217,7 +216,7 @@ def _report_start(served: ServedHere, directory: Path) -> None:
 
     web = served.web
     hosts = counted(len(web.nodes), "host accepts", "hosts accept")
-    _write(
+    write_lines(
         f"{hosts} connections at port {web.config.port},"
         f" {web.nodes[0].plan.address} is the first",
         f"seeds: {directory / SEEDS_NAME}",
@@ -225,8 +224,3 @@ def _report_start(served: ServedHere, directory: Path) -> None:
         f"a crawl of it needs -s GUARD_ALLOW_NETS={NETWORK}",
         "press Ctrl-C to stop",
     )
-
-
-def _write(*lines: str) -> None:
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()

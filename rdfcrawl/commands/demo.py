@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.processes import module_command
 
@@ -64,7 +63,7 @@ class Command(QuietCommand):
         )
         try:
             with run_dataweb(config, folder) as web:
-                _print(
+                write_lines(
                     f"A synthetic Data Web of {_HOSTS} hosts is served on loopback.\n"
                 )
                 self.exitcode = _crawl(folder, overrides, has_page=opts.page)
@@ -75,20 +74,22 @@ class Command(QuietCommand):
         except ConfigError as error:
             fail(str(error))
         twice, rude = log.total("n_duplicates"), log.total("n_disallowed_requested")
-        _print(f"\nfetched twice: {twice}, though disallowed: {rude}")
-        _print(f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})")
-        _print(f"\nLook at it:  zcat {_quads(folder)}/*.nq.gz | head")
+        write_lines(f"\nfetched twice: {twice}, though disallowed: {rude}")
+        write_lines(
+            f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})"
+        )
+        write_lines(f"\nLook at it:  zcat {_quads(folder)}/*.nq.gz | head")
         self.exitcode = self.exitcode or int(report.micro < 1)
         words = ["page", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
         if opts.page:
             _serve_page(words)
         else:
-            _print(f"See it:      {' '.join([program(), *words])}")
+            write_lines(f"See it:      {' '.join([program(), *words])}")
 
 
 def _check_redis(settings: BaseSettings | None) -> None:
     """Exit if no Redis is available."""
-    from rdfcrawl.frontier.redis.program import find_server
+    from rdfcrawl.frontier.redis.embedded import find_server
 
     try:
         if settings is not None and not settings.get("REDIS_URL"):
@@ -119,15 +120,10 @@ def _crawl(folder: Path, overrides: list[str], *, has_page: bool) -> int:
     settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
     settings += ["-s", f"GUARD_ALLOW_NETS={NETWORK}", *overrides]
     settings += ["--page"] if has_page else []
-    _print("$ " + " ".join([*command, *given, *settings]) + "\n")
+    write_lines("$ " + " ".join([*command, *given, *settings]) + "\n")
     line = module_command(*command, *given, *settings)
     return subprocess.run(line, check=False).returncode
 
 
 def _quads(folder: Path) -> Path:
     return folder / "crawl" / _SPIDER / "quads"
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()

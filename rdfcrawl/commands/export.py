@@ -33,11 +33,7 @@ _OPTIONS: Final = (
         "NAME",
         "nq, nt, trig, ttl, jsonld or jsonl, also with .gz or .zst; hdt, parquet",
     ),
-    (
-        "--since",
-        "TIME",
-        "only versions fetched then or later, as 2026-09-21",
-    ),
+    ("--since", "TIME", "only versions fetched then or later, as 2026-09-21"),
     ("--class", "CLASS", "of the items in .jsonl, as schema:Product"),
     ("--shard-size", "SIZE", "of the files of a folder (256M)"),
     ("--memory", "SIZE", "to sort HDT (256M)"),

@@ -13,6 +13,7 @@ from rdfcrawl.core.console import (
     fail,
     program,
     stop_event,
+    write_lines,
 )
 from rdfcrawl.core.errors import RdfcrawlError, hide_logins
 
@@ -56,7 +57,7 @@ class Command(QuietCommand):
 
 
 async def _ping(settings: BaseSettings, urls: list[str]) -> int:
-    from rdfcrawl.frontier.queue.pings import PingLimits
+    from rdfcrawl.frontier.queue.inbox import PingLimits
     from rdfcrawl.monitor.pings.server import PingIntake
 
     intake = await PingIntake.open(settings)
@@ -82,7 +83,7 @@ async def _ping(settings: BaseSettings, urls: list[str]) -> int:
 
 async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     """Serve until Ctrl-C is pressed."""
-    from rdfcrawl.frontier.queue.pings import PingLimits
+    from rdfcrawl.frontier.queue.inbox import PingLimits
     from rdfcrawl.monitor.pings.server import PingIntake, PingServer
     from rdfcrawl.uri import host_of_address
 
@@ -99,10 +100,10 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
             where = f"--address {address} --port {port}"
             fail(f"ping serve: {where}: {error.strerror or error}")
         where = f"http://{host_of_address(address)}:{bound}/ping?sitemap=URL"
-        _print(f"pings for crawl {intake.crawl_id}: {where}")
+        write_lines(f"pings for crawl {intake.crawl_id}: {where}")
         await stopped.wait()
         await server.close()
-        _print(_summary(server))
+        write_lines(_summary(server))
     finally:
         await intake.close()
 
@@ -110,8 +111,3 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
 def _summary(server: PingServer) -> str:
     counts = [f"{n:,} x {status}" for status, n in sorted(server.counts.items())]
     return f"answered: {', '.join(counts) or 'nothing'}"
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()

@@ -12,7 +12,7 @@ from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted, raw_file
 
@@ -141,11 +141,11 @@ class _Epochs:
             "is_new": plan.is_new,
         }
         if self._is_json:
-            _write(json.dumps(row))
+            write_lines(json.dumps(row))
             return
         pages, hosts = counted(plan.n_pages, "page"), counted(plan.n_hosts, "host")
         looked = f" of {pages} on {hosts}"
-        _write(
+        write_lines(
             f"epoch {row['epoch']}, {plan.head.policy}: {plan.n_due:,}"
             f"{looked if plan.is_new else ' pages, as planned before,'} are due,"
             f" {n_queued:,} queued"
@@ -181,9 +181,9 @@ def _show(refresh: CrawlRefresh, *, is_json: bool) -> int:
     """Print due pages, with reasons."""
     for each in refresh.preview(_now_ms()):
         if is_json:
-            _write(json.dumps({"url": each.url, **asdict(each.reason)}))
+            write_lines(json.dumps({"url": each.url, **asdict(each.reason)}))
         else:
-            _write(f"{each.url} {_reason(each)}")
+            write_lines(f"{each.url} {_reason(each)}")
     return 0
 
 
@@ -208,8 +208,3 @@ def _now_ms() -> int:
 
 def _time(ms: int) -> str:
     return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _write(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.core.console import fail, program, report_interrupts
+from rdfcrawl.core.console import fail, program, report_interrupts, write_lines
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.messages import counted
 
@@ -82,12 +82,12 @@ def _load(root: Path, plan: FollowerPlan) -> int:
         run.end()
     counts = run.following.counts
     read = counted(counts.n_documents, "document")
-    _write(f"{plan.name}: {read} read, it is up to date")
+    write_lines(f"{plan.name}: {read} read, it is up to date")
     if run.summary:
-        _write(run.summary)
+        write_lines(run.summary)
     status = run.status()
     for line in status.details():
-        _write(line)
+        write_lines(line)
     return int(bool(status.set_aside or status.damages))
 
 
@@ -102,9 +102,9 @@ def _print_status(root: Path, uri: str | None = None) -> int:
         named = f"the store {shown_uri(uri)}" if uri else "a store"
         fail(f"store status: {named} has not followed the crawl in {root} yet")
     for each in statuses:
-        _write(each.summary())
+        write_lines(each.summary())
         for line in each.details():
-            _write(f"  {line}")
+            write_lines(f"  {line}")
     return 0
 
 
@@ -121,7 +121,7 @@ def _verify(root: Path, plan: FollowerPlan) -> int:
         found = compare(log, follower, root, is_once=is_once)
     finally:
         follower.close()
-    _write(*_lines(found))
+    write_lines(*_lines(found))
     return int(not found.is_equal)
 
 
@@ -132,28 +132,24 @@ def _compact(root: Path) -> int:
 
     log = CrawlLog(root)
     report = compact(log, scratch=root)
-    _write(
+    write_lines(
         f"{counted(report.n_dropped, 'version')} dropped: {report.n_written:,} of"
         f" {counted(report.n_segments, 'finished segment')} had"
         f" {counted(report.n_bytes_before, 'byte')},"
         f" and have {report.n_bytes_after:,}"
     )
     if report.n_read:
-        _write(
+        write_lines(
             f"{counted(report.n_read, 'old file is', 'old files are')} still read;"
             " the next compaction removes old files"
         )
     for damage in log.damages:
-        _write(f"{damage}; the segment was not changed")
+        write_lines(f"{damage}; the segment was not changed")
     return int(bool(log.damages))
 
 
 def _lines(found: StoreComparison) -> list[str]:
-    kinds = {
-        "missing": found.missing,
-        "stale": found.stale,
-        "surplus": found.surplus,
-    }
+    kinds = {"missing": found.missing, "stale": found.stale, "surplus": found.surplus}
     if found.not_compared.n_graphs:
         kinds["not compared"] = found.not_compared
     kinds_text = ", ".join(f"{each.n_graphs:,} {name}" for name, each in kinds.items())
@@ -164,7 +160,3 @@ def _lines(found: StoreComparison) -> list[str]:
         more = each.n_graphs - len(each.names)
         lines += [f"{name}: {more:,} more"] if more else []
     return lines
-
-
-def _write(*lines: str) -> None:
-    sys.stdout.write("\n".join(lines) + "\n")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.console import QuietCommand, add_number, fail, program
+from rdfcrawl.core.console import QuietCommand, add_number, fail, program, write_lines
 from rdfcrawl.core.errors import ConfigError, hide_logins, needed_by_operator
 from rdfcrawl.core.messages import counted
 
@@ -101,14 +101,14 @@ def _build(settings: BaseSettings, memory_mb: int) -> int:
         memory_bytes=memory_mb * 1024 * 1024,
         scratch=root,
     )
-    _write(
+    write_lines(
         f"{counted(report.n_observations, 'observation')} read:"
         f" {counted(report.n_records, 'URI')} in {counted(report.n_bytes, 'byte')}"
     )
     if report.n_without_host:
         left_out = counted(report.n_without_host, "name")
-        _write(f"{left_out} without a host left out")
-    _write(*report.damages)
+        write_lines(f"{left_out} without a host left out")
+    write_lines(*report.damages)
     return int(bool(report.damages))
 
 
@@ -124,7 +124,7 @@ def _rank(settings: BaseSettings, memory_mb: int) -> int:
     uris = counted(int(facts["n_nodes"]), "URI")
     links = counted(int(facts["n_links"]), "link")
     rounds = counted(int(facts["n_rounds"]), "round")
-    _write(
+    write_lines(
         f"{uris} with {links} ranked{f', in {rounds}' if done.is_new else ' already'}"
     )
     return code
@@ -148,7 +148,7 @@ def _show(settings: BaseSettings, url: str) -> int:
         return 1
     ranks = open_ranks(root)
     scores = None if ranks is None else ranks.scores(fingerprint(record.url))
-    _write(
+    write_lines(
         json.dumps(
             {**asdict(record), "duplicates": duplicates, "scores": scores}, indent=2
         )
@@ -173,7 +173,7 @@ def _export(settings: BaseSettings, path: Path) -> int:
         facts = FactReader(database, ranks).uris()
         mirrors = mirror_urls(MirrorSearch(database, ranks, spills).find(), spills)
         n_rows = write_parquet(database.records(), path, ranks, facts, mirrors)
-    _write(f"{counted(n_rows, 'URI')} written to {path}")
+    write_lines(f"{counted(n_rows, 'URI')} written to {path}")
     return 0
 
 
@@ -189,7 +189,7 @@ def _observe(settings: BaseSettings, path: Path, memory_mb: int) -> int:
     with UrlDatabase(root) as database:
         done = write_machine_file(root, database, path)
     activities = counted(done.n_activities, "activity", "activities")
-    _write(
+    write_lines(
         f"{counted(done.n_urls, 'URI')}, {counted(done.n_documents, 'document')}"
         f" with links and {activities} written to {path}",
         *done.damages,
@@ -208,10 +208,5 @@ def _spark(files: list[str], folder: Path, master: str) -> int:
     except SparkFault as error:
         sys.stderr.write(f"{program()}: urldb spark: {error}\n")
         return 1
-    _write(str(done))
+    write_lines(str(done))
     return 0
-
-
-def _write(*lines: str) -> None:
-    for line in lines:
-        sys.stdout.write(f"{line}\n")

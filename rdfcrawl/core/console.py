@@ -87,6 +87,12 @@ def fail(message: str) -> NoReturn:
     sys.exit(2)
 
 
+def write_lines(*lines: str) -> None:
+    """Write lines to standard output, where a reader sees them now."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+
+
 def add_number(
     parser: argparse._ActionsContainer,
     *names: str,
@@ -172,9 +178,7 @@ def report_interrupts() -> None:
     report_other = sys.excepthook
 
     def report(
-        kind: type[BaseException],
-        error: BaseException,
-        traceback: TracebackType | None,
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
         if issubclass(kind, KeyboardInterrupt):
             sys.stderr.write(f"{program()}: interrupted before it had begun\n")

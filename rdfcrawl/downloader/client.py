@@ -15,7 +15,7 @@ from rdfcrawl.core.errors import ConfigError, Fault, Reason, SourceFault
 from rdfcrawl.core.formats import FORMATS, file_name
 from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.records import FetchedResponse, Kind
-from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.frontier.request_turns import FREE, HostRestsError, SoloTurn
 from rdfcrawl.rdf.sniffing import media_at
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.http.exchange import HttpExchange
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.watch import WatchedExchange
-    from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+    from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 
 
 class RareExchange:

@@ -22,7 +22,7 @@ from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots_txt import RobotsFetch
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit import VisitMaker
-from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.uri.guard.gate import ConnectionGate
 from rdfcrawl.uri.hosts import origin_of
 

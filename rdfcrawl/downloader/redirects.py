@@ -23,9 +23,9 @@ from rdfcrawl.core.errors import GUARDED, Fault, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.downloader.client import conditional_headers
-from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
-from rdfcrawl.frontier.queue.queued_requests import meta_of
-from rdfcrawl.frontier.queue.url_kind import kind_of_named
+from rdfcrawl.frontier.queue.candidate import kind_of_named
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts
+from rdfcrawl.frontier.queue.queued_records import meta_of
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import is_same_server, origin_of
 

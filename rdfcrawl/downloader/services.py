@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.downloader.warc.archive import WebArchive
     from rdfcrawl.downloader.watch import WatchedExchange
-    from rdfcrawl.frontier.queue.kept_robots import KeptRobots
+    from rdfcrawl.frontier.queue.shared_rules import KeptRobots
     from rdfcrawl.frontier.session import CrawlSession
 
 

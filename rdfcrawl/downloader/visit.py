@@ -42,7 +42,7 @@ from rdfcrawl.downloader.retry_policy import (
     parse_retry_after,
 )
 from rdfcrawl.downloader.visit_records import VisitRecords
-from rdfcrawl.frontier.queue.url_kind import kind_of_named
+from rdfcrawl.frontier.queue.candidate import kind_of_named
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of

@@ -1,4 +1,4 @@
-"""Turns to send requests to a host.
+"""Turns to send requests to a host, and waits between requests.
 
 A request takes a turn, is sent during it, and reports when it was sent: the delay of
 the next request to the host, by any worker, counts from there.
@@ -6,13 +6,15 @@ the next request to the host, by any worker, counts from there.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
+
 
 Take = Callable[[str], Awaitable["SoloTurn | None"]]
 """Waits for the turn to request a URL; None if there is none."""
@@ -116,3 +118,22 @@ class SoloTurns:
         """
         del url, delay_secs, visit
         return FREE
+
+
+class WorkerSleep(Protocol):
+    """Waits that may end when the worker stops."""
+
+    is_stopping: bool
+
+    async def sleep(self, secs: float) -> None:
+        """Wait for `secs`, or until the worker stops."""
+
+
+class PlainSleep:
+    """Waits that do not end when the worker stops."""
+
+    is_stopping = False
+
+    async def sleep(self, secs: float) -> None:
+        """Wait for `secs`."""
+        await asyncio.sleep(secs)

@@ -25,19 +25,22 @@ from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
 from rdfcrawl.core.visits import before_leaving, flush_stores, stop_visits
-from rdfcrawl.frontier.engine import EngineView
-from rdfcrawl.frontier.own_faults import (
+from rdfcrawl.frontier.engine import EngineView, VisitPlaces
+from rdfcrawl.frontier.queue.worker_reports import (
+    DRAINED,
+    FollowerLag,
     examples_of,
     note_own_fault,
     share_examples,
 )
-from rdfcrawl.frontier.pending_requests import PendingRequests
-from rdfcrawl.frontier.queue.follower_lag import FollowerLag
-from rdfcrawl.frontier.queue.worker_drains import DRAINED
-from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES, WorkerRefusedError
+from rdfcrawl.frontier.redis.errors import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.visiting import SpiderServices, VisitingSpider, makes_visits
-from rdfcrawl.frontier.worker.slow_visits import VisitPlaces
+from rdfcrawl.frontier.visiting import (
+    PendingRequests,
+    SpiderServices,
+    VisitingSpider,
+    makes_visits,
+)
 from rdfcrawl.frontier.worker.worker_state import (
     STORE_FLUSH_SECS,
     STORE_FLUSHES,

@@ -11,30 +11,28 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.frontier.arguments.stored import CrawlMember
-from rdfcrawl.frontier.frontier_connection import FrontierConnection, restart_crawl
-from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
-from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
-from rdfcrawl.frontier.queue.decisions import DecisionLog
-from rdfcrawl.frontier.queue.dns_cache import AddressBook, HostAddresses
+from rdfcrawl.frontier.connection import (
+    FrontierConnection,
+    begin_run,
+    lost_logs,
+    restart_crawl,
+    warn_of_lost_logs,
+)
+from rdfcrawl.frontier.queue.bands import ScoreBands
+from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
+from rdfcrawl.frontier.queue.host_addresses import AddressBook, HostAddresses, HostKeys
 from rdfcrawl.frontier.queue.host_clocks import HostClocks
-from rdfcrawl.frontier.queue.kept_robots import KeptRobots
-from rdfcrawl.frontier.queue.leave_list import LeaveList
-from rdfcrawl.frontier.queue.pings import SitemapHosts, WaitingPings
-from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
-from rdfcrawl.frontier.queue.score_bands import ScoreBands
-from rdfcrawl.frontier.queue.start_urls import StartUrls
-from rdfcrawl.frontier.queue.state_store import StateStore
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts
+from rdfcrawl.frontier.queue.inbox import SitemapHosts, StartUrls, WaitingPings
+from rdfcrawl.frontier.queue.profiles import CrawlMember, SpiderProfiles, keep_settings
+from rdfcrawl.frontier.queue.shared_rules import KeptRobots, LeaveList
+from rdfcrawl.frontier.queue.tables import StateStore
 from rdfcrawl.frontier.redis.client import raise_intset_limit
-from rdfcrawl.frontier.redis.refusals import one_line
-from rdfcrawl.frontier.redis.torn_logs import rewrite_torn_logs
-from rdfcrawl.frontier.run_start import begin_run
-from rdfcrawl.frontier.worker.host_keys import HostKeys
+from rdfcrawl.frontier.redis.errors import one_line
+from rdfcrawl.frontier.redis.server_state import rewrite_torn_logs
 from rdfcrawl.frontier.worker.host_turns import AddressDelay, HostTurns
-from rdfcrawl.frontier.worker.link_intake import LinkIntake
-from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
-from rdfcrawl.frontier.worker.seed_intake import SeedIntake
-from rdfcrawl.frontier.worker.whole_datasets import WholeDatasets
+from rdfcrawl.frontier.worker.intake import LinkIntake, SeedIntake
+from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets
 from rdfcrawl.frontier.worker.worker import FrontierWorker
 from rdfcrawl.frontier.worker.worker_state import IntakeHooks
 from rdfcrawl.stores.crawl_folder import note_run
@@ -47,11 +45,11 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.records import Record
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.frontier.queue.first_contents import FetchedContent
     from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.host_rules import KeepingOptions
     from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
-    from rdfcrawl.frontier.worker.sleeping import WorkerSleep
+    from rdfcrawl.frontier.queue.tables import FetchedContent
+    from rdfcrawl.frontier.request_turns import WorkerSleep
     from rdfcrawl.frontier.worker.worker_state import WorkerHooks
     from rdfcrawl.rdf.links.policy import EveryLink
 
@@ -256,7 +254,7 @@ class CrawlSession:
             links=links,
             seeds=seeds,
             _connection=connection,
-            _clocks=HostClocks(frontier, retry),
+            _clocks=HostClocks(frontier.turns, retry),
             _leaving=leaving,
         )
 

@@ -9,9 +9,8 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.redis.address import describe
-from rdfcrawl.frontier.redis.client_settings import named_redis
-from rdfcrawl.frontier.redis.refusals import one_line
+from rdfcrawl.frontier.redis.address import describe, named_redis
+from rdfcrawl.frontier.redis.errors import one_line
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -16,11 +16,7 @@ from scrapy import Spider, signals
 from scrapy.addons import AddonManager
 from scrapy.crawler import Crawler, CrawlerProcess, CrawlerProcessBase
 from scrapy.settings import Settings
-from scrapy.spiderloader import (
-    SpiderLoader,
-    SpiderLoaderProtocol,
-    get_spider_loader,
-)
+from scrapy.spiderloader import SpiderLoader, SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
 
 from rdfcrawl.core.console import fail, program
@@ -76,7 +72,7 @@ def prepare_process(settings: BaseSettings) -> None:
 
 def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     """Run a crawl to its end; return the exit code."""
-    from rdfcrawl.frontier.queue.worker_drains import DRAINED
+    from rdfcrawl.frontier.queue.worker_reports import DRAINED
     from rdfcrawl.stores.crawl_folder import mark_finished
 
     reasons: list[str] = []
@@ -153,9 +149,8 @@ def _compaction(stores: StoreOptions, root: Path) -> BackgroundCompaction | None
 
 
 def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
-    from rdfcrawl.frontier.own_faults import DOCUMENTS
-    from rdfcrawl.frontier.queue.worker_drains import DRAINED
-    from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES
+    from rdfcrawl.frontier.queue.worker_reports import DRAINED, OWN_FAULT_DOCUMENTS
+    from rdfcrawl.frontier.redis.errors import REDIS_REFUSES
     from rdfcrawl.uri.guard.gate import EXIT_CODE
 
     if reasons not in (["finished"], [DRAINED]):
@@ -164,7 +159,9 @@ def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
     if stats.get("guard/seeds"):
         return EXIT_CODE
     failed = stats.get("frontier/failed") or stats.get("frontier/owed")
-    return codes.of(has_failed=bool(failed), has_own_faults=bool(stats.get(DOCUMENTS)))
+    return codes.of(
+        has_failed=bool(failed), has_own_faults=bool(stats.get(OWN_FAULT_DOCUMENTS))
+    )
 
 
 def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
@@ -183,10 +180,10 @@ def load_addons(settings: BaseSettings) -> None:
 
     Exit with 2 and one line if an add-on does not exist.
     """
-    from rdfcrawl.core.options.values import load_setting, mapping
+    from rdfcrawl.core.options.values import dictionary, load_setting
 
     try:
-        for path in mapping(settings, "ADDONS"):
+        for path in dictionary("ADDONS", settings.get("ADDONS")):
             load_setting("ADDONS", str(path), path)
     except ConfigError as error:
         fail(str(error))

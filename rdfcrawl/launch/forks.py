@@ -41,7 +41,7 @@ LOADED = [
         "rdfcrawl",
         "core.options.scrapy_settings downloader.handler "
         "downloader.visit "
-        "frontier.arguments.seed_filter frontier.scheduler "
+        "frontier.arguments.seeds frontier.scheduler "
         "launch.options launch.progress launch.scrapy_classes "
         "middlewares.robots pipelines.account "
         "pipelines.callbacks.document_callbacks pipelines.chunks "
@@ -67,8 +67,7 @@ LOADED = [
         "closespider corestats logcount logstats memusage spiderstate",
     ),
     *_in(
-        "scrapy.spidermiddlewares",
-        "depth httperror metacopy referer start urllength",
+        "scrapy.spidermiddlewares", "depth httperror metacopy referer start urllength"
     ),
 ]
 _REACTOR = "twisted.internet.reactor"

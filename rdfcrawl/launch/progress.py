@@ -18,7 +18,7 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.options.table import options_of
 from rdfcrawl.core.visits import before_leaving
-from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
+from rdfcrawl.frontier.queue.worker_reports import OwnFaults, examples_of
 from rdfcrawl.launch.options import LaunchOptions, ProgressDisplay, ProgressOptions
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,
@@ -117,9 +117,7 @@ def follower_lines(root: Path, *, has_any: bool) -> Callable[[], list[str]]:
 
 
 async def watch(
-    frontier: Frontier,
-    options: ProgressOptions,
-    stores: Callable[[], list[str]] = list,
+    frontier: Frontier, options: ProgressOptions, stores: Callable[[], list[str]] = list
 ) -> None:
     """Show a crawl until cancelled: in a table on a terminal, or in log lines.
 

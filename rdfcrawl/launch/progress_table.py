@@ -20,10 +20,10 @@ from rdfcrawl.core.console import has_log_file
 from rdfcrawl.core.errors import MAY_PASS, TRAPS, Reason, safe_text
 from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.messages import counted
-from rdfcrawl.frontier.lost_logs import HINT
-from rdfcrawl.frontier.own_faults import DOCUMENTS, OwnFaults, shared_examples
-from rdfcrawl.frontier.queue.domain_epochs import EpochTotals
-from rdfcrawl.frontier.queue.owed import NOTHING_OWED, OwedUris
+from rdfcrawl.frontier.connection import HINT
+from rdfcrawl.frontier.queue.bands import EpochTotals
+from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
+from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, OwnFaults, shared_examples
 from rdfcrawl.frontier.worker.worker_state import FAULT, STATUS
 from rdfcrawl.stores.options import SEGMENTS
 
@@ -245,19 +245,13 @@ def _hint(  # keyword arguments of a single caller
             outcome == "not finished",
             f"see the logs of the workers: {_shown(paths.logs)}",
         ),
-        (
-            not now.counts.seen,
-            "nothing to crawl: give -a seeds=URL or -a seeds=@FILE",
-        ),
+        (not now.counts.seen, "nothing to crawl: give -a seeds=URL or -a seeds=@FILE"),
         (
             not done and (now.documents or not has_raised),
             "the crawl had already finished; -a fresh=1 starts it again",
         ),
         (bool(own), own.hint),
-        (
-            may_pass,
-            "-a retry=failed retries the URIs of hosts that failed",
-        ),
+        (may_pass, "-a retry=failed retries the URIs of hosts that failed"),
     )
     return next((text for holds, text in hints if holds), "")
 

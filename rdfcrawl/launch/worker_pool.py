@@ -17,12 +17,15 @@ from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.core.processes import start_module_async
 from rdfcrawl.downloader.spool import WorkerDisk
-from rdfcrawl.frontier.frontier_connection import FrontierConnection, restart_crawl
-from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
-from rdfcrawl.frontier.own_faults import OwnFaults
+from rdfcrawl.frontier.connection import (
+    FrontierConnection,
+    lost_logs,
+    restart_crawl,
+    warn_of_lost_logs,
+)
 from rdfcrawl.frontier.queue.options import RUN, WORKER
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
-from rdfcrawl.frontier.queue.worker_drains import DRAINED
+from rdfcrawl.frontier.queue.worker_reports import DRAINED, OwnFaults
 from rdfcrawl.launch.progress import follower_lines, watch
 from rdfcrawl.launch.progress_table import (
     CrawlSnapshot,
@@ -36,8 +39,8 @@ from rdfcrawl.stores.log.compaction import BackgroundCompaction
 from rdfcrawl.uri.guard.gate import EXIT_CODE as REFUSED
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.profiles import CrawlMember
     from rdfcrawl.launch.forks import ForkedWorker, WorkerForks
     from rdfcrawl.launch.options import CheckedCrawl
 

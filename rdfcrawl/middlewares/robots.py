@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.queue.robots_keeping import RulesKeeper
+    from rdfcrawl.frontier.queue.host_rules import RulesKeeper
     from rdfcrawl.frontier.request_turns import Take
     from rdfcrawl.middlewares.shared_rules import SharedRules
 
@@ -163,7 +163,7 @@ class RobotsMiddleware:
     async def _keeper(self) -> RulesKeeper | None:
         settings = self._crawler.settings
         session = getattr(self._crawler.spider, "session", None)
-        from rdfcrawl.frontier.redis.client_settings import named_redis
+        from rdfcrawl.frontier.redis.address import named_redis
 
         if not session and named_redis(settings) is None:
             return None

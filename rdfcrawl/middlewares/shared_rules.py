@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.downloader.robots.cache import RobotsOptions
 from rdfcrawl.frontier.queue.frontier_client import Frontier
-from rdfcrawl.frontier.queue.kept_robots import KeptRobots
+from rdfcrawl.frontier.queue.host_rules import KeepingOptions
 from rdfcrawl.frontier.queue.options import FrontierOptions
-from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
+from rdfcrawl.frontier.queue.shared_rules import KeptRobots
 from rdfcrawl.frontier.redis.client import async_client, find_primaries
-from rdfcrawl.frontier.redis.program import MIN_VERSION
-from rdfcrawl.frontier.redis.retry import RedisRetry
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.redis.embedded import MIN_VERSION
+from rdfcrawl.frontier.redis.errors import RedisRetry
+from rdfcrawl.frontier.redis.operations import LuaScripts
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

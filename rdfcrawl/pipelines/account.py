@@ -20,7 +20,11 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.visits import flush_stores
-from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
+from rdfcrawl.frontier.queue.worker_reports import (
+    OWN_FAULT_DOCUMENTS,
+    keep_example,
+    part_key,
+)
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.logs import PipelineSegments
 from rdfcrawl.pipelines.provenance import (
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.core.formats import Format
-    from rdfcrawl.frontier.queue.first_contents import FetchedContent
+    from rdfcrawl.frontier.queue.tables import FetchedContent
     from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 
@@ -203,7 +207,7 @@ class AccountPipeline:
 
     def _count_own_faults(self, document: Document) -> None:
         counts, form = self._counts, document.reading.format
-        counts[DOCUMENTS] += 1
+        counts[OWN_FAULT_DOCUMENTS] += 1
         parts: set[str] = set()
         for fault in document.faults:
             if not fault.is_own:

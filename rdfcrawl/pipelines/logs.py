@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.downloader.warc.archive import WebArchive
-    from rdfcrawl.frontier.queue.decisions import DecisionLog
+    from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.stores.segments import SegmentLimits

@@ -16,7 +16,6 @@ from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import RequestTask
-from rdfcrawl.frontier.redis.batches import in_batches
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
-    from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.queue.profiles import CrawlMember
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import SpiderServices
@@ -67,7 +66,7 @@ class RdfSpider(Spider):
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: SpiderOptions, **kw: Any
     ) -> None:
-        from rdfcrawl.frontier.arguments.stored import CrawlMember
+        from rdfcrawl.frontier.queue.profiles import CrawlMember
         from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
         super().__init__(*args, **kw)
@@ -196,7 +195,7 @@ class RdfSpider(Spider):
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
         """Return the spider as a member of a crawl, from the result of `given`."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
-        from rdfcrawl.frontier.arguments.stored import CrawlMember
+        from rdfcrawl.frontier.queue.profiles import CrawlMember
 
         return CrawlMember(
             spider=cls.name,
@@ -246,8 +245,12 @@ class RdfSpider(Spider):
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid seeds."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
-        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
-        from rdfcrawl.frontier.arguments.seeds import iter_start_urls, iter_typed_seeds
+        from rdfcrawl.frontier.arguments.seeds import (
+            SeedFilter,
+            iter_start_urls,
+            iter_typed_seeds,
+        )
+        from rdfcrawl.frontier.redis.operations import in_batches
 
         session, given = self.joined(), self.arguments
         schemes = self.options.crawl.schemes.of_seeds
@@ -282,8 +285,8 @@ class RdfSpider(Spider):
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Register all named sitemaps before the first one is read."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
-        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
-        from rdfcrawl.frontier.arguments.seeds import iter_typed_seeds
+        from rdfcrawl.frontier.arguments.seeds import SeedFilter, iter_typed_seeds
+        from rdfcrawl.frontier.redis.operations import in_batches
 
         budget = self.arguments.budget
         if not (budget.of_host or budget.of_domain):
@@ -404,7 +407,7 @@ class RdfSpider(Spider):
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
         if isinstance(record.task, RequestTask):
-            from rdfcrawl.frontier.queue.queued_requests import meta_of
+            from rdfcrawl.frontier.queue.queued_records import meta_of
 
             return bool(meta_of(record.task).get("dont_obey_robotstxt"))
         return self.harvesters_of(record).ignores_robots(record)

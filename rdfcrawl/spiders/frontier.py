@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from rdfcrawl.core.records import Record, Urgency
-from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -30,14 +29,18 @@ class FrontierSpider(RdfSpider):
 
     def request_of(self, url: str) -> Record:
         """Return the record of a seed."""
-        from rdfcrawl.frontier.queue.queued_requests import record_of
+        from rdfcrawl.frontier.queue.queued_records import record_of
 
         return record_of(Request(url), self)
 
     async def start(self) -> AsyncIterator[Any]:
         """Queue requests for the seeds; yield documents for invalid ones."""
-        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
-        from rdfcrawl.frontier.arguments.seeds import iter_seeds, iter_start_urls
+        from rdfcrawl.frontier.arguments.seeds import (
+            SeedFilter,
+            iter_seeds,
+            iter_start_urls,
+        )
+        from rdfcrawl.frontier.redis.operations import in_batches
 
         schemes = self.options.crawl.schemes.of_seeds
         seeds = SeedFilter(self.options.fetch.guard)

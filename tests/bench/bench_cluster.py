@@ -19,7 +19,7 @@ import rdfcrawl
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import NETWORK, run_dataweb
 from rdfcrawl.dataweb.recall import judge as judge_recall
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import count_lines, run_measured
 from tests.support.redis_cluster import ClusterNode, free_ports, running_cluster

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.frontier.queue.candidate import Candidate
 from rdfcrawl.frontier.queue.options import WorkerOptions
-from rdfcrawl.frontier.redis.embedded import OPTIONS
-from rdfcrawl.frontier.redis.program import find_server, program_version
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.redis.embedded import OPTIONS, find_server, program_version
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.worker.worker import FrontierWorker
 from rdfcrawl.frontier.worker.worker_state import IntakeHooks, WorkerHooks

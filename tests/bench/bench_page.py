@@ -25,8 +25,7 @@ from urllib.request import Request, urlopen
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.database import index_path
 from rdfcrawl.analysis.crawl_index.tallies import all_tallies
-from rdfcrawl.frontier.redis.embedded import OPTIONS
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import OPTIONS, find_server
 from rdfcrawl.uri import NormalForm
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import cpu_secs

@@ -13,13 +13,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.refresh.intervals import (
+from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
+from rdfcrawl.analysis.refresh.policy import (
+    DAY_MS,
     STORMCRAWLER,
     AdaptiveInterval,
     FixedInterval,
 )
-from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
-from rdfcrawl.analysis.refresh.policy import DAY_MS
 from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed, judge_site
 from tests.bench.figures import Figure, judge
 from tests.support.changing_pages import (

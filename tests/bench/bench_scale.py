@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.records import Record
-from rdfcrawl.frontier.queue.candidate import SEEN_ONLY, Candidate
-from rdfcrawl.frontier.queue.payload import pack
-from rdfcrawl.frontier.redis.embedded import OPTIONS
-from rdfcrawl.frontier.redis.program import find_server, program_version
+from rdfcrawl.frontier.queue.candidate import SEEN_ONLY, Candidate, pack
+from rdfcrawl.frontier.redis.embedded import OPTIONS, find_server, program_version
 from tests.bench.bench_frontier import drain, server_cpu, used_memory
 from tests.bench.figures import Figure, judge
 from tests.support.redis_fixtures import RedisServer, frontier_on

@@ -16,9 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rdfcrawl.frontier.queue.partitions import machine_of
-from rdfcrawl.frontier.redis.embedded import OPTIONS
-from rdfcrawl.frontier.redis.program import find_server, program_version
+from rdfcrawl.frontier.queue.candidate import machine_of
+from rdfcrawl.frontier.redis.embedded import OPTIONS, find_server, program_version
 from tests.bench.bench_frontier import percentile, server_cpu
 from tests.bench.figures import Figure, judge
 from tests.support.redis_fixtures import RedisServer

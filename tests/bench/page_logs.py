@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.namespaces import DCTERMS, RDF_TYPE, VOID
 from rdfcrawl.core.records import Record
-from rdfcrawl.frontier.redis.program import program_version
+from rdfcrawl.frontier.redis.embedded import program_version
 from rdfcrawl.pipelines.provenance import describe
 from rdfcrawl.stores.nquads import DECISION_IRI, NQuadsStore, document_mark
 from rdfcrawl.stores.segments import QuadSegments

@@ -24,7 +24,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from rdfcrawl.launch.crawls import our_spiders
 from tests.conftest import LOOPBACK_NETS
 from tests.support.checkout_copies import (

@@ -13,7 +13,7 @@ from rdfcrawl.core.records import CrawlBudget
 from rdfcrawl.frontier.queue.candidate import Candidate
 from rdfcrawl.frontier.queue.candidate_adder import MAX_KEYS_PER_CALL, MAX_URIS_PER_CALL
 from rdfcrawl.frontier.queue.frontier_client import FILL_BY_INTSET_LIMIT, StateCounts
-from rdfcrawl.frontier.redis.retry import is_outage
+from rdfcrawl.frontier.redis.errors import is_outage
 from tests.support.frontier_state import (
     candidates,
     check_frontier,

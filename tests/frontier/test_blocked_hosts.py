@@ -9,7 +9,7 @@ import pytest
 from rdfcrawl.core.errors import ConfigError, Reason
 from rdfcrawl.core.records import Record
 from rdfcrawl.downloader.redirects import RedirectJudge
-from rdfcrawl.frontier.queue.blocked_hosts import (
+from rdfcrawl.frontier.queue.host_rules import (
     MAX_FILE_BYTES,
     BlockedHosts,
     parse_hosts,

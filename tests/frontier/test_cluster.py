@@ -13,13 +13,13 @@ from redis.exceptions import TryAgainError
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError, CrawlGone
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
-from rdfcrawl.frontier.queue.kept_robots import KeptRobots
+from rdfcrawl.frontier.connection import FrontierConnection
+from rdfcrawl.frontier.queue.host_rules import KeepingOptions
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
+from rdfcrawl.frontier.queue.shared_rules import KeptRobots
 from rdfcrawl.frontier.redis.client import async_client, server_facts
 from rdfcrawl.frontier.redis.cluster import ClusterClient, slot_of
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.redis.server_state import ServerState
 from tests.support.frontier_state import candidates
 from tests.support.frontier_workers import paths

@@ -15,7 +15,7 @@ import pytest
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.connection import FrontierConnection
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.metrics.exporter import MetricsExporter
 from tests.support.crawl_webs import TreeWeb

@@ -36,7 +36,7 @@ from rdfcrawl.frontier.redis.client import (
     server_facts,
 )
 from rdfcrawl.frontier.redis.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
-from rdfcrawl.frontier.redis.retry import LAST_SECS, RedisRetry, is_outage
+from rdfcrawl.frontier.redis.errors import LAST_SECS, RedisRetry, is_outage
 from tests.support.processes import is_running
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class TestKilledServer:
         self, server: EmbeddedServer, caplog: pytest.LogCaptureFixture, new_loop: Any
     ) -> None:
         """If the server is killed, then all goes on, and the log has two lines."""
-        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.retry")
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.errors")
 
         async def crawl() -> int:
             client = async_client({}, server.url)
@@ -437,7 +437,7 @@ class TestEchoes:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         """If an idle connection is dead after an outage, then nothing is logged."""
-        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.retry")
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.errors")
         outage = RedisRetry()
         for n_times in (2, 1, 1):
             assert await outage.persistent("add", self.failing(n_times)) == "done"
@@ -447,7 +447,7 @@ class TestEchoes:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         """If Redis is away again soon after an outage, then that is logged, too."""
-        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.retry")
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.errors")
         outage = RedisRetry()
         for _ in range(2):
             assert await outage.persistent("add", self.failing(2)) == "done"

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.tasks import ListedPage
-from rdfcrawl.frontier.queue.deferred import DeferredLinks, DeferredRecord
-from rdfcrawl.frontier.queue.state_store import StateStore
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.queue.tables import DeferredLinks, DeferredRecord, StateStore
+from rdfcrawl.frontier.redis.errors import RedisRetry
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.frontier_client import Frontier

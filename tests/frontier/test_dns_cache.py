@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.frontier.queue.dns_cache import AddressBook
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.queue.host_addresses import AddressBook
+from rdfcrawl.frontier.redis.errors import RedisRetry
 
 if TYPE_CHECKING:
     from tests.support.redis_fixtures import MakeFrontier

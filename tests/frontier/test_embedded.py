@@ -19,8 +19,13 @@ import redis
 
 import rdfcrawl
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.redis.embedded import SERVER_LOCK, ensure_server
-from rdfcrawl.frontier.redis.program import _bundled, find_server, program_version
+from rdfcrawl.frontier.redis.embedded import (
+    SERVER_LOCK,
+    _bundled,
+    ensure_server,
+    find_server,
+    program_version,
+)
 from rdfcrawl.frontier.redis.supervisor import LOG, MAX_LOG_BYTES, WORKERS_LOCK
 from tests.support.processes import is_running
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.rdf.fingerprints import content_hash
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.first_contents import FetchedContent
+    from rdfcrawl.frontier.queue.tables import FetchedContent
     from tests.support.redis_fixtures import MakeFrontier
 
 

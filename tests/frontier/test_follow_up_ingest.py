@@ -9,7 +9,7 @@ import pytest
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import MAX_TASK_CHARS, SamplePage, encode_task
-from rdfcrawl.frontier.queue.payload import unpack
+from rdfcrawl.frontier.queue.candidate import unpack
 from rdfcrawl.frontier.worker.link_ingest import (
     LINK_BAND,
 )

@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 )
 
 from rdfcrawl.core.records import CrawlBudget
-from rdfcrawl.frontier.redis.program import program_version
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.redis.embedded import program_version
+from rdfcrawl.frontier.redis.operations import LuaScripts
 from rdfcrawl.uri import registered_domain
 from tests.support.frontier_state import (
     candidates,

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import DumpPart
-from rdfcrawl.frontier.queue.payload import unpack
-from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.frontier.queue.candidate import kind_of, unpack
 from rdfcrawl.frontier.worker.link_ingest import (
     LATER_BAND,
     LINK_BAND,
     SEED_BAND,
 )
-from rdfcrawl.frontier.worker.link_sender import RecentLinks
+from rdfcrawl.frontier.worker.worker_state import RecentLinks
 from rdfcrawl.uri import BadUri, HostGrouping, partition_of
 from rdfcrawl.uri.link_filter import CrawlExtent, LinkFilter
 from rdfcrawl.uri.parse import SchemePolicy

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.frontier.worker.leases import LOOKERS, own_partitions
+from rdfcrawl.frontier.worker.worker import LOOKERS, own_partitions
 
 NAMES = st.lists(st.text("abc0123456789-", min_size=1), min_size=1, unique=True)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.frontier.queue.partitions import home_partitions, machine_of
+from rdfcrawl.frontier.queue.candidate import home_partitions, machine_of
 
 _names = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=6, unique=True)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.records import Kind, Record
-from rdfcrawl.frontier.queue.payload import pack, pack_link, unpack
+from rdfcrawl.frontier.queue.candidate import pack, pack_link, unpack
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, compact, requestable
 from tests.support.task_values import tasks
 

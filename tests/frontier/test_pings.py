@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.frontier.queue import pings
-from rdfcrawl.frontier.queue.pings import PingLimits, WaitingPings
+from rdfcrawl.frontier.queue import inbox
+from rdfcrawl.frontier.queue.inbox import PingLimits, WaitingPings
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ async def test_what_waits_is_bounded(
     make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If too many sitemaps wait, then no other is kept; those that wait may be."""
-    monkeypatch.setattr(pings, "MAX_WAITING", 1)
+    monkeypatch.setattr(inbox, "MAX_WAITING", 1)
     found = waiting(await make_frontier())
     assert (await found.keep(SITEMAP, ANY)).word == "kept"
     assert (await found.keep(f"{SITEMAP}2", ANY)).word == "full"

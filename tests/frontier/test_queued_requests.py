@@ -14,8 +14,8 @@ from scrapy.http.request import NO_CALLBACK
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.redirects import request_after
-from rdfcrawl.frontier.queue.payload import pack, unpack
-from rdfcrawl.frontier.queue.queued_requests import (
+from rdfcrawl.frontier.queue.candidate import pack, unpack
+from rdfcrawl.frontier.queue.queued_records import (
     UnqueueableError,
     record_of,
     request_of,

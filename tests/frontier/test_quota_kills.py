@@ -19,8 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rdfcrawl.frontier.redis.program import program_version
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.redis.embedded import program_version
+from rdfcrawl.frontier.redis.operations import LuaScripts
 from tests.support.frontier_state import check_frontier, expire_leases
 from tests.support.redis_fixtures import frontier_on
 from tests.support.scheduled_domains import (

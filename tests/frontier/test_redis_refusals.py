@@ -14,11 +14,11 @@ from redis import Redis
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.connection import FrontierConnection
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.redis.address import describe
 from rdfcrawl.frontier.redis.client import async_client
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.crawl_webs import TreeWeb
 from tests.support.ftp_servers import write_certificate
 from tests.support.redis_cluster import (

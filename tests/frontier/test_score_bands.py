@@ -13,8 +13,9 @@ from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import DiscoveryScore, SitemapScore, Urgency
+from rdfcrawl.frontier.queue.bands import ScoreBands
 from rdfcrawl.frontier.queue.candidate import Candidate
-from rdfcrawl.frontier.queue.score_bands import ScoreBands, ScoreChoice
+from rdfcrawl.frontier.queue.options import ScoreChoice
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.support.url_events import LinksFound, UrlFetched, write_events
 

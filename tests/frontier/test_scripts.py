@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from rdfcrawl.frontier.redis.scripts import (
+from rdfcrawl.frontier.redis.operations import (
     OPERATIONS,
     OPERATOR_OPERATIONS,
     AnyOperation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.queue.partitions import machine_of
+from rdfcrawl.frontier.queue.candidate import machine_of
 from rdfcrawl.frontier.redis.client import server_facts
 from tests.support.simulated_workers import SimulatedCrawl, simulate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.frontier.worker.slow_visits import SlowHosts, SlowPlaces
+from rdfcrawl.frontier.engine import SlowHosts, SlowPlaces
 
 
 @pytest.mark.parametrize("is_active", [True, False])

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.core.records import CrawlBudget
-from rdfcrawl.frontier.queue.candidate import FORGOTTEN
-from rdfcrawl.frontier.queue.partitions import away_partition
-from rdfcrawl.frontier.queue.turn_taker import TurnEntry
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.queue.candidate import FORGOTTEN, away_partition
+from rdfcrawl.frontier.queue.host_clocks import TurnEntry
+from rdfcrawl.frontier.redis.operations import LuaScripts
 from rdfcrawl.uri import partition_of
 from tests.support.frontier_state import (
     candidates,
@@ -332,13 +331,15 @@ class TestClocks:
         visit = next(visit for visit in visits if visit.partition != home)
         entry = TurnEntry("a", visit.key, 9.0, visit.epoch, 60.0)
         entry = entry._replace(partition=visit.partition)
-        assert await first.turns([entry]) == [(1, 0)]
+        assert await first.turns.take([entry]) == [(1, 0)]
         sent = entry._replace(hold_secs=None, sent_at=time.monotonic())
-        await first.turns([sent])
+        await first.turns.take([sent])
         for frontier in (second, second, first):
             other = TurnEntry("b", visit.key, 9.0, None, 60.0)
             near = TurnEntry("c", "h0." + DOMAIN, 0.0, None, 60.0)
-            found = dict(zip("bc", await frontier.turns([other, near]), strict=True))
+            found = dict(
+                zip("bc", await frontier.turns.take([other, near]), strict=True)
+            )
             assert found["c"] == (1, 0) or frontier is first
             what, ms = found["b"]
             assert what == 1
@@ -350,7 +351,7 @@ class TestClocks:
         """If something of a host was just asked for, then its clock is not left."""
         frontier = await make_frontier(**SMALL)
         key, _ = away_key()
-        await frontier.turns([TurnEntry("a", key, 9.0, None, 60.0)])
+        await frontier.turns.take([TurnEntry("a", key, 9.0, None, 60.0)])
         await frontier.add(candidates(frontier, names(110)))
         states = await check_frontier(frontier)
         home = states[partition_of(DOMAIN, 4)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.queue.state_store import StateStore
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.queue.tables import StateStore
+from rdfcrawl.frontier.redis.errors import RedisRetry
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.frontier_client import Frontier

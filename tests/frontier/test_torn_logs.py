@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.redis.server_state import ServerState
-from rdfcrawl.frontier.redis.torn_logs import rewrite_torn_logs
+from rdfcrawl.frontier.redis.server_state import ServerState, rewrite_torn_logs
 from rdfcrawl.monitor.operating.checking import FrontierCheck
 from tests.support.frontier_state import candidates
 from tests.support.operated_crawls import operated

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.frontier.queue.turn_taker import TurnEntry
+from rdfcrawl.frontier.queue.host_clocks import TurnEntry
 from tests.support.frontier_state import candidates
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ async def take(
 ) -> tuple[int, float]:
     """Request a turn; return its code, and the seconds."""
     entry = TurnEntry(token, KEY, delay_secs, epoch, hold_secs)
-    ((what, ms),) = await frontier.turns([entry])
+    ((what, ms),) = await frontier.turns.take([entry])
     return what, ms / 1000
 
 
@@ -45,7 +45,9 @@ async def send(
 ) -> None:
     """Say that the request of a turn was sent."""
     sent_at = monotonic() - ago_secs
-    await frontier.turns([TurnEntry(token, KEY, delay_secs, epoch, sent_at=sent_at)])
+    await frontier.turns.take(
+        [TurnEntry(token, KEY, delay_secs, epoch, sent_at=sent_at)]
+    )
 
 
 async def test_turn_is_held_until_the_request_was_sent(
@@ -81,7 +83,7 @@ async def test_turn_that_is_given_back_costs_nothing(
     """If a request is not sent after all, then the next one need not wait."""
     frontier = await make_frontier()
     await take(frontier, "a")
-    await frontier.turns([TurnEntry("a", KEY, 1.0)])
+    await frontier.turns.take([TurnEntry("a", KEY, 1.0)])
     assert await take(frontier, "b") == (GIVEN, 0)
 
 
@@ -167,13 +169,13 @@ async def test_host_that_rests_is_asked_by_no_other(
     for rest_secs, expected in ((5.0, GIVEN), (100.0, RESTS)):
         (visit,), _ = await frontier.claim([0], most_keys=1)
         assert await take(frontier, "a") == (GIVEN, 0)  # it may be well by now
-        await frontier.turns([TurnEntry("a", KEY, 1.0)])
+        await frontier.turns.take([TurnEntry("a", KEY, 1.0)])
         visit.returned[0] = visit.records[0]
         visit.host_refused, visit.not_before_secs = True, rest_secs
         await frontier.release([visit])
         what, secs = await take(frontier, "b")
         assert (what, rest_secs - 1 < secs <= rest_secs) == (expected, True)
-        await frontier.turns([TurnEntry("b", KEY, 1.0)])
+        await frontier.turns.take([TurnEntry("b", KEY, 1.0)])
         await frontier.redis.zadd("rc:{c/0}:ready", {KEY: 0})
 
 

@@ -187,7 +187,7 @@ class TestCommit:
         self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """If a flush takes longer than a lease, then no lease is lost by it."""
-        monkeypatch.setattr("rdfcrawl.frontier.worker.leases.BEAT_SECS", 0.05)
+        monkeypatch.setattr("rdfcrawl.frontier.worker.worker.BEAT_SECS", 0.05)
         frontier = await make_frontier(batch=1, lease_secs=300.0)
         await frontier.add(candidates(frontier, paths(1)))
         n_back: list[int] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from rdfcrawl.frontier.queue.partitions import home_partitions
+from rdfcrawl.frontier.queue.candidate import home_partitions
 from rdfcrawl.frontier.request_turns import steady_time
 from tests.support.frontier_state import (
     candidates,

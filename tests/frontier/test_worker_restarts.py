@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.frontier.redis.program import program_version
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.redis.embedded import program_version
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from tests.support.frontier_state import (
     candidates,
     check_frontier,

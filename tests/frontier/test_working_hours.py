@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.queue.working_hours import HostHours, working_hours
+from rdfcrawl.frontier.queue.host_rules import HostHours, working_hours
 
 HOUR = 3600.0
 

@@ -35,7 +35,7 @@ from rdfcrawl.downloader.robots.policy import parse_robots
 from rdfcrawl.downloader.robots.tdm import parse_tdm_file
 from rdfcrawl.downloader.warc.captures import CaptureLimits, CaptureReader
 from rdfcrawl.downloader.warc.part import FilePart
-from rdfcrawl.frontier.queue.payload import pack, unpack
+from rdfcrawl.frontier.queue.candidate import pack, unpack
 from rdfcrawl.monitor.pings.judging import PingRefused, sitemap_url
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext

@@ -30,7 +30,7 @@ EXEMPT: Final = {
     "rdfcrawl.commands.": "arguments, and text written by the command itself",
     "rdfcrawl.dataweb.": "the synthetic web, which only its own crawler asks",
     "rdfcrawl.stores.followers.query.": "a query of the operator",
-    "rdfcrawl.frontier.redis.scripts.": "the scripts of the package",
+    "rdfcrawl.frontier.redis.operations.": "the scripts of the package",
     "rdfcrawl.rdf.html.rules.squirrel.": "rules of the operator",
     "rdfcrawl.core.options.": "settings",
     "rdfcrawl.monitor.page.query_rules.": "a query of the operator",

@@ -22,8 +22,8 @@ from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.downloader.robots.policy import MAX_ROBOTS_REDIRECTS
 from rdfcrawl.frontier.arguments.seeds import TYPES
 from rdfcrawl.frontier.queue import candidate_adder
-from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED
 from rdfcrawl.frontier.queue.options import WorkerOptions
+from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.pipelines.provenance import MAX_FAULTS
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH, ParseLimits

@@ -19,7 +19,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import get_project_settings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import shared_forks
 from tests.support.page_tables import names, project_commands

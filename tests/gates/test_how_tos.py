@@ -20,7 +20,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
-from rdfcrawl.frontier.queue.blocked_hosts import parse_hosts, read_file
+from rdfcrawl.frontier.queue.host_rules import parse_hosts, read_file
 from tests.support.crawl_webs import TreeWeb
 from tests.support.pages import blocks, commands_in, read_page
 from tests.support.web_archives import HOST, Archive

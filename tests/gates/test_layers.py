@@ -26,7 +26,7 @@ analysis.description analysis.duplicates analysis.measures analysis.ranking
 analysis.refresh core.codec core.content core.errors core.messages core.source_tasks
 core.formats core.records core.reservations core.sorting core.tasks core.visits
 downloader.robots.parser downloader.robots.policy
-downloader.warc frontier.arguments frontier.queue.blocked_hosts frontier.queue.url_kind
+downloader.warc frontier.arguments frontier.queue.candidate frontier.queue.host_rules
 frontier.request_turns monitor.pings.judging pipelines.provenance rdf sources.ckan
 sources.resourcesync
 sources.sitemaps sources.sparql stores.columns uri

@@ -124,14 +124,14 @@ MUTANTS = (
     ),
     Mutant(
         22,
-        "rdfcrawl/frontier/queue/payload.py",
+        "rdfcrawl/frontier/queue/candidate.py",
         '    if "://" in url and url.isascii() and url.isprintable():\n',
         "    if True:\n",
         "tests/frontier/test_payload.py::test_what_others_wrote_is_no_record",
     ),
     Mutant(
         22,
-        "rdfcrawl/frontier/queue/payload.py",
+        "rdfcrawl/frontier/queue/candidate.py",
         '    text = payload.decode("latin-1")\n    head, depth',
         "    if payload[:1] == b'\\x80':\n"
         "        __import__('pickle').loads(payload)\n"

@@ -26,7 +26,7 @@ from rdfcrawl.rdf.fingerprints import content_hash
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rdfcrawl.frontier.queue.first_contents import FetchedContent
+    from rdfcrawl.frontier.queue.tables import FetchedContent
 
 FACTS = DocumentFacts("c" * 32, "f" * 32, "sketch")
 AGENT = WorkerAgent("w", "c")

@@ -10,8 +10,8 @@ import pytest
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
-from rdfcrawl.frontier.queue.state_store import StateStore
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.queue.tables import StateStore
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.pipelines.changes import KeptStore, StoredDigests
 from rdfcrawl.pipelines.store import StorePipeline
 from rdfcrawl.stores.log.crawl_log import iter_latest

@@ -16,7 +16,7 @@ import redis
 import scrapy_redis
 from scrapy_redis.spiders import RedisMixin
 
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.page_tables import names
 from tests.support.pages import read_page
 from tests.support.project import ADDON, LAB

@@ -39,7 +39,7 @@ from zlib import crc32
 from scrapy.settings import SettingsAttribute
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from rdfcrawl.launch.forks import LOADED
 
 if TYPE_CHECKING:
@@ -349,7 +349,7 @@ def _compile_what_crawls_begin_with() -> None:
 
     The results are kept by the caches of `re` and of the functions.
     """
-    scripts = import_module("rdfcrawl.frontier.redis.scripts")
+    scripts = import_module("rdfcrawl.frontier.redis.operations")
     for name in scripts.OPERATIONS:
         scripts.script_source(name)
     import_module("rdfcrawl.uri").NormalForm()

@@ -22,7 +22,7 @@ from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 from rdfcrawl.frontier.queue.options import FrontierOptions
 from rdfcrawl.frontier.redis.client import async_client, server_facts
 from rdfcrawl.frontier.redis.embedded import ensure_server
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.redis.operations import LuaScripts
 from rdfcrawl.stores.log.crawl_log import iter_latest
 from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.uri.guard.policy import MAX_PORT

@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from rdfcrawl.analysis.ranking.pagerank import OutLinks, compute_pagerank
-from rdfcrawl.analysis.urldb.domain_ranks import weights_of
+from rdfcrawl.analysis.urldb.rank_building import weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -9,8 +9,7 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget, Record
-from rdfcrawl.frontier.queue.partitions import away_partition
-from rdfcrawl.frontier.queue.payload import unpack
+from rdfcrawl.frontier.queue.candidate import away_partition, unpack
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.monitor.operating.checking import FrontierCheck
 from rdfcrawl.monitor.operating.crawl import FrontierView

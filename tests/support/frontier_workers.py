@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.frontier.queue.options import WorkerOptions
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.worker.worker import FrontierWorker
 from rdfcrawl.frontier.worker.worker_state import IntakeHooks, WorkerHooks
 

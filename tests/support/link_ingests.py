@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rdfcrawl.core.records import Record
-from rdfcrawl.frontier.queue.payload import unpack
+from rdfcrawl.frontier.queue.candidate import unpack
 from rdfcrawl.frontier.worker.link_ingest import (
     LINK_BAND,
     LinkIngest,

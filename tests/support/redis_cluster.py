@@ -16,7 +16,7 @@ from redis import Redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import RedisError, ResponseError
 
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from redis.backoff import NoBackoff
 from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.options import FrontierOptions
 from rdfcrawl.frontier.redis.client import server_facts
-from rdfcrawl.frontier.redis.program import MIN_VERSION, find_server, program_version
-from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.redis.embedded import MIN_VERSION, find_server, program_version
+from rdfcrawl.frontier.redis.operations import LuaScripts
 from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:

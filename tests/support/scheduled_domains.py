@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.core.records import Record
 from rdfcrawl.core.tasks import ListedPage
-from rdfcrawl.frontier.queue.epoch_options import EpochOptions
+from rdfcrawl.frontier.queue.options import EpochOptions
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.uri import partition_of, registered_domain
 from tests.support.frontier_claims import claim

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from rdfcrawl.analysis.report.quota_tables import EPOCHS
+from rdfcrawl.analysis.report.log_tables import EPOCHS
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.rank_building import rank

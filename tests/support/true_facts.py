@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate, choose_canonical
+from rdfcrawl.analysis.duplicates.clusters import CanonicalCandidate, choose_canonical
 from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
     SitemapOrigin,

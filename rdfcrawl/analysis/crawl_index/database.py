@@ -1,7 +1,11 @@
-"""The SQLite file of an index: open, check, and empty it if the logs were replaced."""
+"""The SQLite file of an index: open and check it, and query it from any thread.
+
+It is emptied if the logs were replaced.
+"""
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -11,6 +15,7 @@ from rdfcrawl.stores.crawl_folder import read_identity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
 
 FORMAT: Final = 1  # of the tables; with another format the index is rebuilt
 _HEAD: Final = """
@@ -134,3 +139,49 @@ def _inode(path: Path) -> int:
         return path.stat().st_ino
     except FileNotFoundError:
         return 0
+
+
+logger = logging.getLogger(__name__)
+
+
+class IndexReaders:
+    """Connections to one index, each used by one thread at a time.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._idle: list[IndexDatabase] = []
+
+    def rows(
+        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    ) -> list[Any]:
+        """Return the rows of a query; none while there is no index."""
+        try:
+            database = self._take()
+            found = database.rows(query, values)
+        except sqlite3.Error as error:
+            logger.debug("the index of %s cannot be queried: %s", self._root, error)
+            return []
+        self._idle.append(database)
+        return found
+
+    def _take(self) -> IndexDatabase:
+        """Return a connection to the present file.
+
+        Raises:
+            sqlite3.Error: there is no file.
+        """
+        while self._idle:
+            database = self._idle.pop()
+            if database.is_current:
+                return database
+            database.close()
+        return IndexDatabase.open(self._root, is_read=True)
+
+    def close(self) -> None:
+        """Close idle connections."""
+        while self._idle:
+            self._idle.pop().close()

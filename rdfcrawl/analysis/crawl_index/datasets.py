@@ -6,15 +6,14 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.analysis.urldb.activities import number_of, text_of
+from rdfcrawl.analysis.urldb.observations import number_of, text_of
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, SD, VOID
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from rdfcrawl.analysis.crawl_index.activities import IndexedActivity
-    from rdfcrawl.analysis.crawl_index.members import LogMember
+    from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
 
 # A member without these describes no dataset; the search is cheap.
 _MARKS: Final = (VOID.encode(), DCAT.encode(), SD.encode())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.database import index_path, remove_index
 from rdfcrawl.analysis.crawl_index.tallies import all_tallies
-from rdfcrawl.analysis.urldb.lock import writing_alone
+from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.uri import NormalForm
 

@@ -1,21 +1,238 @@
-"""The list of all tallies of the index."""
+"""The tallies of the index: faults, latest documents, history, vocabulary.
+
+`TALLIES` lists these and all others.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.crawl_index.datasets import DatasetTally
-from rdfcrawl.analysis.crawl_index.faults import FaultTally
-from rdfcrawl.analysis.crawl_index.history import HistoryTally
-from rdfcrawl.analysis.crawl_index.host_links import HostLinkTally
-from rdfcrawl.analysis.crawl_index.host_tally import HostTally
-from rdfcrawl.analysis.crawl_index.recent import RecentTally
+from rdfcrawl.analysis.crawl_index.hosts import HostLinkTally, HostTally
 from rdfcrawl.analysis.crawl_index.uri_places import UriPlaceTally
-from rdfcrawl.analysis.crawl_index.vocabulary import VocabularyTally
+from rdfcrawl.analysis.urldb.observations import text_of
+from rdfcrawl.core.namespaces import RC, RDF_TYPE
 
 if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
     from rdfcrawl.analysis.crawl_index.building import IndexTally
+    from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
     from rdfcrawl.uri import NormalForm
+
+
+MOST_EXAMPLES: Final = 20  # of each reason
+_MOST_DETAIL: Final = 500  # characters
+_FIRST: Final = f":fault:0> <{RC}reason> "
+_find_terms: Final = re.compile(
+    rf':fault:([0-9]+)> <{re.escape(RC)}(reason|detail)> ("(?:[^"\\]|\\.)*")'
+).findall
+_COUNT: Final = """
+INSERT INTO fault VALUES (?, ?)
+ON CONFLICT (reason) DO UPDATE SET n_documents = n_documents + excluded.n_documents
+"""
+
+_Row = tuple[str, int, int, str]
+
+
+class FaultTally:
+    """Number of documents with a fault, by reason, and the latest examples.
+
+    Twenty examples for each reason: a megabyte at most, for a crawl of any size, since
+    URIs are limited to 2 KiB.
+    """
+
+    schema = """
+    CREATE TABLE IF NOT EXISTS fault (reason TEXT PRIMARY KEY, n_documents INTEGER)
+        WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS fault_example (
+        reason TEXT, place INTEGER, uri TEXT, ended_ms INTEGER, http_status INTEGER,
+        detail TEXT, PRIMARY KEY (reason, place)
+    ) WITHOUT ROWID;
+    """
+
+    def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
+        """Add the faults of a member; new examples overwrite the oldest."""
+        found: dict[str, list[_Row]] = defaultdict(list)
+        for each in member.activities:
+            if each.reason:
+                for reason, detail in _faults_of(each):
+                    row = (each.uri, each.ended_ms, each.http_status, detail)
+                    found[reason].append(row)
+        for reason, rows in found.items():
+            _add(connection, reason, rows)
+
+
+def _add(connection: sqlite3.Connection, reason: str, rows: list[_Row]) -> None:
+    query = "SELECT n_documents FROM fault WHERE reason = ?"
+    n_before = connection.execute(query, (reason,)).fetchone()
+    first = (n_before[0] if n_before else 0) + max(0, len(rows) - MOST_EXAMPLES)
+    connection.executemany(
+        "INSERT OR REPLACE INTO fault_example VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (reason, (first + i) % MOST_EXAMPLES, *row)
+            for i, row in enumerate(rows[-MOST_EXAMPLES:])
+        ],
+    )
+    connection.execute(_COUNT, (reason, len(rows)))
+
+
+def _faults_of(activity: IndexedActivity) -> Iterator[tuple[str, str]]:
+    """Yield reason and detail of each fault, each reason once."""
+    # The lines of all further faults follow the reason of the first one.
+    text = _FIRST + activity.facts[f"{RC}reason"]
+    terms = {(number, name): term for number, name, term in _find_terms(text)}
+    seen = set()
+    for (number, name), term in terms.items():
+        reason = text_of(term)
+        if name == "reason" and reason not in seen:
+            seen.add(reason)
+            detail = terms.get((number, "detail"), '""')
+            yield reason, text_of(detail)[:_MOST_DETAIL]
+
+
+MOST_RECENT: Final = 20
+
+
+class RecentTally:
+    """The last documents; a few kilobytes."""
+
+    schema = """
+    CREATE TABLE IF NOT EXISTS recent_fetches (ended_ms INTEGER, uri TEXT,
+        status TEXT, http_status INTEGER, n_statements INTEGER, reason TEXT);
+    """
+
+    def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
+        """Add the last activities of a member."""
+        if not member.activities:
+            return
+        latest = sorted(member.activities, key=lambda each: each.ended_ms)
+        connection.executemany(
+            "INSERT INTO recent_fetches VALUES (?, ?, ?, ?, ?, ?)",
+            [_row(each) for each in latest[-MOST_RECENT:] if each.ended_ms],
+        )
+        connection.execute(
+            "DELETE FROM recent_fetches WHERE rowid NOT IN (SELECT rowid FROM"
+            " recent_fetches ORDER BY ended_ms DESC LIMIT ?)",
+            (MOST_RECENT,),
+        )
+
+
+def _row(each: IndexedActivity) -> tuple[int, str, str, int, int, str]:
+    row = each.ended_ms, each.uri, each.status, each.http_status, each.n_statements
+    return *row, each.reason
+
+
+MINUTE_MS: Final = 60_000
+STEP_MS: Final = 5_000
+MOST_STEPS: Final = 720
+"""Steps of `history_lately`: the hour before the latest document."""
+_SUMS: Final = "n_documents", "n_statements", "n_bytes", "n_faulty"
+
+
+class HistoryTally:
+    """Documents, statements, bytes and faulty documents of each minute and step.
+
+    Minutes and steps are counted from 1970; a document belongs to those in which its
+    fetch ended. A minute takes 20 bytes, all steps 20 kB.
+    """
+
+    schema = """
+    CREATE TABLE IF NOT EXISTS history (
+        minute INTEGER PRIMARY KEY, n_documents INTEGER, n_statements INTEGER,
+        n_bytes INTEGER, n_faulty INTEGER
+    );
+    CREATE TABLE IF NOT EXISTS history_lately (
+        step INTEGER PRIMARY KEY, n_documents INTEGER, n_statements INTEGER,
+        n_bytes INTEGER, n_faulty INTEGER
+    );
+    """
+
+    def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
+        """Add the activities of a member."""
+        steps: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        for each in member.activities:
+            if each.ended_ms:
+                row = steps[each.ended_ms // STEP_MS]
+                row[0] += 1
+                row[1] += each.n_statements
+                row[2] += each.n_bytes
+                row[3] += bool(each.reason)
+        if not steps:
+            return
+        minutes: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        for step, row in steps.items():
+            minute = minutes[step * STEP_MS // MINUTE_MS]
+            minute[:] = map(sum, zip(minute, row, strict=True))
+        connection.executemany(_sums_query("history", "minute"), _rows(minutes))
+        # Members come in the order of workers, not of time. The latest step only
+        # increases, so removed steps are never needed.
+        connection.executemany(_sums_query("history_lately", "step"), _rows(steps))
+        connection.execute(
+            "DELETE FROM history_lately"
+            " WHERE step <= (SELECT MAX(step) FROM history_lately) - ?",
+            (MOST_STEPS,),
+        )
+
+
+def _sums_query(table: str, time: str) -> str:
+    sums = ", ".join(f"{name} = {name} + excluded.{name}" for name in _SUMS)
+    insert = f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)"  # noqa: S608 (our names)
+    return f"{insert} ON CONFLICT ({time}) DO UPDATE SET {sums}"
+
+
+def _rows(sums: dict[int, list[int]]) -> list[tuple[int, ...]]:
+    return [(time, *row) for time, row in sums.items()]
+
+
+_SAMPLE_BYTES: Final = 8192  # of each member
+_MOST: Final = 1000  # counted terms of a kind
+_MAX_CHARS: Final = 200  # of a term
+_find_pair: Final = re.compile(
+    rb"^(?:<[^>]*>|_:\S+) <([^>]*)> (?:<([^>]*)>)?", re.MULTILINE
+).findall
+_TYPE: Final = RDF_TYPE.encode()
+_ADD: Final = """
+INSERT INTO vocabulary SELECT ?1, ?2, ?3
+WHERE EXISTS (SELECT 1 FROM vocabulary WHERE kind = ?1 AND term = ?2)
+    OR (SELECT COUNT(*) FROM vocabulary WHERE kind = ?1) < ?4
+ON CONFLICT (kind, term) DO UPDATE SET n = n + excluded.n
+"""
+
+
+class VocabularyTally:
+    """Classes and predicates, by the number of statements in a sample.
+
+    The sample is the start of each member, limited to the first 1,000 terms of each
+    kind: at most 300 kB, for a crawl of any size.
+    """
+
+    schema = """
+    CREATE TABLE IF NOT EXISTS vocabulary (
+        kind TEXT, term TEXT, n INTEGER, PRIMARY KEY (kind, term)
+    ) WITHOUT ROWID;
+    """
+
+    def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
+        """Add the terms of a member of documents."""
+        if member.kind != "quads":
+            return
+        found: Counter[tuple[str, bytes]] = Counter()
+        for predicate, thing in _find_pair(member.content[:_SAMPLE_BYTES]):
+            found["predicate", predicate] += 1
+            if predicate == _TYPE and thing:
+                found["class", thing] += 1
+        connection.executemany(
+            _ADD,
+            [
+                (kind, term.decode("utf-8", "replace"), n, _MOST)
+                for (kind, term), n in found.items()
+                if len(term) <= _MAX_CHARS
+            ],
+        )
 
 
 def all_tallies(normal_form: NormalForm) -> list[IndexTally]:

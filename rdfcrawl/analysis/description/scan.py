@@ -257,10 +257,7 @@ class FigureScan:
         return hashes
 
     def _add_classes(
-        self,
-        host: bytes,
-        typed: list[tuple[bytes, bytes]],
-        hashes: dict[bytes, bytes],
+        self, host: bytes, typed: list[tuple[bytes, bytes]], hashes: dict[bytes, bytes]
     ) -> None:
         """Add the instances of each class."""
         instances = defaultdict(set)

@@ -10,8 +10,13 @@ members is in Seen_S, and is indexed if its representative is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from heapq import nsmallest
+from math import log
+from statistics import StatisticsError, correlation
 from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio
@@ -175,3 +180,130 @@ def _count(counts: list[int], ways: int) -> None:
     counts[0] += 1
     counts[1] += bool(ways & _LISTED)
     counts[2] += bool(ways & _LINKED)
+
+
+SAMPLE_SIZE: Final = 3000  # as in the paper, of 300,000 missed URLs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainCensus:
+    """Numbers of URLs of a domain by state, as for pubmedcentral.nih.gov in the paper.
+
+    Attributes:
+        n_crawled: listed or linked.
+        n_seen_listed: |Seen_S|.
+        n_crawled_listed: of these.
+        n_listed_duplicates: of these, represented by another URL; no redirects.
+        n_missed: crawled, and in no sitemap.
+        n_missed_duplicates: of these, represented by another URL; no redirects.
+    """
+
+    n_crawled: int = 0
+    n_seen_listed: int = 0
+    n_crawled_listed: int = 0
+    n_listed_duplicates: int = 0
+    n_missed: int = 0
+    n_missed_duplicates: int = 0
+
+    @property
+    def n_missed_content(self) -> int:
+        """Missed URLs that are no duplicates: candidates for missing content."""
+        return self.n_missed - self.n_missed_duplicates
+
+
+def is_missed_content(facts: UriFacts) -> bool:
+    """Return whether a URL was crawled, is in no sitemap, and is no duplicate."""
+    return facts.is_crawled and not facts.is_listed and not facts.is_duplicate
+
+
+def take_census(facts: Iterable[UriFacts]) -> DomainCensus:
+    """Return the census of one domain."""
+    seen_listed = crawled_listed = listed_twice = missed = missed_twice = 0
+    for each in facts:
+        seen_listed += each.is_listed
+        if not each.is_crawled:
+            continue
+        if each.is_listed:
+            crawled_listed += 1
+            listed_twice += each.is_duplicate
+        else:
+            missed += 1
+            missed_twice += each.is_duplicate
+    return DomainCensus(
+        n_crawled=crawled_listed + missed,
+        n_seen_listed=seen_listed,
+        n_crawled_listed=crawled_listed,
+        n_listed_duplicates=listed_twice,
+        n_missed=missed,
+        n_missed_duplicates=missed_twice,
+    )
+
+
+def sample_missed(facts: Iterable[UriFacts], size: int = SAMPLE_SIZE) -> list[UriFacts]:
+    """Return a sample of the missed content, independent of the order of URLs.
+
+    It consists of the URLs with the smallest hashes; only `size` URLs are in memory.
+    """
+    found = nsmallest(size, filter(is_missed_content, facts), key=_hash_of)
+    return sorted(found, key=lambda each: each.url)
+
+
+def _hash_of(facts: UriFacts) -> tuple[bytes, str]:
+    return blake2b(facts.url.encode(), digest_size=8).digest(), facts.url
+
+
+@dataclass(slots=True)
+class CoverageSummary:
+    """Summary of figures 3 to 5; each added domain takes 16 bytes.
+
+    Attributes:
+        n_half: domains whose UniqueCoverage is above 0.5; the paper found 46 %.
+        n_most: above 0.9; the paper found 12 %.
+        n_above: above the diagonal of figure 5(b): IndexCoverage is above
+            UniqueCoverage.
+        n_compared: domains that have both.
+    """
+
+    n_half: int = 0
+    n_most: int = 0
+    n_above: int = 0
+    n_compared: int = 0
+    _log_sizes: array[float] = field(default_factory=lambda: array("d"))
+    _coverages: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, domain: DomainCoverage) -> None:
+        """Count one domain; domains without UniqueCoverage are ignored."""
+        unique = domain.unique_coverage.value
+        if unique is None:
+            return
+        self._log_sizes.append(log(domain.both.seen))
+        self._coverages.append(unique)
+        self.n_half += unique > 0.5
+        self.n_most += unique > 0.9
+        indexed = domain.index_coverage.value
+        if indexed is not None:
+            self.n_compared += 1
+            self.n_above += indexed > unique
+
+    @property
+    def half_share(self) -> MeasuredRatio:
+        """The share of domains with UniqueCoverage above 0.5."""
+        return MeasuredRatio(self.n_half, len(self._coverages))
+
+    @property
+    def most_share(self) -> MeasuredRatio:
+        """The share of domains with UniqueCoverage above 0.9."""
+        return MeasuredRatio(self.n_most, len(self._coverages))
+
+    @property
+    def above_share(self) -> MeasuredRatio:
+        """The share of domains above the diagonal of figure 5(b)."""
+        return MeasuredRatio(self.n_above, self.n_compared)
+
+    @property
+    def size_correlation(self) -> float | None:
+        """Pearson's r of log DomainSize and UniqueCoverage; None if undefined."""
+        try:
+            return correlation(self._log_sizes, self._coverages)
+        except StatisticsError:  # fewer than two domains, or all equal
+            return None

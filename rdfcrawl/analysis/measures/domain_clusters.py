@@ -1,31 +1,76 @@
 """Add the clusters of duplicates to the facts of a domain.
 
-Clusters are those of `analysis.duplicates.clusters`, representatives those of
-`analysis.duplicates.canonical`; only URLs of one domain are compared.
+Clusters and their representatives are those of `analysis.duplicates.clusters`;
+only URLs of one domain are compared.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate, choose_canonical
 from rdfcrawl.analysis.duplicates.clusters import (
+    CanonicalCandidate,
     ContentPrint,
+    choose_canonical,
     find_clusters,
+    find_containers,
     find_related,
 )
-from rdfcrawl.analysis.duplicates.containment import find_containers
-from rdfcrawl.analysis.measures.census import sample_missed
-from rdfcrawl.analysis.measures.missed import differ_in_query
+from rdfcrawl.analysis.measures.coverage import sample_missed
 from rdfcrawl.rdf.fingerprints import SHINGLE_WORDS, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
+
+
+LEAST_LINK_SHARE: Final = 0.5  # of words within links, in a table of contents
+LEAST_CONTAINMENT: Final = 0.9
+
+
+class MissedClass(StrEnum):
+    """A class of URLs that sitemaps miss (table 2)."""
+
+    ERROR = "errors"
+    REDIRECT = "redirects"
+    PARAMETER = "duplicate content, extra CGI parameter"
+    DUPLICATE = "duplicate content, unmatched URLs"
+    CONTENTS = "table of contents"
+    IMAGES = "image dominated page"
+    SUBSET = "subset of another page"
+    CONTENT = "missing content"
+
+
+def classify_missed(page: UriFacts) -> MissedClass:
+    """Return the first class of table 2 whose rule a page matches."""
+    has_twin = any(differ_in_query(page.url, other) for other in page.copies)
+    has_contents = page.n_linked_words > LEAST_LINK_SHARE * page.n_words
+    rules = (
+        (MissedClass.ERROR, page.has_failed or page.is_error_page),
+        (MissedClass.REDIRECT, page.is_redirect),
+        (MissedClass.PARAMETER, has_twin),
+        (MissedClass.DUPLICATE, bool(page.copies)),
+        (MissedClass.CONTENTS, has_contents),
+        (MissedClass.IMAGES, page.n_images > 0),
+        (MissedClass.SUBSET, page.containment >= LEAST_CONTAINMENT),
+        (MissedClass.CONTENT, True),
+    )
+    return next(each for each, fits in rules if fits)
+
+
+def differ_in_query(url: str, other: str) -> bool:
+    """Return whether two URLs differ only in their queries.
+
+    >>> differ_in_query("http://a/x?p=1&q=2", "http://a/x?p=1")
+    True
+    """
+    return url != other and url.partition("?")[0] == other.partition("?")[0]
+
 
 MAX_COPIES: Final = 4
 """Maximum number of copies in the facts of one page."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
-from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.analysis.measures.ratio import MeasuredRatio, add_to
 from rdfcrawl.analysis.measures.uri_facts import SitemapOrigin, UriFacts
 
 DAY_SECS: Final = 86_400
@@ -83,14 +83,7 @@ class FirstSeenCount:
 
     def add_all(self, others: FirstSeenCount) -> None:
         """Add the counts of other URLs in the same period."""
-        self.delta_secs += others.delta_secs
-        self.n_both += others.n_both
-        self.n_listed_first += others.n_listed_first
-        self.n_linked_first += others.n_linked_first
-        self.by_ping.update(others.by_ping)
-        self.listed_days.update(others.listed_days)
-        self.linked_days.update(others.linked_days)
-        self.day_pairs.update(others.day_pairs)
+        add_to(self, others)
 
     @property
     def n_ties(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, fields, replace
 from math import fsum
 from typing import Any, TypeVar
@@ -13,6 +14,16 @@ def add_fields(one: T, other: T) -> T:
     """Return a value whose fields are the sums of the fields of two values."""
     names = [each.name for each in fields(one)]
     return replace(one, **{x: getattr(one, x) + getattr(other, x) for x in names})
+
+
+def add_to(total: Any, other: Any) -> None:
+    """Add numbers and counters of a dataclass to those of another one."""
+    for each in fields(total):
+        value = getattr(total, each.name)
+        if isinstance(value, Counter):
+            value.update(getattr(other, each.name))
+        elif isinstance(value, int | float):
+            setattr(total, each.name, value + getattr(other, each.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 N_LATEST: Final = 200  # latest intervals of a site, to judge its lastmod values
 _WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
+_DAY_MS: Final = 24 * 3600 * 1000
 
 
 class FetchInterval(NamedTuple):
@@ -151,6 +152,16 @@ class CopyFreshness:
         self.age_ms += interval.end_ms - stale_from
         self.fresh_ms += stale_from - interval.begin_ms
         self.total_ms += interval.end_ms - interval.begin_ms
+
+    @property
+    def n_changed(self) -> int:
+        """Refetches that found a change."""
+        return self.n_refetches - self.n_fresh
+
+    @property
+    def fresh_days(self) -> MeasuredRatio:
+        """The share of time for which copies were fresh, in days."""
+        return MeasuredRatio(self.fresh_ms / _DAY_MS, self.total_ms / _DAY_MS)
 
     @property
     def freshness(self) -> MeasuredRatio:

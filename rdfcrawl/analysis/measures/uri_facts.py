@@ -154,6 +154,12 @@ class UriFacts:
         return not self.cluster or self.cluster == self.url
 
     @property
+    def has_failed(self) -> bool:
+        """Whether the last fetch failed, for any reason."""
+        last = self.fetches[-1] if self.fetches else None
+        return last is not None and (last.status == "FAILED" or last.http_status >= 400)
+
+    @property
     def is_redirect(self) -> bool:
         """Whether the last fetch redirected elsewhere."""
         is_left = bool(self.fetches) and self.fetches[-1].status == "REDIRECTED"

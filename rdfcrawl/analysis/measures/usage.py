@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+from rdfcrawl.analysis.measures.ratio import MeasuredRatio, add_to
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
@@ -57,12 +57,7 @@ class UsageCount:
 
     def add(self, others: UsageCount) -> None:
         """Add the statistics of other domains."""
-        self.by_format.update(others.by_format)
-        self.n_listings += others.n_listings
-        self.n_lastmod += others.n_lastmod
-        self.n_changefreq += others.n_changefreq
-        self.n_priority += others.n_priority
-        self.n_sites.update(others.n_sites)
+        add_to(self, others)
 
     def format_share(self, name: str) -> MeasuredRatio:
         """Return one row of table 1."""
@@ -126,7 +121,5 @@ def describe_habits(sitemaps: Iterable[SitemapFacts]) -> SitemapHabits:
             n_reread += 1
             n_log += len({each.list_hash for each in sitemap.readings}) == 1
     return SitemapHabits(
-        n_sitemaps=n_sitemaps,
-        n_reread=n_reread,
-        n_log_structured=n_log,
+        n_sitemaps=n_sitemaps, n_reread=n_reread, n_log_structured=n_log
     )

@@ -9,22 +9,21 @@ from heapq import heappush, heappushpop, nlargest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.analysis.measures.census import (
+from rdfcrawl.analysis.measures.coverage import (
+    CoverageCount,
+    CoverageSummary,
     DomainCensus,
+    DomainCoverage,
+    StateSizes,
     sample_missed,
     take_census,
 )
-from rdfcrawl.analysis.measures.coverage import (
-    CoverageCount,
-    DomainCoverage,
-    StateSizes,
-)
+from rdfcrawl.analysis.measures.domain_clusters import MissedClass, classify_missed
 from rdfcrawl.analysis.measures.first_seen import (
     ALL_TIMES,
     FirstSeenCount,
     SamplingPeriod,
 )
-from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
 from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio, add_fields
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
@@ -33,10 +32,8 @@ from rdfcrawl.analysis.measures.refetches import (
     LastmodAccuracy,
     iter_intervals,
 )
-from rdfcrawl.analysis.measures.summary import CoverageSummary
 from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe_habits
-from rdfcrawl.analysis.report.clouds import PointCloud
-from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale
+from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
@@ -233,7 +230,7 @@ class SiteFigures:
     @property
     def missed(self) -> Counter[MissedClass]:
         """Table 2: URLs of the sample by class, as far as facts allow."""
-        return Counter(classify_missed(_missed_page(each)) for each in self._sample)
+        return Counter(classify_missed(each) for each in self._sample)
 
     def missed_share(self, name: MissedClass) -> MeasuredRatio:
         """Return one row of table 2."""
@@ -253,18 +250,3 @@ def _pieces(uris: Iterable[UriFacts]) -> Iterator[list[UriFacts]]:
     rest = iter(uris)
     while some := list(islice(rest, _BATCH_SIZE)):
         yield some
-
-
-def _missed_page(facts: UriFacts) -> MissedPage:
-    last = facts.fetches[-1]
-    return MissedPage(
-        url=facts.url,
-        has_failed=last.status == "FAILED" or last.http_status >= 400,
-        is_error_page=facts.is_error_page,
-        is_redirect=facts.is_redirect,
-        duplicates=facts.copies,
-        n_images=facts.n_images,
-        n_words=facts.n_words,
-        n_link_words=facts.n_linked_words,
-        containment=facts.containment,
-    )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.report.clouds import MAX_DOTS, day_columns, day_dots, days_of_bin
 from rdfcrawl.analysis.report.content import (
+    MAX_DOTS,
     AxisScale,
     ChartAxis,
     ChartKind,
     ChartPoint,
     ChartSeries,
     ReportFigure,
+    day_columns,
+    day_dots,
+    days_of_bin,
 )
 from rdfcrawl.core.messages import counted
 

@@ -13,20 +13,44 @@ from rdfcrawl.analysis.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.ranking.table import open_ranks
 from rdfcrawl.analysis.report.activities import ActivityCounts
+from rdfcrawl.analysis.report.content import CrawlReport, ReportSection, day_text
 from rdfcrawl.analysis.report.domains import DomainFacts, SiteFigures, gather
-from rdfcrawl.analysis.report.mirror_tables import mirror_section
-from rdfcrawl.analysis.report.quota_tables import (
+from rdfcrawl.analysis.report.figures import (
+    make_coverage_figures,
+    make_discovery_figures,
+    make_growth_figures,
+)
+from rdfcrawl.analysis.report.log_tables import (
     EPOCHS,
     iter_quota_entries,
+    make_document_format_table,
+    make_fault_table,
+    make_faulty_host_table,
+    make_outcome_table,
+    make_refresh_table,
+    make_slow_host_table,
     quota_section,
 )
 from rdfcrawl.analysis.report.same_content import (
     SharedDocuments,
+    mirror_section,
     same_content_section,
     stored_once,
 )
-from rdfcrawl.analysis.report.sections import make_report
-from rdfcrawl.analysis.report.text import day_text
+from rdfcrawl.analysis.report.site_tables import (
+    make_census_table,
+    make_copies_table,
+    make_coverage_table,
+    make_first_seen_table,
+    make_format_table,
+    make_habit_table,
+    make_lastmod_table,
+    make_missed_table,
+    make_ping_table,
+    make_size_table,
+    make_summary_table,
+    make_usage_table,
+)
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
@@ -36,7 +60,81 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.analysis.report.content import CrawlReport, ReportSection
+
+def make_report(
+    sites: SiteFigures, counts: ActivityCounts, *, title: str, scope: str
+) -> CrawlReport:
+    """Return the report of some figures.
+
+    Args:
+        sites: of the URLs of the crawl.
+        counts: of its provenance.
+        title: with the name of the crawl.
+        scope: sites and times that were counted.
+    """
+    sections = (
+        ReportSection(
+            "crawl",
+            "The crawl",
+            "Growth, and outcomes of requests.",
+            (
+                *make_growth_figures(counts),
+                make_outcome_table(counts),
+                make_document_format_table(counts),
+            ),
+        ),
+        _coverage_section(sites),
+        ReportSection(
+            "freshness",
+            "First sightings, and freshness of copies",
+            "Times are fetch times of the sitemap, or of the page with the link.",
+            (
+                *make_discovery_figures(sites),
+                *(make_ping_table(sites), make_first_seen_table(sites)),
+                *(make_lastmod_table(sites), make_copies_table(sites)),
+                make_refresh_table(counts),
+            ),
+        ),
+        ReportSection(
+            "usage",
+            "How sites use sitemaps",
+            "Formats, optional values, and maintenance of lists.",
+            (
+                make_format_table(sites),
+                make_usage_table(sites),
+                make_habit_table(sites),
+            ),
+        ),
+        ReportSection(
+            "health",
+            "Hosts and faults",
+            "Slow hosts, and causes of failures.",
+            (
+                make_slow_host_table(counts),
+                make_faulty_host_table(counts),
+                make_fault_table(counts),
+            ),
+        ),
+    )
+    return CrawlReport(title, scope, sections)
+
+
+def _coverage_section(sites: SiteFigures) -> ReportSection:
+    return ReportSection(
+        "coverage",
+        "What sitemaps cover",
+        "Sitemaps and links both lead to URLs. Which of them finds more URLs, and more"
+        " useful ones? Numbers in parentheses refer to formulas in “Sitemaps: Above"
+        " and Beyond the Crawl of Duty” (Schonfeld and Shivakumar, 2009).",
+        (
+            make_size_table(sites),
+            *make_coverage_figures(sites),
+            make_summary_table(sites),
+            make_coverage_table(sites),
+            make_census_table(sites),
+            make_missed_table(sites),
+        ),
+    )
 
 
 def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:

@@ -1,22 +1,31 @@
-"""Report section about documents with the same content as another one."""
+"""Report sections about equal content: copies, and content of several domains."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import nlargest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.analysis.report.activities import shorten
-from rdfcrawl.analysis.report.content import ReportRow, ReportSection, ReportTable
-from rdfcrawl.analysis.urldb.keys import key_of
+from rdfcrawl.analysis.report.content import (
+    MAX_ROWS,
+    ReportRow,
+    ReportSection,
+    ReportTable,
+)
+from rdfcrawl.analysis.urldb.record import key_of
+from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.followers.status import read_statuses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rdfcrawl.analysis.urldb.database import UrlDatabase
+    from rdfcrawl.analysis.urldb.mirrors import MirrorCluster, MirrorSearch
     from rdfcrawl.analysis.urldb.record import UrlRecord
     from rdfcrawl.uri import NormalForm
+
 
 SAME: Final = "sameContentAs"
 _N_EXAMPLES: Final = 10  # of each kind
@@ -166,3 +175,69 @@ def make_once_table(stores: Iterable[SharedDocuments]) -> ReportTable | None:
         columns=("store", "documents", "statements", "bytes"),
         rows=tuple(rows),
     )
+
+
+_N_NAMED: Final = 3  # domains
+
+
+def mirror_section(
+    search: MirrorSearch, site: str | None = None
+) -> ReportSection | None:
+    """Return the section about mirrors; None if there are none.
+
+    Args:
+        search: is run once.
+        site: registered domain to report; None: all.
+
+    Raises:
+        OSError: a disk is full, or cannot be read.
+    """
+    counts = _MirrorCounts()
+    most = nlargest(
+        MAX_ROWS,
+        counts.counted(each for each in search.find(site) if each.is_of_site),
+        key=lambda each: (each.n_domains, len(each.numbers), each.url),
+    )
+    if not most:
+        return None
+    contents = counted(counts.n_clusters, "content is", "contents are")
+    text = (
+        f"{contents} on several sites, under {counted(counts.n_urls, 'URL')}. Each"
+        " counts in all its sites, since all other measures concern single sites."
+    )
+    if search.n_left_out:
+        text += (
+            f" {counted(search.n_crowded, 'part')} of pages are too common for a"
+            " complete comparison; a content was left out"
+            f" {counted(search.n_left_out, 'time')}."
+        )
+    table = ReportTable(
+        key="mirrors",
+        title="Mirrors",
+        sentence="Equal or nearly equal content on several sites, by its"
+        " representative URL.",
+        columns=("URL", "URLs", "sites", "the first sites"),
+        rows=tuple(
+            (
+                *(each.url, len(each.numbers), each.n_domains),
+                ", ".join(each.domains[:_N_NAMED]),
+            )
+            for each in most
+        ),
+        n_left_out=counts.n_clusters - len(most),
+    )
+    return ReportSection("mirrors", "Mirrors", text, (table,))
+
+
+class _MirrorCounts:
+    """Count clusters and their URLs while they pass."""
+
+    def __init__(self) -> None:
+        self.n_clusters = self.n_urls = 0
+
+    def counted(self, clusters: Iterator[MirrorCluster]) -> Iterator[MirrorCluster]:
+        """Yield the clusters."""
+        for each in clusters:
+            self.n_clusters += 1
+            self.n_urls += len(each.numbers)
+            yield each

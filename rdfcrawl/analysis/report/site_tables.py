@@ -1,34 +1,26 @@
-"""Tables about sites: sizes, coverage, and pages that sitemaps miss."""
+"""Tables about sites: sizes, coverage, missed pages, times, and use of sitemaps."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.analysis.measures.missed import MissedClass
+from rdfcrawl.analysis.measures.domain_clusters import MissedClass
+from rdfcrawl.analysis.measures.usage import AT_ADDRESSES
 from rdfcrawl.analysis.report.content import ReportRow, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.analysis.measures.census import DomainCensus
-    from rdfcrawl.analysis.measures.coverage import DomainCoverage, StateSizes
     from rdfcrawl.analysis.report.domains import DomainSummary, SiteFigures
 
 
 def make_size_table(sites: SiteFigures) -> ReportTable:
     """Return the sizes of the sets of URLs: of sitemaps, of links, and of both."""
-
-    def row(name: str, sizes: StateSizes) -> ReportRow:
-        return (
-            name,
-            sizes.seen,
-            sizes.crawled,
-            sizes.unique,
-            sizes.indexed,
-            sizes.signal_to_noise,
-            sizes.efficiency,
-        )
-
+    values = attrgetter(
+        *("seen", "crawled", "unique", "indexed", "signal_to_noise", "efficiency")
+    )
     return ReportTable(
         key="sizes",
         title="URLs by state",
@@ -41,34 +33,16 @@ def make_size_table(sites: SiteFigures) -> ReportTable:
             *("signal to noise", "efficiency"),
         ),
         rows=(
-            row("all", sites.both),
-            row("in sitemaps", sites.listed),
-            row("by links", sites.linked),
+            ("all", *values(sites.both)),
+            ("in sitemaps", *values(sites.listed)),
+            ("by links", *values(sites.linked)),
         ),
     )
 
 
 def make_coverage_table(sites: SiteFigures) -> ReportTable:
     """Return formulas (1) to (5) of each site."""
-
-    def row(domain: DomainCoverage) -> ReportRow:
-        return (
-            domain.domain,
-            domain.both.seen,
-            domain.coverage,
-            domain.unique_coverage,
-            domain.index_coverage,
-            domain.pagerank_coverage,
-            domain.both.signal_to_noise,
-            domain.listed.signal_to_noise,
-            domain.linked.signal_to_noise,
-            domain.listed.efficiency,
-            domain.linked.efficiency,
-            domain.utility.value,  # its numerator and denominator are meaningless
-        )
-
-    return make_site_table(
-        sites,
+    table = ReportTable(
         key="coverage",
         title="Coverage",
         sentence="The share of a site that its sitemaps list: of URLs crawled (1), of"
@@ -83,28 +57,24 @@ def make_coverage_table(sites: SiteFigures) -> ReportTable:
             *("the same of sitemaps", "the same of links", "efficiency of sitemaps"),
             *("efficiency of links", "utility"),
         ),
-        total=row(sites.total),
-        row=lambda each: row(each.coverage),
+    )
+    return _with_sites(
+        table,
+        sites,
+        lambda site: site.coverage,
+        (
+            *("both.seen", "coverage", "unique_coverage", "index_coverage"),
+            *("pagerank_coverage", "both.signal_to_noise", "listed.signal_to_noise"),
+            *("linked.signal_to_noise", "listed.efficiency", "linked.efficiency"),
+            "utility.value",  # its numerator and denominator are meaningless
+        ),
+        total=sites.total,
     )
 
 
 def make_census_table(sites: SiteFigures) -> ReportTable:
     """Return the number of pages that sitemaps miss, as in section 5.1.2."""
-
-    def row(name: str, census: DomainCensus) -> ReportRow:
-        return (
-            name,
-            census.n_crawled,
-            census.n_seen_listed,
-            census.n_crawled_listed,
-            census.n_listed_duplicates,
-            census.n_missed,
-            census.n_missed_duplicates,
-            census.n_missed_content,
-        )
-
-    return make_site_table(
-        sites,
+    table = ReportTable(
         key="census",
         title="What sitemaps miss",
         sentence="Missed: crawled, but in no sitemap. Missed pages that are not"
@@ -114,8 +84,16 @@ def make_census_table(sites: SiteFigures) -> ReportTable:
             *("duplicates of these", "missed", "duplicates of the missed"),
             "missed content",
         ),
-        total=row("all sites", sites.census),
-        row=lambda each: row(each.coverage.domain, each.census),
+    )
+    return _with_sites(
+        table,
+        sites,
+        lambda site: site.census,
+        (
+            *("n_crawled", "n_seen_listed", "n_crawled_listed", "n_listed_duplicates"),
+            *("n_missed", "n_missed_duplicates", "n_missed_content"),
+        ),
+        total=sites.census,
     )
 
 
@@ -152,28 +130,190 @@ def make_summary_table(sites: SiteFigures) -> ReportTable:
     )
 
 
-def make_site_table(  # mirrors the fields of ReportTable
+def _with_sites(
+    table: ReportTable,
     sites: SiteFigures,
+    measured: Callable[[DomainSummary], Any],
+    values: tuple[str, ...],
     *,
-    key: str,
-    title: str,
-    sentence: str,
-    columns: tuple[str, ...],
-    total: ReportRow | None,
-    row: Callable[[DomainSummary], ReportRow],
+    total: object = None,
     is_shown: Callable[[DomainSummary], bool] = lambda _: True,
 ) -> ReportTable:
     """Return a table with a row for each of the largest sites, below the total.
 
-    Sites for which `is_shown` is false are omitted.
+    Args:
+        table: without rows.
+        sites: of the crawl.
+        measured: returns the measures of a site that the table shows.
+        values: attributes of these measures, one for each column after the name.
+        total: the same measures of all sites; None: no such row.
+        is_shown: sites for which it is false are omitted.
     """
+    cells = attrgetter(*values)
     largest = list(filter(is_shown, sites.largest))
-    rows = [total] if total is not None else []
-    return ReportTable(
-        key=key,
-        title=title,
-        sentence=sentence,
-        columns=columns,
-        rows=(*rows, *map(row, largest)),
-        n_left_out=sites.n_domains - len(largest),
+    rows = [(site.coverage.domain, *cells(measured(site))) for site in largest]
+    if total is not None:
+        rows.insert(0, ("all sites", *cells(total)))
+    n_left_out = sites.n_domains - len(largest)
+    return replace(table, rows=tuple(rows), n_left_out=n_left_out)
+
+
+def make_first_seen_table(sites: SiteFigures) -> ReportTable:
+    """Return formula (6), SeenDelta, and the numbers of first sightings."""
+    table = ReportTable(
+        key="first-seen",
+        title="First sightings of URLs",
+        sentence="URLs that both sitemaps and links name. SeenDelta (6) is the sum of"
+        " the seconds by which sitemaps were earlier; it is negative if links were"
+        " earlier. Sites without such URLs are omitted.",
+        columns=(
+            *("site", "URLs seen both ways", "SeenDelta (6), s", "mean, s"),
+            *("sitemaps first", "links first", "same second"),
+        ),
     )
+    return _with_sites(
+        table,
+        sites,
+        lambda site: site.first_seen,
+        (
+            *("n_both", "delta_secs", "mean_delta_secs"),
+            *("n_listed_first", "n_linked_first", "n_ties"),
+        ),
+        total=sites.first_seen,
+        is_shown=lambda site: site.first_seen.n_both > 0,
+    )
+
+
+def make_ping_table(sites: SiteFigures) -> ReportTable:
+    """Return the numbers of figure 7."""
+    seen = sites.first_seen
+    rows: list[ReportRow] = [
+        (
+            name,
+            seen.share_by_ping(is_listed_first=is_first, is_by_ping=True),
+            seen.share_by_ping(is_listed_first=is_first, is_by_ping=False),
+        )
+        for name, is_first in (("first named by sitemaps", True), ("not first", False))
+    ]
+    rows.append(
+        (
+            "share that sitemaps named first",
+            seen.listed_first_share(is_by_ping=True),
+            seen.listed_first_share(is_by_ping=False),
+        )
+    )
+    return ReportTable(
+        key="figure-7-shares",
+        title="Effect of pings",
+        sentence="Shares of all URLs seen both ways; in the last row, of the URLs of"
+        " its column. If both are equal there, pings make no difference.",
+        columns=("", "with ping", "without ping"),
+        rows=tuple(rows),
+    )
+
+
+def make_lastmod_table(sites: SiteFigures) -> ReportTable:
+    """Return the reliability of the lastmod values of each site."""
+    table = ReportTable(
+        key="lastmod",
+        title="Accuracy of lastmod",
+        sentence="The last 200 refetches of a site. Precision: the share of changes"
+        " claimed by sitemaps that were real. Recall: the share of real changes that"
+        " sitemaps claimed. Only if recall is high does it suffice to refetch the"
+        " pages with a claimed change. Sites without refetches are omitted.",
+        columns=(
+            *("site", "refetches", "claimed", "changed", "both"),
+            *("precision", "recall"),
+        ),
+        why_empty="No page was fetched and read more than once.",
+    )
+    return _with_sites(
+        table,
+        sites,
+        lambda site: site.accuracy,
+        ("n_intervals", "n_claimed", "n_changed", "n_both", "precision", "recall"),
+        is_shown=lambda site: site.accuracy.n_intervals > 0,
+    )
+
+
+def make_copies_table(sites: SiteFigures) -> ReportTable:
+    """Return the freshness of the copies at the time of their refetch."""
+    table = ReportTable(
+        key="copies",
+        title="Freshness and age of copies, and results of refetches",
+        sentence="Only a refetch shows whether the copy still equals the page. Fresh:"
+        " the share of equal copies. Age: mean time since the copy became outdated, 0"
+        " if it is equal. Time fresh: the share of time for which copies equalled the"
+        " page. Sites without refetches are omitted.",
+        columns=(
+            *("site", "refetches", "found a change", "fresh", "mean age, s"),
+            "time fresh (days)",
+        ),
+    )
+    return _with_sites(
+        table,
+        sites,
+        lambda site: site.copies,
+        ("n_refetches", "n_changed", "freshness", "mean_age_secs", "fresh_days"),
+        total=sites.copies,
+        is_shown=lambda site: site.copies.n_refetches > 0,
+    )
+
+
+def make_habit_table(sites: SiteFigures) -> ReportTable:
+    """Return how each site maintains its sitemaps."""
+    table = ReportTable(
+        key="sitemaps",
+        title="Sitemaps of sites",
+        sentence="Sitemap indexes do not count. Log-like: the share of reread sitemaps"
+        " that never changed, because new URLs are listed in new files. Sites without"
+        " sitemaps are omitted.",
+        columns=("site", "sitemaps", "reread", "log-like"),
+        why_empty="No sitemap was read.",
+    )
+    return _with_sites(
+        table,
+        sites,
+        lambda site: site.habits,
+        ("n_sitemaps", "n_reread", "log_structured_share"),
+        is_shown=lambda site: site.habits.n_sitemaps > 0,
+    )
+
+
+def make_format_table(sites: SiteFigures) -> ReportTable:
+    """Return table 1: listed URLs by the format of the sitemap."""
+    usage = sites.usage
+    names = sorted(+usage.by_format, key=lambda each: (-usage.by_format[each], each))
+    return ReportTable(
+        key="table-1",
+        title="Table 1: formats of sitemaps",
+        sentence="Each listed URL counts once per sitemap; an unreadable file counts"
+        " as one of unknown format.",
+        columns=("format", "share"),
+        rows=tuple((each, usage.format_share(each)) for each in names),
+        why_empty="No sitemap was read.",
+    )
+
+
+def make_usage_table(sites: SiteFigures) -> ReportTable:
+    """Return the optional values in sitemaps, and the TLDs of sites with sitemaps."""
+    usage = sites.usage
+    top, others = usage.top_tlds()
+    rows: list[ReportRow] = [
+        ("listings with lastmod", usage.lastmod_share),
+        ("listings with changefreq", usage.changefreq_share),
+        ("listings with priority", usage.priority_share),
+        *((f"sites with sitemaps {_where(tld)}", number) for tld, number in top),
+        ("sites with sitemaps elsewhere", others),
+    ]
+    return ReportTable(
+        key="usage",
+        title="Values in sitemaps",
+        sentence="Shares are of all listings of URLs in sitemaps.",
+        columns=("", "value"),
+        rows=tuple(rows),
+    )
+
+
+def _where(tld: str) -> str:
+    return "at IP addresses" if tld == AT_ADDRESSES else f"in .{tld}"

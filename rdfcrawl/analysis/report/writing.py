@@ -7,9 +7,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
-from rdfcrawl.analysis.report.content import ReportFigure, ReportTable
+from rdfcrawl.analysis.report.content import UNDEFINED, ReportFigure, ReportTable, shown
 from rdfcrawl.analysis.report.page import iter_page
-from rdfcrawl.analysis.report.text import UNDEFINED, shown
 from rdfcrawl.stores.drafts import replacing_file
 
 if TYPE_CHECKING:

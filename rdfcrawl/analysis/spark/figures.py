@@ -24,8 +24,8 @@ from rdfcrawl.analysis.report.same_content import SharedDocuments
 from rdfcrawl.analysis.urldb.columns import write_parquet
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
-from rdfcrawl.analysis.urldb.keys import partition_name
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
+from rdfcrawl.analysis.urldb.record import partition_name
 from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.stores.followers.parquet import DatasetVersions
 

@@ -1,8 +1,7 @@
 """The graph of the links between the URIs of all machines, as tables of Spark.
 
 Nodes have the same numbers as on one machine: those of the URL database, in its order.
-`analysis.urldb.rank_nodes` defines which URIs are nodes, and
-`analysis.urldb.link_graph` which links count.
+`analysis.urldb.rank_graph` defines which URIs are nodes, and which links count.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pyspark.sql import functions as sf
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.spark.urls import rows_of
 from rdfcrawl.analysis.urldb.database import UrlDatabase
-from rdfcrawl.analysis.urldb.rank_nodes import is_node, redirect_mark
+from rdfcrawl.analysis.urldb.rank_graph import is_node, redirect_mark
 from rdfcrawl.analysis.urldb.record import parse_record
 from rdfcrawl.uri import fingerprint
 

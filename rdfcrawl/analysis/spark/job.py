@@ -12,8 +12,8 @@ from rdfcrawl.analysis.spark.machine_file import check_machine_files
 from rdfcrawl.analysis.spark.ranks import rank_urls
 from rdfcrawl.analysis.spark.session import spark_session
 from rdfcrawl.analysis.spark.urls import join_urls
-from rdfcrawl.analysis.urldb.lock import writing_alone
-from rdfcrawl.analysis.urldb.manifest import FOLDER as URLS
+from rdfcrawl.analysis.urldb.files import FOLDER as URLS
+from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.messages import counted
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.report.activities import iter_activities
-from rdfcrawl.analysis.report.quota_tables import EPOCHS, iter_quota_entries
+from rdfcrawl.analysis.report.log_tables import EPOCHS, iter_quota_entries
 from rdfcrawl.analysis.report.same_content import stored_once
-from rdfcrawl.analysis.urldb.link_graph import followed_targets
+from rdfcrawl.analysis.urldb.rank_graph import followed_targets
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.drafts import synced_file
 from rdfcrawl.stores.log.links import LinkLog

@@ -20,16 +20,25 @@ import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import functions as sf
 
-from rdfcrawl.analysis.ranking.link_blocks import LinkBlock, gain_of_ranges, pack_links
-from rdfcrawl.analysis.ranking.pagerank import OutLinks, iterate_ranks
+from rdfcrawl.analysis.ranking.pagerank import (
+    LinkBlock,
+    OutLinks,
+    gain_of_ranges,
+    iterate_ranks,
+    pack_links,
+)
 from rdfcrawl.analysis.ranking.table import FOLDER, write_head
 from rdfcrawl.analysis.spark.graph import batches_of, find_graph
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.spark.urls import rows_of
 from rdfcrawl.analysis.urldb.database import UrlDatabase
-from rdfcrawl.analysis.urldb.domain_ranks import DomainRanking, iter_levels
-from rdfcrawl.analysis.urldb.rank_building import MEMORY_BYTES, replacing_table
-from rdfcrawl.analysis.urldb.rank_nodes import RankNodes, ranges
+from rdfcrawl.analysis.urldb.rank_building import (
+    MEMORY_BYTES,
+    DomainRanking,
+    iter_levels,
+    replacing_table,
+)
+from rdfcrawl.analysis.urldb.rank_graph import RankNodes, ranges
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.sorting import SpillFolder
 

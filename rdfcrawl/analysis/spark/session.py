@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -11,11 +12,29 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 
-from rdfcrawl.analysis.spark.traces import reason_in
 from rdfcrawl.core.errors import RdfcrawlError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_MAX_CHARS: Final = 500
+_find_causes: Final = re.compile(
+    r"^(?:Caused by: )?([\w.$]*(?:Error|Exception|Fault)\b.*)", re.MULTILINE
+).findall
+
+
+def reason_in(text: str) -> str:
+    r"""Return the most informative line of Java and Python traces.
+
+    >>> reason_in("Failed:\n  File x\nOSError: full\nCaused by: a.Exception\n\tat b\n")
+    'a.Exception'
+    >>> reason_in("[JAVA_GATEWAY_EXITED] Java is missing.")
+    '[JAVA_GATEWAY_EXITED] Java is missing.'
+    """
+    causes = _find_causes(text)
+    return (causes[-1] if causes else text.strip().partition("\n")[0])[:_MAX_CHARS]
+
 
 # Steps with Arrow batches fail without pandas, after minutes.
 import_module("pandas")

@@ -13,11 +13,7 @@ from pyspark import TaskContext
 
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.urldb.building import join_sorted, new_segment, remove_old
-from rdfcrawl.analysis.urldb.manifest import (
-    FOLDER,
-    UrlDatabaseManifest,
-    write_manifest,
-)
+from rdfcrawl.analysis.urldb.files import FOLDER, UrlDatabaseManifest, write_manifest
 from rdfcrawl.stores.drafts import sync
 
 if TYPE_CHECKING:

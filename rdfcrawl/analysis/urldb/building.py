@@ -12,16 +12,17 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.urldb.joining import join
-from rdfcrawl.analysis.urldb.lock import writing_alone
-from rdfcrawl.analysis.urldb.manifest import (
+from rdfcrawl.analysis.urldb.files import (
     FOLDER,
+    SegmentReader,
+    SegmentWriter,
     UrlDatabaseManifest,
     read_manifest,
     write_manifest,
+    writing_alone,
 )
+from rdfcrawl.analysis.urldb.record import join
 from rdfcrawl.analysis.urldb.scan import LogScan
-from rdfcrawl.analysis.urldb.segment import SegmentReader, SegmentWriter
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.stores.drafts import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog

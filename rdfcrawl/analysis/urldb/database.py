@@ -6,10 +6,13 @@ import heapq
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.urldb.keys import key_of, partition_name
-from rdfcrawl.analysis.urldb.manifest import FOLDER, read_manifest
-from rdfcrawl.analysis.urldb.record import UrlRecord, parse_record
-from rdfcrawl.analysis.urldb.segment import SegmentReader
+from rdfcrawl.analysis.urldb.files import FOLDER, SegmentReader, read_manifest
+from rdfcrawl.analysis.urldb.record import (
+    UrlRecord,
+    key_of,
+    parse_record,
+    partition_name,
+)
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.uri import NormalForm
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from rdfcrawl.analysis.urldb.segment import SegmentBlock
+    from rdfcrawl.analysis.urldb.files import SegmentBlock
 
 _ATTEMPTS: Final = 5  # a build may replace segments meanwhile
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate, choose_canonical
+from rdfcrawl.analysis.duplicates.clusters import CanonicalCandidate, choose_canonical
 from rdfcrawl.analysis.duplicates.spilled_clusters import SpilledClusters
 from rdfcrawl.analysis.measures.domain_clusters import last_read, text_hash_of
 from rdfcrawl.analysis.urldb.facts import FactReader, fetches_of, is_known_page

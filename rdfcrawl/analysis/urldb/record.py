@@ -1,13 +1,178 @@
-"""The record of one URI."""
+"""The record of one URI, its sort key, and observations that are joined in it.
+
+The result of a join does not depend on the order or grouping of observations.
+Observations and joined data have the same form, `Columns`. The join functions are
+associative, commutative and idempotent: minimum and maximum of times, and the members
+of a history with the greatest keys, where the key of a member never changes. So each
+limit keeps the same members as a join of all observations in one step.
+
+A column is JSON text, which is parsed only if two observations have it.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
+from json.encoder import encode_basestring as quoted
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rdfcrawl.analysis.urldb.joining import SPELLING
+from rdfcrawl.uri import (
+    MAX_CACHED_HOSTS,
+    MAX_URL_CHARS,
+    BadUri,
+    host_of,
+    partition_of,
+    registered_domain,
+)
+from rdfcrawl.uri.hosts import origin_of
 
-_decode = json.JSONDecoder().decode
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rdfcrawl.uri import NormalForm
+
+
+MAX_FETCHES: Final = 50
+MAX_CLAIMS: Final = 16
+MAX_LISTINGS: Final = 16
+MAX_READINGS: Final = 50
+
+SPELLING: Final = "spelling"
+"""Name of the latest value that holds the URL as written."""
+
+Columns: TypeAlias = list[str]
+"""Listed, linked, fetches, claims, latest values, listings, readings; empty if unknown.
+"""
+_Column: TypeAlias = list[Any]  # one of `Columns`, decoded
+_LATEST: Final = 4
+
+_decode: Final = json.JSONDecoder().decode
+_encode: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), check_circular=False
+).encode
+
+
+def observe(
+    *,
+    listed: str = "",
+    fetch: str = "",
+    claim: str = "",
+    latest: str = "",
+    listing: str = "",
+    reading: str = "",
+) -> Columns:
+    """Return an observation, from the members of lists in JSON, without brackets.
+
+    Args:
+        listed: by a sitemap: first time, document, last time.
+        fetch: the fields of a `UrlFetch`.
+        claim: the fields of a `SitemapClaim`.
+        latest: lists of name, time in ms and value; sorted by name.
+        listing: the fields of a `UrlListing`.
+        reading: the fields of a `SitemapVersion`.
+    """
+    return [
+        listed and f"[{listed}]",
+        "",  # linked
+        fetch and f"[[{fetch}]]",
+        claim and f"[[{claim}]]",
+        latest and f"[{latest}]",
+        listing and f"[[{listing}]]",
+        reading and f"[[{reading}]]",
+    ]
+
+
+def spell(observation: Columns, url: str, ms: int) -> None:
+    """Add the spelling of the URL to an observation, if it is not in normal form."""
+    spelled = f"[[{quoted(SPELLING)},{ms},{quoted(url)}]]"
+    known = observation[_LATEST]
+    observation[_LATEST] = (
+        _joined_column(_LATEST, [known, spelled]) if known else spelled
+    )
+
+
+def pack(columns: Columns) -> bytes:
+    """Return columns separated by tabs; they contain no control characters."""
+    return "\t".join(columns).encode("utf-8", "replace")
+
+
+def join(packed: list[bytes]) -> bytes:
+    """Join several packed columns of one URI."""
+    if len(packed) == 1:
+        return packed[0]
+    joined = []
+    for number, values in enumerate(
+        zip(*[x.split(b"\t") for x in packed], strict=True)
+    ):
+        known = [value for value in values if value]
+        if len(known) < 2:
+            joined.append(known[0] if known else b"")
+        else:
+            texts = [value.decode() for value in known]
+            joined.append(_joined_column(number, texts).encode())
+    return b"\t".join(joined)
+
+
+def _joined_column(number: int, texts: Sequence[str]) -> str:
+    return _encode(_JOINS[number]([_decode(text) for text in texts]))
+
+
+def _join_seen(seen: list[_Column]) -> _Column:
+    first = min((each[0], each[1]) for each in seen)
+    return [*first, max(each[2] for each in seen)]
+
+
+def _join_fetches(histories: list[_Column]) -> _Column:
+    """Keep the latest; of several at one time, such as of one source, the greatest."""
+    by_time: dict[int, list[int | str]] = {}
+    for history in histories:
+        for fetch in history:
+            before = by_time.get(fetch[0])
+            if before is None or fetch > before:
+                by_time[fetch[0]] = fetch
+    return [by_time[each] for each in sorted(by_time)[-MAX_FETCHES:]]
+
+
+def _join_claims(histories: list[_Column]) -> _Column:
+    times: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for history in histories:
+        for lastmod, changefreq, priority, first_ms, last_ms in history:
+            key = lastmod, changefreq, priority
+            first, last = times.get(key, (first_ms, last_ms))
+            times[key] = min(first, first_ms), max(last, last_ms)
+    return [[*key, *times[key]] for key in sorted(times)[-MAX_CLAIMS:]]
+
+
+def _join_latest(values: list[_Column]) -> _Column:
+    latest: dict[str, tuple[int, str]] = {}
+    for some in values:
+        for name, ms, value in some:
+            latest[name] = max(latest.get(name, (ms, value)), (ms, value))
+    return [[name, *latest[name]] for name in sorted(latest)]
+
+
+def _join_listings(listings: list[_Column]) -> _Column:
+    """Keep the latest values of each sitemap, for the first sitemaps by name."""
+    joined: dict[str, tuple[int, list[int | str]]] = {}
+    for some in listings:
+        for sitemap, first_ms, *last in some:
+            first, values = joined.get(sitemap, (first_ms, last))
+            joined[sitemap] = min(first, first_ms), max(values, last)
+    names = sorted(joined)[:MAX_LISTINGS]
+    return [[name, joined[name][0], *joined[name][1]] for name in names]
+
+
+def _join_readings(readings: list[_Column]) -> _Column:
+    return sorted({tuple(each): each for some in readings for each in some}.values())[
+        -MAX_READINGS:
+    ]
+
+
+_JOINS: Final[tuple[Callable[[list[_Column]], _Column], ...]] = (
+    *(_join_seen, _join_seen, _join_fetches, _join_claims),
+    *(_join_latest, _join_listings, _join_readings),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +348,39 @@ def parse_record(line: bytes) -> UrlRecord:
         latest={name: value for name, _, value in latest},
         latest_ms={name: when for name, when, _ in latest},
     )
+
+
+N_PARTITIONS: Final = 64
+"""Partitions of URIs; all hosts of one registered domain are in one."""
+
+
+def key_of(url: str, normal_form: NormalForm) -> bytes | None:
+    r"""Return partition, registered domain, host and URL; None without a host.
+
+    >>> from rdfcrawl.uri import NormalForm
+    >>> key_of("HTTP://data.example.org/%7Ea", NormalForm())
+    b'35\texample.org\tdata.example.org\thttp://data.example.org/~a'
+    """
+    try:
+        normal = normal_form.normalize(url)
+    except BadUri:
+        return None
+    # Longer URLs are never queued. UTF-8 has no control character of another byte.
+    if len(normal) > MAX_URL_CHARS or (normal is not url and not normal.isprintable()):
+        return None  # an unchanged URL is ASCII
+    prefix = _prefix(origin_of(normal))
+    return prefix + normal.encode() if prefix else None
+
+
+@lru_cache(maxsize=MAX_CACHED_HOSTS)
+def _prefix(origin: str) -> bytes:
+    host = host_of(origin)
+    if not host:
+        return b""
+    name = partition_name(host)
+    return f"{name}\t{registered_domain(host)}\t{host}\t".encode()
+
+
+def partition_name(host: str) -> str:
+    """Return two hexadecimal digits, the partition of a host."""
+    return f"{partition_of(host, N_PARTITIONS):02x}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.urldb.activities import iter_activities
-from rdfcrawl.analysis.urldb.joining import pack, spell
-from rdfcrawl.analysis.urldb.keys import key_of
-from rdfcrawl.analysis.urldb.links import LinkedUrls
-from rdfcrawl.analysis.urldb.listings import iter_listings
+from rdfcrawl.analysis.urldb.observations import (
+    LinkedUrls,
+    iter_activities,
+    iter_listings,
+)
+from rdfcrawl.analysis.urldb.record import key_of, pack, spell
 from rdfcrawl.stores.reading import iter_lines, iter_read
 from rdfcrawl.stores.segment_file import iter_content, list_segments
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from rdfcrawl.analysis.urldb.activities import UrlObservation
+    from rdfcrawl.analysis.urldb.observations import UrlObservation
     from rdfcrawl.core.sorting import StringSorter
     from rdfcrawl.stores.reading import SegmentDamage
     from rdfcrawl.stores.segment_file import GzipMember

@@ -18,14 +18,7 @@ from scrapy.utils.misc import load_object
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
-from rdfcrawl.core.options.values import (
-    as_number,
-    boolean,
-    dictionary,
-    is_a,
-    is_on,
-    mapping,
-)
+from rdfcrawl.core.options.values import as_number, boolean, dictionary, is_a, is_on
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -36,9 +29,9 @@ _MERGED: Final = (
     *("DOWNLOADER_MIDDLEWARES", "DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTENSIONS"),
     *("FEED_EXPORTERS", "ITEM_PIPELINES"),
 )
-_PLAIN: Final = tuple(
+_PLAIN: Final = [
     name for name in vars(defaults) if name.isupper() and name not in _MERGED
-)
+]
 _ADDON: Final = SETTINGS_PRIORITIES["addon"]
 # Scrapy imports each of them at every start, even if its setting is off: setting ->
 # path of the component.
@@ -143,7 +136,7 @@ def _set_retry_exceptions(settings: BaseSettings) -> None:
 
 def _merge(settings: BaseSettings, name: str) -> None:
     ours: dict[str, Any] = getattr(defaults, name)
-    theirs = mapping(settings, name)
+    theirs = dictionary(name, settings.get(name))
     missing = dict(ours)
     for key in theirs:
         # Most keys are ours, and need no import.

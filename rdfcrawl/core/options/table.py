@@ -48,18 +48,6 @@ class Setting:
     parse: Callable[[str, Any], Any]
     allowed: str = ""
 
-    def read(self, settings: BaseSettings) -> Any:
-        """Return the value of the setting; raise `ConfigError` if it is wrong.
-
-        Components of users find the default in the settings, too.
-        """
-        value = settings[self.name]  # None if it is not set
-        if value is None and self.default is not None:
-            value = self.default
-            if not settings.frozen:
-                settings.set(self.name, value, "addon")
-        return self.parse(self.name, value)
-
     def unread(self, value: Any) -> Any:
         """Return the value of a field without settings."""
         return self.parse(self.name, self.default) if value is MISSING else value
@@ -86,16 +74,26 @@ class OptionsTable:
     @classmethod
     def one(cls, settings: BaseSettings, name: str) -> Any:
         """Return the value of one field, for commands that need no other."""
-        return dict(settings_of(cls))[name].read(settings)
+        others = {each.name: None for each in fields(cast("Any", cls))}
+        del others[name]
+        return cls.read(settings, **others)[name]
 
     @classmethod
     def read(cls, settings: BaseSettings, **given: Any) -> dict[str, Any]:
-        """Return the values of all fields that are settings or given."""
+        """Return the values of all fields that are settings or given.
+
+        Components of users find the defaults in the settings, too.
+        """
         for each in fields(cast("Any", cls)):
             if each.name in given:
                 continue
-            if _SETTING in each.metadata:
-                given[each.name] = each.metadata[_SETTING].read(settings)
+            if setting := each.metadata.get(_SETTING):
+                value = settings[setting.name]  # None if it is not set
+                if value is None and setting.default is not None:
+                    value = setting.default
+                    if not settings.frozen:
+                        settings.set(setting.name, value, "addon")
+                given[each.name] = setting.parse(setting.name, value)
             elif _PART in each.metadata:
                 given[each.name] = each.metadata[_PART].from_settings(settings)
         return given
@@ -144,25 +142,27 @@ def parsed(
     """
     setting = Setting(name, default, parse, allowed)
     return field(
-        default_factory=partial(setting.unread, unread),
-        metadata={_SETTING: setting},
+        default_factory=partial(setting.unread, unread), metadata={_SETTING: setting}
     )
 
 
 def number(
-    name: str, default: float, least: float, most: float = values.MAX_INT, **more: Any
+    name: str,
+    default: float,
+    least: float,
+    most: float = values.MAX_INT,
+    *,
+    is_whole: bool = False,
+    unread: Any = MISSING,
 ) -> Any:
-    """Declare a number; `more` are arguments of `parsed`."""
-    parse = partial(values.as_number, least=least, most=most)
-    return parsed(name, default, parse, allowed=_range(least, most), **more)
+    """Declare a number from `least` to `most`; see `parsed` for the other arguments."""
+    parse = partial(values.as_number, least=least, most=most, is_whole=is_whole)
+    allowed = f"from {least}" if most == values.MAX_INT else f"{least} to {most}"
+    return parsed(name, default, parse, allowed=allowed, unread=unread)
 
 
-def integer(
-    name: str, default: int, least: int, most: int = values.MAX_INT, **more: Any
-) -> Any:
-    """Declare an integer; `more` are arguments of `parsed`."""
-    parse = partial(values.as_number, least=least, most=most, is_whole=True)
-    return parsed(name, default, parse, allowed=_range(least, most), **more)
+integer: Final = partial(number, is_whole=True)
+"""Declare an integer; the arguments are those of `number`."""
 
 
 def millisecs(name: str, default: int, least: int, most: int) -> Any:
@@ -171,7 +171,7 @@ def millisecs(name: str, default: int, least: int, most: int) -> Any:
     def parse(name: str, value: Any) -> int:
         return 1000 * int(values.as_number(name, value, least, most, is_whole=True))
 
-    return parsed(name, default, parse, allowed=_range(least, most))
+    return parsed(name, default, parse, allowed=f"{least} to {most}")
 
 
 def switch(name: str, default: bool, **more: Any) -> Any:
@@ -205,7 +205,3 @@ def mapping(name: str, default: dict[str, Any], **more: Any) -> Any:
 def texts(name: str, default: Sequence[str], **more: Any) -> Any:
     """Declare a list of texts, as a tuple."""
     return parsed(name, default, lambda _, value: values.texts(value), **more)
-
-
-def _range(least: float, most: float) -> str:
-    return f"from {least}" if most == values.MAX_INT else f"{least} to {most}"

@@ -68,7 +68,7 @@ def member(name: str, value: Any, kind: type[E]) -> E:
 
 def choices(names: Iterable[str]) -> str:
     """Return the names of choices for the reference page."""
-    return ", ".join(f"`{each}`" for each in names)
+    return ", ".join(map("`{}`".format, names))
 
 
 def dictionary(name: str, value: Any) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def dictionary(name: str, value: Any) -> dict[str, Any]:
 def texts(value: Any) -> tuple[str, ...]:
     """Return a list of texts, from text with commas too."""
     entries = value.split(",") if isinstance(value, str) else value or ()
-    return tuple(str(each).strip() for each in entries if str(each).strip())
+    return tuple(filter(None, map(str.strip, map(str, entries))))
 
 
 def path(value: Any) -> Path:
@@ -94,11 +94,6 @@ def path(value: Any) -> Path:
 def is_on(settings: BaseSettings, name: str) -> bool:
     """Return whether a setting of Scrapy is True."""
     return boolean(name, settings.get(name, getattr(defaults, name, False)))
-
-
-def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
-    """Return a dictionary from the settings."""
-    return dictionary(name, settings.get(name))
 
 
 def iter_classes(

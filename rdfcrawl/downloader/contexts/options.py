@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
 

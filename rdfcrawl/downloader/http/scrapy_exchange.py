@@ -36,7 +36,7 @@ from rdfcrawl.downloader.http.scrapy_recording import report
 from rdfcrawl.downloader.network_faults import errno_of, look_up, note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
-from rdfcrawl.frontier.queue.queued_requests import meta_of, request_of
+from rdfcrawl.frontier.queue.queued_records import meta_of, request_of
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri import host_of
 

@@ -26,7 +26,7 @@ from rdfcrawl.downloader.robots.policy import (
     rules_of,
 )
 from rdfcrawl.downloader.robots.storage import OriginMemory, pack_rules, unpack_rules
-from rdfcrawl.frontier.queue.robots_keeping import OwnRules
+from rdfcrawl.frontier.queue.host_rules import OwnRules
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.hosts import origin_of
@@ -36,7 +36,7 @@ ROBOTS_PATH: Final = "/robots.txt"
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.robots.storage import RobotsDeathStore
-    from rdfcrawl.frontier.queue.robots_keeping import KeptRules, RulesKeeper
+    from rdfcrawl.frontier.queue.host_rules import KeptRules, RulesKeeper
 
     Get = Callable[[str, Take], Awaitable[RobotsResponse]]
 

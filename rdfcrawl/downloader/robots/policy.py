@@ -21,7 +21,7 @@ from rdfcrawl.downloader.robots.parser import (
     path_of,
     read_records,
 )
-from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
+from rdfcrawl.frontier.queue.host_rules import KeepingOptions
 
 MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
     from rdfcrawl.downloader.robots.policy import RobotsResponse
-    from rdfcrawl.frontier.queue.robots_keeping import RulesKeeper
+    from rdfcrawl.frontier.queue.host_rules import RulesKeeper
 
 
 TDM_PATH: Final = "/.well-known/tdmrep.json"

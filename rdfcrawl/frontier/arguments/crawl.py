@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, Self, cast, get_args, get_type_hints
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import CrawlBudget, Kind
-from rdfcrawl.frontier.arguments.own import BOOLEANS, parse_own, text_of
 from rdfcrawl.frontier.arguments.parsers import (
+    BOOLEANS,
     INLINE,
     MAX_DEPTH,
     CrawlPolicy,
@@ -26,6 +26,7 @@ from rdfcrawl.frontier.arguments.parsers import (
     parse_graphs,
     parse_harvest,
     parse_number,
+    parse_own,
     parse_query,
     parse_quota,
     parse_retry,
@@ -35,6 +36,7 @@ from rdfcrawl.frontier.arguments.parsers import (
     parse_trust,
     parse_url_patterns,
     parse_words,
+    text_of,
 )
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.rdf.links.policy import LinkPolicy

@@ -10,14 +10,19 @@ import csv
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
-from rdfcrawl.core.records import Kind
+from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.uri import BadUri
+from rdfcrawl.uri.guard.gate import refusal_of
 from rdfcrawl.uri.parse import check_scheme, seed_url
+
+if TYPE_CHECKING:
+    from rdfcrawl.uri.guard.policy import Guard
+
 
 MAX_LINE_BYTES: Final = 1 << 16
 _URI, _TYPE = "uri", "type"
@@ -36,6 +41,8 @@ TYPES: Final[dict[str, Kind | None]] = {
     "sitemap": Kind.SITEMAP,
     "resourcesync": Kind.RESOURCESYNC,
 }
+
+T = TypeVar("T", "str", "Seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +183,43 @@ def _iter_lines(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
         if not is_rest:
             yield line.removeprefix(b"\xef\xbb\xbf")
         is_rest = not line.endswith(b"\n")
+
+
+class SeedFilter:
+    """Filter of seeds, which keeps the faults of refused ones."""
+
+    MOST: Final = 10_000  # refused seeds reported one by one
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._first: dict[str, Fault] = {}
+        self._more: dict[Reason, tuple[str, Fault]] = {}
+
+    def allowed(self, seeds: Iterator[T | BadSeed]) -> Iterator[T]:
+        """Yield the seeds that are URLs allowed by the guard, as far as known here."""
+        for seed in seeds:
+            if isinstance(seed, BadSeed):
+                self.refuse(f"{seed.path.name}:{seed.line}", seed.fault)
+                continue
+            url = seed if isinstance(seed, str) else seed.url
+            if detail := refusal_of(url, self._guard):
+                fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
+                self.refuse(url, fault)
+            else:
+                yield seed
+
+    def refuse(self, where: str, fault: Fault) -> None:
+        """Keep the fault of a seed; `where` is its URL or its line."""
+        if len(self._first) < self.MOST:
+            self._first[where] = fault
+            return
+        first, known = self._more.get(fault.reason, (where, replace(fault, count=0)))
+        self._more[fault.reason] = first, replace(known, count=known.count + 1)
+
+    def refused(self) -> Iterator[Document]:
+        """Yield documents with the faults of the first refused seeds.
+
+        For each reason, one more document stands for the rest.
+        """
+        for where, fault in (*self._first.items(), *self._more.values()):
+            yield Document(record=Record(where), url=where, faults=[fault])

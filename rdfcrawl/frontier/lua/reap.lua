@@ -18,7 +18,7 @@ local function make_suspect(item)
   return string.char(string.byte(item, 1) + 16) .. string.sub(item, 2)
 end
 
--- Adds to the last field of an item; `payload.py` defines the layout.
+-- Adds to the last field of an item; `candidate.py` defines the layout.
 local function with_blame(item, eighths)
   local before = tonumber(string.match(item, '%z\4(%d+)$') or 0)
   local rest_of_item = string.gsub(item, '%z\4%d+$', '')

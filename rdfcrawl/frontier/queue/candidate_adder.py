@@ -1,7 +1,7 @@
-"""Queue candidates by `lua/add.lua` and `lua/budget.lua`.
+"""Queue candidates by `lua/add.lua` and `lua/budget.lua`, or note why not.
 
 Each candidate first goes to the partition of its registered domain, unless its host is
-known to be away (`partitions.py`). If that partition reports the host as away, the
+known to be away (`candidate.py`). If that partition reports the host as away, the
 candidate goes on to the partition of the host; before that, it is counted for the URI
 budget of its domain, if any. A worker that dies between two calls loses nothing: when
 offered again, each URI goes the same way and is counted once.
@@ -9,25 +9,41 @@ offered again, each URI goes the same way and is counted once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import CrawlBudget
-from rdfcrawl.frontier.queue.candidate import SEEN_ONLY, AddedCounts, Candidate
-from rdfcrawl.frontier.queue.claimed_visits import record_of
-from rdfcrawl.frontier.queue.partitions import bucket_of
-from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
+from rdfcrawl.core.times import now_ms
+from rdfcrawl.frontier.queue.candidate import (
+    SEEN_ONLY,
+    AddedCounts,
+    Candidate,
+    bucket_of,
+    unpack_or_none,
+)
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.stores.nquads import DECISION_IRI, OPERATOR, document_mark
+from rdfcrawl.uri import (
+    MAX_CACHED_HOSTS,
+    BadUri,
+    NormalForm,
+    fingerprint,
+    partition_of,
+    registered_domain,
+)
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.queue.decisions import DecisionLog
-    from rdfcrawl.frontier.queue.partitions import KeyLocations
-    from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
+    from rdfcrawl.frontier.queue.candidate import KeyLocations
+    from rdfcrawl.frontier.queue.options import DecisionOptions
+    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 
     Call = tuple[str, list[Argument]]
+
 
 # Long scripts block all other workers: about 3 ms for 500 URIs of 10 keys.
 MAX_URIS_PER_CALL = 500
@@ -40,6 +56,10 @@ _KEY_HEAD = 3  # and of each key before its URIs
 _NEW, _SEEN, _AWAY, _COUNTED = b"10AS"
 _WANTED: Final = b"WFL"  # results of a look that are not "seen before"
 _REFUSALS: Final = {ord("F"): Decision.HOST_BUDGET, ord("D"): Decision.DOMAIN_BUDGET}
+
+_MAX_PARENTS: Final = 10_000  # parents with counted decisions
+_MAX_SPELLED: Final = 10_000
+_32_BITS: Final = 0xFFFF_FFFF
 
 
 class _Row(NamedTuple):
@@ -167,7 +187,7 @@ class CandidateAdder:
         """Return the candidate of a refused URI, if its profile has a budget here."""
         key, _, fingerprint = name.decode().rpartition(" ")
         item = item.removeprefix(b"d")  # over the budget of its domain
-        record = record_of(item[1:], key)
+        record = unpack_or_none(item[1:], key)
         if record is None or record.profile not in budgets:
             return None
         partition = partition_of(key, len(self._prefixes))
@@ -216,7 +236,7 @@ class CandidateAdder:
         mode: Literal["add", "look"] = "add",
     ) -> Iterator[Call]:
         partitions: dict[int | tuple[int, CrawlBudget], dict[str, list[Argument]]] = {}
-        for partition, key, fingerprint, item, budget in candidates:
+        for partition, key, number, item, budget in candidates:
             place = partition if budget is None else (partition, budget)
             keys = partitions.get(place)
             if keys is None:
@@ -224,7 +244,7 @@ class CandidateAdder:
             pairs = keys.get(key)
             if pairs is None:
                 pairs = keys[key] = []
-            pairs += (fingerprint, item)
+            pairs += (number, item)
         for place, keys in partitions.items():
             own = (place, self._budget) if isinstance(place, int) else place
             head = self._add_head(own[1], mode)
@@ -319,13 +339,13 @@ def _added(marks: bytes) -> AddedCounts:
 
 def _note_refused(decisions: DecisionLog, fates: Iterable[tuple[_Row, int]]) -> None:
     """Note the URIs over a budget, and those seen before in another spelling."""
-    for (key, fingerprint, item, _), mark in fates:
+    for (key, number, item, _), mark in fates:
         why = _REFUSALS.get(mark)
-        if decisions.is_other_spelling(fingerprint) and mark == _SEEN:
+        if decisions.is_other_spelling(number) and mark == _SEEN:
             why = Decision.DUPLICATE
-        if why is None or (record := record_of(item[1:], key)) is None:
+        if why is None or (record := unpack_or_none(item[1:], key)) is None:
             continue
-        decisions.note(why, [record.url], record.parent, mark=fingerprint)
+        decisions.note(why, [record.url], record.parent, mark=number)
 
 
 def _rows(calls: Iterable[Call]) -> Iterator[_Row]:
@@ -370,3 +390,104 @@ def _cut(keys: dict[str, list[Argument]], how: str = "") -> Iterator[list[Argume
             n_uris += n
     if arguments:
         yield arguments
+
+
+def is_sampled(mark: int, share: float) -> bool:
+    """Return whether the decisions about a URI are logged, by its fingerprint.
+
+    This depends only on the URI, so the log has all decisions about it or none.
+    """
+    return (mark & _32_BITS) < share * (_32_BITS + 1)
+
+
+class DecisionLog:
+    """Gathers decisions; `take` returns those since the last time.
+
+    Attributes:
+        counts: decisions by statistic, since the last report.
+        spelled: fingerprints of links in flight that are not in normal form.
+    """
+
+    def __init__(self, options: DecisionOptions, normal_form: NormalForm) -> None:
+        self.counts: Counter[str] = Counter()
+        self._options = options
+        self._normalize = normal_form.normalize
+        self._is_simple = normal_form.is_simple
+        self._n_left = options.of_worker
+        self._lines: dict[str, list[str]] = {}  # by parent
+        self._n_of: dict[str, int] = {}  # logged, by parent
+        self.spelled: set[int] = set()
+
+    def note(
+        self,
+        why: Decision,
+        urls: Iterable[str],
+        parent: str,
+        *,
+        mark: int | None = None,
+    ) -> None:
+        """Note the reason why URLs of a document are not queued.
+
+        Args:
+            why: the reason.
+            urls: absolute URLs; links of other schemes as found.
+            parent: URL of the document; empty for seeds.
+            mark: fingerprint if there is one URL and it is known.
+        """
+        n_left = min(
+            self._n_left, self._options.of_document - self._n_of.get(parent, 0)
+        )
+        found: list[str] = []
+        n_over, share = 0, self._options.share
+        for url in urls:
+            if url == parent:  # the document itself was fetched
+                continue
+            if share < 1 and not is_sampled(
+                self._mark(url) if mark is None else mark, share
+            ):
+                continue
+            if len(found) >= n_left:
+                n_over += 1
+                continue
+            iri = url if self._is_simple(url) else graph_iri(url)
+            found.append(f"<{iri}> <{DECISION_IRI}{why}>\n")
+        if n_over:
+            self.counts["decision/not_logged"] += n_over
+        if found:
+            self._keep(parent, found)
+            self.counts[f"decision/{why}"] += len(found)
+
+    def _mark(self, url: str) -> int:
+        try:
+            return fingerprint(self._normalize(url))
+        except BadUri:
+            return fingerprint(url)
+
+    def _keep(self, parent: str, found: list[str]) -> None:
+        if len(self._n_of) >= _MAX_PARENTS and parent not in self._n_of:
+            self._n_of.clear()
+        self._n_of[parent] = self._n_of.get(parent, 0) + len(found)
+        self._n_left -= len(found)
+        self._lines.setdefault(parent, []).extend(found)
+
+    def note_spelling(self, mark: int) -> None:
+        """Remember a link whose spelling is not its normal form."""
+        if len(self.spelled) < _MAX_SPELLED:
+            self.spelled.add(mark)
+
+    def is_other_spelling(self, mark: int) -> bool:
+        """Return whether `note_spelling` was called for a link, and forget the link."""
+        if mark in self.spelled:
+            self.spelled.discard(mark)
+            return True
+        return False
+
+    def take(self) -> bytes:
+        """Return the lines since the last call, each after the mark of its document."""
+        lines, self._lines = self._lines, {}
+        at_ms = now_ms()
+        return b"".join(
+            document_mark(graph_iri(parent) if parent else OPERATOR, at_ms)
+            + "".join(found).encode("utf-8", "replace")
+            for parent, found in lines.items()
+        )

@@ -16,31 +16,38 @@ from rdfcrawl.core import __version__
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
-from rdfcrawl.frontier.queue.claimed_visits import (
-    claim_arguments,
-    record_of,
-    release_arguments,
-    stand_in,
-    visit_of,
-)
-from rdfcrawl.frontier.queue.domain_epochs import (
+from rdfcrawl.frontier.queue.bands import (
     EPOCHS,
     SCHEDULE,
     DomainEpochs,
     outcome_arguments,
 )
-from rdfcrawl.frontier.queue.first_contents import FirstContents
-from rdfcrawl.frontier.queue.owed import OwedHosts
-from rdfcrawl.frontier.queue.partition_marks import MARK, PartitionMarks
-from rdfcrawl.frontier.queue.partitions import KeyLocations, away_partition
-from rdfcrawl.frontier.queue.turn_taker import TurnTaker
-from rdfcrawl.frontier.queue.worker_drains import WorkerDrains
-from rdfcrawl.frontier.queue.worker_reports import WorkerReports
-from rdfcrawl.frontier.redis.clearing import delete_keys
-from rdfcrawl.frontier.redis.schema import SCHEMA, VERSION, check_schema
-from rdfcrawl.frontier.redis.scripts import millisecs
-from rdfcrawl.frontier.redis.server_state import INCARNATION, ServerState
+from rdfcrawl.frontier.queue.candidate import (
+    KeyLocations,
+    away_partition,
+    unpack_or_none,
+)
+from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
+from rdfcrawl.frontier.queue.host_clocks import TurnTaker
+from rdfcrawl.frontier.queue.queued_records import (
+    OwedHosts,
+    claim_arguments,
+    release_arguments,
+    stand_in,
+    visit_of,
+)
+from rdfcrawl.frontier.queue.tables import FirstContents
+from rdfcrawl.frontier.queue.worker_reports import WorkerDrains, WorkerReports
+from rdfcrawl.frontier.redis.operations import delete_keys, millisecs
+from rdfcrawl.frontier.redis.server_state import (
+    INCARNATION,
+    MARK,
+    SCHEMA,
+    VERSION,
+    PartitionMarks,
+    ServerState,
+    check_schema,
+)
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -48,7 +55,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.options import FrontierOptions
-    from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
+    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must stay
 # below set-max-intset-entries, else its members take 56 instead of 8 bytes.
@@ -123,8 +130,7 @@ class Frontier:
         self.unseen = self.adder.unseen
         self.take_up = self.adder.take_up
         self.take_up_some = self.adder.take_up_some
-        self._turn_taker = TurnTaker(scripts, self.locations)
-        self.turns = self._turn_taker.take
+        self.turns = TurnTaker(scripts, self.locations)
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
         self.owed = OwedHosts(scripts)
@@ -187,7 +193,7 @@ class Frontier:
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
         self.locations.n_partitions = self.partitions
         most_here = int(stored[b"domain_hosts"])
-        self._turn_taker.prefixes = self._prefixes
+        self.turns.prefixes = self._prefixes
         self.contents.open(self._prefixes)
         self.owed.prefixes = self._prefixes
         self.epochs.open(self._prefixes, stored, self.options.epochs)
@@ -421,7 +427,7 @@ class Frontier:
         )
         rows = cast("list[tuple[int, int, list[bytes]]]", replies)
         buried = [
-            record_of(item, key.decode()) or stand_in(item)
+            unpack_or_none(item, key.decode()) or stand_in(item)
             for _, _, dead in rows
             for key, item in zip(dead[::2], dead[1::2], strict=True)
         ]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import re
 import secrets
@@ -33,15 +34,15 @@ from rdfcrawl.core.options.table import (
 from rdfcrawl.core.options.values import as_number, choices, member
 from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
-from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
-from rdfcrawl.frontier.ignored_options import extensions, ignored_names
-from rdfcrawl.frontier.queue.blocked_hosts import read_file
-from rdfcrawl.frontier.queue.decisions import DecisionOptions
-from rdfcrawl.frontier.queue.epoch_options import EpochOptions
-from rdfcrawl.frontier.queue.score_bands import ScoreChoice
-from rdfcrawl.frontier.queue.start_urls import PushedUrls
-from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
-from rdfcrawl.frontier.redis.client_settings import named_redis
+from rdfcrawl.core.records import (
+    NO_BUDGET,
+    CrawlBudget,
+    DiscoveryScore,
+    SitemapScore,
+)
+from rdfcrawl.frontier.queue.host_rules import WorkingHours, read_file, working_hours
+from rdfcrawl.frontier.queue.inbox import PushedUrls
+from rdfcrawl.frontier.redis.address import SCHEMES, named_redis
 from rdfcrawl.rdf.extraction.options import OwnFormats
 from rdfcrawl.stores.crawl_folder import CrawlLocation
 from rdfcrawl.stores.options import StoreOptions
@@ -53,6 +54,7 @@ from rdfcrawl.uri import (
     PolitenessKey,
 )
 from rdfcrawl.uri.guard.policy import Guard
+from rdfcrawl.uri.link_filter import IGNORED_EXTENSIONS, IgnoredNames
 from rdfcrawl.uri.parse import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
@@ -60,22 +62,63 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.uri.link_filter import IgnoredNames
-
+_EXTENSION: Final = re.compile(r"\.?([a-z0-9_+-]{1,32})").fullmatch
+# The table of the standard library, without the one of the machine.
+_KNOWN: Final = mimetypes.MimeTypes()
 RUN: Final = "CRAWL_RUN"
 WORKER: Final = "CRAWL_WORKER"
 """Settings by which `scrapy workers` passes run and number to workers; internal."""
-
 _CLUSTER_ACK_LAG_SECS: Final = 3.0  # replicas are milliseconds behind, if not cut off
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
 _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
 _REDIS_PORT: Final = 6379
-_REDIS_SCHEMES: Final = (
-    *("redis", "rediss", "unix", "redis+cluster", "rediss+cluster"),
-    *("redis+sentinel", "rediss+sentinel"),
-)
 _YEAR: Final = 86_400 * 365
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochOptions(OptionsTable):
+    """Amount and frequency of fetches per registered domain.
+
+    Attributes:
+        quota: most fetches in an epoch.
+        secs: minimum length of an epoch; 0: it ends when its quota is spent.
+        phi: step by which shares move, of Algorithm 6.1.
+    """
+
+    quota: int
+    secs: float = number("SCHEDULE_EPOCH_SECS", 86_400.0, 0, 86_400 * 365)
+    """with `schedule=domain`, least time between two epochs of a registered domain; 0:
+    the next one begins when the quota is spent. Kept with the quota: a worker that
+    is given one sets it for all"""
+    phi: float = number("SCHEDULE_PHI", 0.1, 0.001, 0.999)
+    """with `schedule=domain`, the part of the smaller share that moves between sitemaps
+    and links after an epoch, and is judged; kept as the one above"""
+
+
+def extensions(name: str, value: Any) -> frozenset[str]:
+    """Return extensions of file names, without dots; a built-in list for None.
+
+    Raises:
+        ConfigError: an entry is not an extension.
+    """
+    found = set()
+    for each in IGNORED_EXTENSIONS if value is None else texts_of(value):
+        extension = _EXTENSION(each.lower())
+        if extension is None:
+            raise ConfigError(f"{name}: {each!r}: must be the extension of a file name")
+        found.add(extension[1])
+    return frozenset(found)
+
+
+def ignored_names(ignored: frozenset[str], own: OwnFormats) -> IgnoredNames:
+    """Return the file names that are not followed, except those that a class reads."""
+    read = {name.rpartition(".")[2] for name in own.extensions}
+    for media_type in own.media_types:
+        for strict in (True, False):
+            known = _KNOWN.guess_all_extensions(media_type, strict=strict)
+            read |= {name.removeprefix(".") for name in known}
+    return IgnoredNames(ignored - read)
 
 
 def _run(_name: str, value: Any) -> int | None:
@@ -252,7 +295,7 @@ class FrontierRedis(OptionsTable):
     """The settings that name the Redis of the frontier."""
 
     url: str | None = text(
-        "REDIS_URL", None, allowed=choices(f"{scheme}://" for scheme in _REDIS_SCHEMES)
+        "REDIS_URL", None, allowed=choices(f"{scheme}://" for scheme in SCHEMES)
     )
     """the Redis or Valkey server (6.2 or newer) of the frontier, some [nodes of a
     cluster](../how-to/several-machines.md#redis-cluster), or
@@ -266,6 +309,32 @@ class FrontierRedis(OptionsTable):
     def __str__(self) -> str:
         """Return the URL; empty for the embedded server."""
         return self.url or (self.host and f"redis://{self.host}:{self.port}") or ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreChoice(OptionsTable):
+    """The scores by which URIs are ordered."""
+
+    of_sitemaps: SitemapScore = one_of("SITEMAP_SCORE", "priority", SitemapScore)
+    """what orders the pages of sitemaps within a host: the priority that is stated, or
+    a [score](urldb.md#scores) of the last `scrapy urldb rank`; see
+    [frontier](../explanation/frontier.md#the-order-of-uris)"""
+    of_links: DiscoveryScore = one_of("DISCOVERY_SCORE", "first-seen", DiscoveryScore)
+    """what orders links within a host: which was found first, or a score"""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionOptions(OptionsTable):
+    """Which decisions are logged."""
+
+    share: float = number("DECISIONS_SAMPLE", 1.0, 0, 1)
+    """share of all URIs of which the [log of decisions](stores.md#the-log-of-decisions)
+    has the reasons why they are not queued; chosen by hash, so it has all decisions
+    about a URI or none. 0: no log"""
+    of_document: int = integer("DECISIONS_MAX_PER_DOCUMENT", 1000, 1, 100_000)
+    """decisions about links of one document in that log"""
+    of_worker: int = integer("DECISIONS_MAX", 1_000_000, 1, 1_000_000_000)
+    """decisions that one worker logs in one run"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,30 @@
-"""Reports of workers: signs of life and statistics."""
+"""Reports of workers: signs of life, statistics, own faults, lag of followers."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Self, cast
 
-from rdfcrawl.frontier.queue.worker_delays import WorkerDelays
+from redis.exceptions import RedisError
+
+from rdfcrawl.core.messages import counted
+from rdfcrawl.frontier.queue.host_clocks import WorkerDelays
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from redis.asyncio import Redis
+    from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.frontier.queue.options import FrontierOptions
-    from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
+    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
+
 
 STARTED: Final = "started"  # figure of a worker: 1 once its seeds are queued
 CURRENT: Final = "now/"  # prefix of momentary figures, which are not summed
@@ -26,6 +38,18 @@ _DEAD_AFTER_SECS: Final = 2.0, 15.0
 _TRIES: Final = 10  # other ending workers change the sum, too
 
 Figures = Mapping[str, float]
+
+DRAINED: Final = "drained"
+"""Close reason of the spider of a drained worker."""
+LAG: Final = f"{CURRENT}store/"
+DOCUMENTS, SECS, SET_ASIDE, STUCK = "documents", "secs", "set_aside", "stuck"
+_LOOK_SECS: Final = 10.0
+OWN_FAULT: Final = "own_fault/"
+OWN_FAULT_DOCUMENTS: Final = "own_fault/documents"
+PARTS: Final = "own_fault/part/"
+EXAMPLES: Final = "own_fault/example/"  # text, only in this worker
+KEY: Final = "own_faults"  # in Redis: the last example of each part
+_EXTRA: Final = re.compile(r"'rdfcrawl\[([a-z-]+)\]'")
 
 
 class WorkerReports:
@@ -171,3 +195,183 @@ def without(figures: Figures, reported: Figures) -> dict[str, float]:
 
 def _is_current(name: str) -> bool:
     return name == STARTED or name.startswith(CURRENT)
+
+
+class WorkerDrains:
+    """Drained workers: requests of operators that a worker end.
+
+    Each worker checks the list, and removes its name when it leaves the crawl.
+    """
+
+    def __init__(self, redis: Redis, key: Callable[[str], str]) -> None:
+        self._redis = redis
+        self._name = key("drain")
+
+    async def request(self, worker: str) -> None:
+        """Request that a worker end."""
+        await self._redis.sadd(self._name, worker)
+
+    async def is_requested(self, worker: str) -> bool:
+        """Return whether a worker shall end."""
+        return bool(await self._redis.sismember(self._name, worker))
+
+    async def requested(self) -> set[str]:
+        """Return the workers that shall end, and still run."""
+        names = await self._redis.smembers(self._name)
+        return {name.decode() for name in cast("set[bytes]", names)}
+
+    async def forget(self, worker: str) -> None:
+        """Remove a worker that has ended or is dead."""
+        await self._redis.srem(self._name, worker)
+
+
+class FollowerLag:
+    """Measures the lag of followers periodically while a worker runs.
+
+    Attributes:
+        figures: figures for reports, `now/store/<kind>/<name>`: the maximum over all
+            stores of a kind.
+    """
+
+    def __init__(self) -> None:
+        self.figures: dict[str, float] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, root: Path) -> None:
+        """Start measuring the followers of the crawl in a folder."""
+        self._task = asyncio.create_task(self._look(root))
+
+    def end(self) -> None:
+        """Stop measuring."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _look(self, root: Path) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECS)
+            if (root / "followers").is_dir():
+                self.figures = await asyncio.to_thread(lag_of, root)
+
+
+def lag_of(root: Path) -> dict[str, float]:
+    """Return the lag of the followers that have begun."""
+    from rdfcrawl.stores.followers.status import read_statuses  # noqa: PLC0415 (few have any)
+
+    figures: dict[str, float] = {}
+    for status in read_statuses(root):
+        kind = status.name.partition(":")[0]
+        lags = {
+            DOCUMENTS: status.n_behind,
+            SECS: status.secs_behind,
+            SET_ASIDE: len(status.set_aside) + status.n_unnamed,
+            STUCK: status.state in {"waiting", "unusable", "failed"},
+        }
+        for what, value in lags.items():
+            name = f"{LAG}{kind}/{what}"
+            figures[name] = max(float(value), figures.get(name, 0.0))
+    return figures
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFaults:
+    """Documents on which our code or a missing library has failed.
+
+    Attributes:
+        n_documents: number of documents with such faults.
+        parts: documents by the part that failed, such as an extractor.
+        examples: the detail of a known fault of each part.
+    """
+
+    n_documents: int = 0
+    parts: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        statistics: Mapping[str, object],
+        examples: Mapping[str, str],
+        earlier: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Return the faults in statistics, or their increase since earlier ones."""
+        grown = {
+            name: int(value) - int((earlier or {}).get(name, 0))
+            for name, value in statistics.items()
+            if name.startswith(OWN_FAULT) and isinstance(value, int | float)
+        }
+        parts = {
+            name.removeprefix(PARTS): n
+            for name, n in grown.items()
+            if n and name.startswith(PARTS)
+        }
+        return cls(grown.get(OWN_FAULT_DOCUMENTS, 0), parts, examples)
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return self.n_documents > 0
+
+    def __str__(self) -> str:
+        """Return the number of documents, the parts, and an example of each."""
+        ordered = sorted(self.parts.items(), key=lambda pair: (-pair[1], pair[0]))
+        shown = [f"{part} {n:,}{self._example(part)}" for part, n in ordered]
+        return f"{counted(self.n_documents, 'document')}: {', '.join(shown)}"
+
+    def _example(self, part: str) -> str:
+        text = self.examples.get(part, "").removeprefix(f"{part}: ")
+        return f" ({text})" if text else ""
+
+    @property
+    def hint(self) -> str:
+        """Advice to the operator."""
+        found = {*_EXTRA.findall(" ".join(self.examples.values()))}
+        retry = "-a retry=failed requests the documents again"
+        if found:
+            extras = ",".join(sorted(found))
+            return f"pip install 'rdfcrawl[{extras}]'; then {retry}"
+        return f"own faults: the log has the tracebacks; once they are mended, {retry}"
+
+
+def part_key(part: str) -> str:
+    """Return the statistic of the documents on which a part has failed."""
+    return f"own_fault/part/{part}"
+
+
+def note_own_fault(stats: StatsCollector, part: str, detail: str) -> None:
+    """Count a document given up because a part of the crawler failed."""
+    stats.inc_value(OWN_FAULT_DOCUMENTS)
+    stats.inc_value(part_key(part))
+    keep_example(stats, part, detail)
+
+
+def keep_example(stats: StatsCollector, part: str, detail: str) -> None:
+    """Keep the detail of the first fault of a part."""
+    key = f"own_fault/example/{part}"
+    if stats.get_value(key) is None:
+        stats.set_value(key, detail)
+
+
+def examples_of(statistics: Mapping[str, object]) -> dict[str, str]:
+    """Return the examples kept by this worker, by part."""
+    return {
+        name.removeprefix(EXAMPLES): str(text)
+        for name, text in statistics.items()
+        if name.startswith(EXAMPLES)
+    }
+
+
+async def share_examples(
+    redis: Redis, key: Callable[[str], str], examples: Mapping[str, str]
+) -> None:
+    """Share the examples of this worker for the summary of all workers."""
+    if examples:
+        with suppress(RedisError):  # they are in the log of this worker
+            await redis.hset(key(KEY), items=[*chain(*examples.items())])
+
+
+async def shared_examples(redis: Redis, key: Callable[[str], str]) -> dict[str, str]:
+    """Return the last shared example of each part."""
+    found = cast("dict[bytes, bytes]", await redis.hgetall(key(KEY)))
+    return {
+        part.decode(errors="replace"): text.decode(errors="replace")
+        for part, text in found.items()
+    }

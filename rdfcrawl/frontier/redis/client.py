@@ -25,20 +25,25 @@ from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.redis.address import RedisAddress, describe, parse_address
-from rdfcrawl.frontier.redis.client_settings import read_client_settings
-from rdfcrawl.frontier.redis.primaries import (
+from rdfcrawl.frontier.redis.address import (
+    RedisAddress,
+    describe,
+    parse_address,
+    read_client_settings,
+)
+from rdfcrawl.frontier.redis.embedded import MIN_VERSION
+from rdfcrawl.frontier.redis.errors import (
+    RetryWhileAway,
+    SentinelLoginError,
+    is_of_login,
+    lost_connection,
+    one_line,
+)
+from rdfcrawl.frontier.redis.operations import (
     ConnectionHooks,
     ManyPrimaries,
     query_primaries,
 )
-from rdfcrawl.frontier.redis.program import MIN_VERSION
-from rdfcrawl.frontier.redis.refusals import (
-    SentinelLoginError,
-    is_of_login,
-    one_line,
-)
-from rdfcrawl.frontier.redis.retry import RetryWhileAway, lost_connection
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -42,11 +42,8 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from rdfcrawl.frontier.redis.primaries import (
-    ConnectionHooks,
-    ManyPrimaries,
-    NodeAddress,
-)
+from rdfcrawl.frontier.redis.address import NodeAddress
+from rdfcrawl.frontier.redis.operations import ConnectionHooks, ManyPrimaries
 
 Reply = TypeVar("Reply")
 Command = tuple[tuple[Any, ...], Mapping[str, Any]]

@@ -11,20 +11,35 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from redis.exceptions import AskError, ReadOnlyError, RedisError
+from redis.exceptions import AskError, ReadOnlyError, RedisError, ResponseError
 
-from rdfcrawl.core.errors import CrawlGone
+from rdfcrawl.core import __version__
+from rdfcrawl.core.errors import ConfigError, CrawlGone
 from rdfcrawl.core.messages import counted
-from rdfcrawl.frontier.redis.primaries import query_primaries
+from rdfcrawl.frontier.redis.operations import ManyPrimaries, query_primaries
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from redis.asyncio import Connection, Redis
+
 
 logger = logging.getLogger(__name__)
 
 INCARNATION: Final = "incarnation"  # field of the crawl's `conf`
+
+# Workers of several package versions share a crawl if these have the same `SCHEMA`.
+# Raise it with each change of keys or values that other versions would misread.
+SCHEMA: Final = 1
+IMPORTING: Final = 0
+"""Schema of a crawl whose import is incomplete; see `lua/import.lua`."""
+VERSION: Final = "version"
+"""Field of the crawl's settings: the package version that created it."""
+_MAX_SHOWN: Final = 40  # characters of a foreign value in a message
+_LEAST_BYTES: Final = 1000  # a new server has less
+MARK: Final = "in"  # field of a partition's counters
 
 
 class CrawlGoneError(CrawlGone, RedisError):
@@ -222,3 +237,115 @@ async def _read(connection: Connection) -> Any:
 def _fields(info: bytes) -> dict[str, str]:
     lines = info.decode("utf-8", "replace").split("\r\n")
     return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def check_schema(crawl_id: str, stored: Mapping[bytes, bytes]) -> None:
+    """Check, by the settings of a crawl, that this version can read it.
+
+    Raises:
+        ConfigError: another version created it, or its import is incomplete.
+    """
+    if not stored:
+        return
+    schema = _text(stored, b"schema")
+    if schema == str(IMPORTING):
+        raise ConfigError(
+            f"CRAWL_ID={crawl_id}: its frontier is being imported from a file, or its"
+            " import was interrupted; `scrapy frontier import FILE` restarts it"
+        )
+    if schema != str(SCHEMA):
+        raise ConfigError(f"CRAWL_ID={crawl_id}: its frontier has {_advice(stored)}")
+
+
+def _advice(stored: Mapping[bytes, bytes]) -> str:
+    schema = _text(stored, b"schema")
+    by = _text(stored, VERSION.encode())
+    by = f", rdfcrawl {by}," if by else ""
+    if schema.isdecimal() and int(schema) > SCHEMA:
+        whose, advice = "a later", "upgrade rdfcrawl on this machine"
+    else:
+        whose, advice = "an earlier", "finish the crawl with that version"
+    return (
+        f"schema {schema or 'none'} of {whose} version{by} and rdfcrawl {__version__}"
+        f" reads schema {SCHEMA}: {advice}, or begin another crawl (another CRAWL_ID,"
+        " or -a fresh=1)"
+    )
+
+
+def _text(stored: Mapping[bytes, bytes], name: bytes) -> str:
+    text = stored.get(name, b"").decode(errors="replace")[:_MAX_SHOWN]
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+async def rewrite_torn_logs(client: Redis, *, again: bool = False) -> None:
+    """Rewrite append-only files that may be torn.
+
+    The effects of a script are between MULTI and EXEC in the file. After a crash in
+    between, Redis does not run that half, but most versions keep its complete commands
+    in the file and append to it. On the next start, these run with the following
+    commands: half a script, which damages the frontier. So a server that started with
+    such a file rewrites it from memory once, at the request of the first worker.
+
+    On a full disk, Redis truncates a partly written command. If the file was rewritten
+    before, Redis misses the offset and leaves zeros, and then does not start. So the
+    file is also rewritten after a failure to write it has passed.
+
+    Servers that refuse (missing rights, no memory) are left as they are, and those that
+    have rewritten their file since they started, unless `again`.
+
+    Raises:
+        RedisError: a server is unreachable.
+    """
+    await query_primaries(client, lambda server: _rewrite(server, again=again))
+
+
+async def _rewrite(server: Redis, *, again: bool) -> None:
+    facts = await server.info("persistence")
+    is_new = again or facts.get("aof_last_rewrite_time_sec") == -1
+    is_busy = facts.get("aof_rewrite_in_progress") or facts.get("loading")
+    n_bytes = int(facts.get("aof_current_size", 0))
+    if facts.get("aof_enabled") != 1 or not is_new or is_busy or n_bytes < _LEAST_BYTES:
+        return
+    try:
+        await server.bgrewriteaof()
+    except ResponseError as error:
+        logger.info("Redis: the append-only file is not rewritten: %s", error)
+
+
+class PartitionMarks:
+    """The incarnation of a crawl in each partition, to detect the loss of one server.
+
+    A single server loses a crawl completely or not at all. A primary of a cluster that
+    restarts without its data loses only its partitions.
+
+    Attributes:
+        are_needed: whether the partitions are on several servers.
+    """
+
+    def __init__(self, redis: Redis, state: ServerState) -> None:
+        self.are_needed = isinstance(redis, ManyPrimaries)
+        self._redis = redis
+        self._state = state
+
+    async def write(self, prefixes: Sequence[str], mark: bytes) -> None:
+        """Mark new partitions, if marks are needed."""
+        if not self.are_needed:
+            return
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix in prefixes:
+            pipe.hget(f"{prefix}:cnt", MARK)
+        found = await pipe.execute()
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix, known in zip(prefixes, found, strict=True):
+            if known is None:
+                pipe.hsetnx(f"{prefix}:cnt", MARK, cast("str", mark))
+        await pipe.execute()
+
+    def check(self, found: Iterable[bytes | None]) -> None:
+        """Check the marks found in all partitions of an existing crawl.
+
+        Raises:
+            CrawlGone: a partition is missing.
+        """
+        for number, mark in enumerate(found if self.are_needed else ()):
+            self._state.check_partition(number, mark)

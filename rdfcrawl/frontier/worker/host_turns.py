@@ -19,14 +19,14 @@ from zlib import crc32
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.queue.turn_taker import TurnEntry
+from rdfcrawl.frontier.queue.host_clocks import TurnEntry
 from rdfcrawl.frontier.request_turns import (
     HostRestsError,
+    PlainSleep,
     SoloTurn,
     SoloTurns,
     steady_time,
 )
-from rdfcrawl.frontier.worker.sleeping import PlainSleep
 from rdfcrawl.uri import host_of, host_of_address, is_of_web
 from rdfcrawl.uri.guard.policy import literal_address
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.frontier_client import Frontier
     from rdfcrawl.frontier.queue.host_clocks import HostClocks
-    from rdfcrawl.frontier.worker.sleeping import WorkerSleep
+    from rdfcrawl.frontier.request_turns import WorkerSleep
     from rdfcrawl.frontier.worker.worker import FrontierWorker
 
 _LOOKUPS: Final = 3  # name servers may return addresses one by one

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Decision, Fault, Reason, SourceFault
 from rdfcrawl.core.records import CrawlBudget, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import DumpPart, ListedPage, RequestTask
+from rdfcrawl.frontier.queue.bands import linked_band, waiting_band
 from rdfcrawl.frontier.queue.candidate import (
     SEEN_ONLY,
     Candidate,
     JudgedLinks,
     OriginPlaces,
     RejectedLinks,
+    kind_of,
+    kind_of_named,
+    pack,
+    pack_link,
     payload_url,
 )
-from rdfcrawl.frontier.queue.deferred import DeferredRecord, ExcludedPrefixes
-from rdfcrawl.frontier.queue.domain_epochs import linked_band, waiting_band
-from rdfcrawl.frontier.queue.payload import pack, pack_link
-from rdfcrawl.frontier.queue.url_kind import kind_of, kind_of_named
-from rdfcrawl.frontier.worker.link_sender import RecentLinks
+from rdfcrawl.frontier.queue.tables import DeferredRecord, ExcludedPrefixes
+from rdfcrawl.frontier.worker.worker_state import RecentLinks
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
     BadUri,
@@ -38,8 +40,8 @@ from rdfcrawl.uri.parse import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.decisions import DecisionLog
-    from rdfcrawl.frontier.queue.score_bands import ScoreBands
+    from rdfcrawl.frontier.queue.bands import ScoreBands
+    from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"

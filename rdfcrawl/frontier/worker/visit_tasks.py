@@ -20,25 +20,39 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.frontier.queue.claimed_visits import WaitingLinks
-from rdfcrawl.frontier.queue.partitions import PollPlan, poll_plan
+from rdfcrawl.frontier.queue.candidate import PollPlan, poll_plan
+from rdfcrawl.frontier.queue.queued_records import WaitingLinks
 from rdfcrawl.frontier.request_turns import steady_time
-from rdfcrawl.frontier.worker.leases import wait_for_delay
-from rdfcrawl.frontier.worker.link_sender import ADD_SECS, LinkSender
-from rdfcrawl.frontier.worker.worker_state import WorkerState, sleep_until
+from rdfcrawl.frontier.worker.worker_state import (
+    ADD_SECS,
+    LinkSender,
+    WorkerState,
+    sleep_until,
+    wait_for_delay,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.core.records import Record
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.queue.domain_epochs import EndedEpoch
+    from rdfcrawl.frontier.queue.bands import EndedEpoch
 
 logger = logging.getLogger(__name__)
 
 # Hosts that rest for longer are looked at in time; other workers may queue URIs where
 # none was due.
 _LOOK_AGAIN_SECS = 0.2
+
+_BACK_OFF_SECS = 0.05, 0.5  # between empty claims
+_FEW_WORKERS = 4
+_WAIT_SHARE: Final = 0.5  # of the duration of the run
+_LEAST_WAIT_SECS: Final = (
+    30.0  # three tries of a host, as the wait between them doubles
+)
+_LOOK_SECS: Final = 1.0
+_SAY_SECS: Final = 60.0
+_EPOCH_LOOK_SECS: Final = 1.0  # other workers may change the epochs, too
 
 
 class VisitCommitter:
@@ -142,10 +156,6 @@ class VisitCommitter:
             state.durable.popleft()
             has_any = True
         return has_any
-
-
-_BACK_OFF_SECS = 0.05, 0.5  # between empty claims
-_FEW_WORKERS = 4
 
 
 class VisitClaimer:
@@ -262,14 +272,6 @@ class VisitClaimer:
         return poll_plan(state.options.name, live, state.frontier.partitions)
 
 
-_WAIT_SHARE: Final = 0.5  # of the duration of the run
-_LEAST_WAIT_SECS: Final = (
-    30.0  # three tries of a host, as the wait between them doubles
-)
-_LOOK_SECS: Final = 1.0
-_SAY_SECS: Final = 60.0
-
-
 class HostPatience:
     """Decides how long refusing hosts are retried, also when no others are left.
 
@@ -328,9 +330,6 @@ class HostPatience:
     def _longest_wait_secs(self) -> float:
         share_secs = _WAIT_SHARE * (now_ms() - self._state.run_began_ms) / 1000
         return min(self._options.last_wait_secs, max(_LEAST_WAIT_SECS, share_secs))
-
-
-_EPOCH_LOOK_SECS: Final = 1.0  # other workers may change the epochs, too
 
 
 class EpochKeeper:

@@ -11,13 +11,13 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import ConfigError, Decision, Reason, hide_logins
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
-from rdfcrawl.frontier.begun_crawl import begun_crawl
-from rdfcrawl.frontier.queue.blocked_hosts import parse_hosts
-from rdfcrawl.frontier.queue.decisions import is_sampled
-from rdfcrawl.frontier.queue.leave_list import shared_entries
+from rdfcrawl.frontier.connection import begun_crawl
+from rdfcrawl.frontier.queue.candidate_adder import is_sampled
+from rdfcrawl.frontier.queue.host_rules import parse_hosts
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.frontier.redis.refusals import one_line
+from rdfcrawl.frontier.queue.shared_rules import shared_entries
+from rdfcrawl.frontier.redis.errors import one_line
 from rdfcrawl.monitor.explaining.logs import MAX_LISTED, UriSearch, way_to_seed
 from rdfcrawl.monitor.explaining.sources import SearchedLogs
 from rdfcrawl.monitor.explaining.values import (

@@ -8,9 +8,8 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from rdfcrawl.analysis.crawl_index.pieces import read_pieces
-from rdfcrawl.analysis.crawl_index.uri_lookup import UriIndex
-from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole
+from rdfcrawl.analysis.crawl_index.members import read_pieces
+from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole, UriIndex
 from rdfcrawl.stores.reading import iter_lines, iter_read, reading
 from rdfcrawl.stores.segment_file import (
     SEAL,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rdfcrawl.analysis.crawl_index.uri_lookup import MemberPlace
+    from rdfcrawl.analysis.crawl_index.uri_places import MemberPlace
     from rdfcrawl.stores.reading import SegmentDamage
     from rdfcrawl.uri import NormalForm
 

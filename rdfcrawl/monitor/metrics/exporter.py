@@ -26,11 +26,16 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.core.small_server import SmallServer
-from rdfcrawl.frontier.begun_crawl import begun_crawl
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
-from rdfcrawl.frontier.queue.follower_lag import DOCUMENTS, LAG, SECS, SET_ASIDE, STUCK
+from rdfcrawl.frontier.connection import FrontierConnection, begun_crawl
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.redis.client_settings import named_redis
+from rdfcrawl.frontier.queue.worker_reports import (
+    DOCUMENTS,
+    LAG,
+    SECS,
+    SET_ASIDE,
+    STUCK,
+)
+from rdfcrawl.frontier.redis.address import named_redis
 from rdfcrawl.frontier.worker.worker_state import (
     FAULT,
     FORMAT,

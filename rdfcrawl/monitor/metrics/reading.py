@@ -8,9 +8,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.queue.worker_reports import CURRENT, parsed, silence_secs
-from rdfcrawl.frontier.redis.primaries import query_primaries
-from rdfcrawl.frontier.redis.schema import SCHEMA
-from rdfcrawl.frontier.redis.server_state import INCARNATION
+from rdfcrawl.frontier.redis.operations import query_primaries
+from rdfcrawl.frontier.redis.server_state import INCARNATION, SCHEMA
 from rdfcrawl.monitor.operating.crawl import crawls_in
 from rdfcrawl.monitor.operating.status import PartitionStatus, read_partitions
 

@@ -18,8 +18,8 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from rdfcrawl.frontier.queue.partitions import away_partition, bucket_of
-from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.frontier.queue.candidate import away_partition, bucket_of
+from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.monitor.operating.damages import OF_KEYS, DamageKind, FrontierDamage
 from rdfcrawl.monitor.operating.key_names import CrawlKeys, PartitionKeys, read_keys
 from rdfcrawl.uri import partition_of, registered_domain

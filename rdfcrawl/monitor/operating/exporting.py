@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.redis.schema import SCHEMA
-from rdfcrawl.frontier.redis.server_state import INCARNATION
+from rdfcrawl.frontier.redis.server_state import INCARNATION, SCHEMA
 from rdfcrawl.monitor.operating.frontier_file import (
     TYPES,
     FileHead,

@@ -7,8 +7,8 @@ from enum import StrEnum
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rdfcrawl.frontier.queue.claimed_visits import record_of
-from rdfcrawl.frontier.redis.primaries import query_primaries
+from rdfcrawl.frontier.queue.candidate import unpack_or_none
+from rdfcrawl.frontier.redis.operations import query_primaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -376,7 +376,7 @@ def _detail(key: str, partition: int, row: Sequence[Any], least: int) -> HostDet
 
 def url_of(item: bytes, key: str) -> str:
     """Return the URL of a queued item, or a substitute for an unreadable one."""
-    record = record_of(item, key)
+    record = unpack_or_none(item, key)
     return record.url if record else f"unreadable: {item[:100]!r}"
 
 

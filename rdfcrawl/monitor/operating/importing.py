@@ -17,12 +17,11 @@ from redis.exceptions import RedisError, ResponseError
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.connection import FrontierConnection
 from rdfcrawl.frontier.queue.frontier_client import COUNTERS
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.redis.clearing import delete_keys
-from rdfcrawl.frontier.redis.schema import IMPORTING, SCHEMA
-from rdfcrawl.frontier.redis.server_state import INCARNATION
+from rdfcrawl.frontier.redis.operations import delete_keys
+from rdfcrawl.frontier.redis.server_state import IMPORTING, INCARNATION, SCHEMA
 from rdfcrawl.monitor.operating.exporting import MovedFrontier
 from rdfcrawl.monitor.operating.frontier_file import (
     FileHead,

@@ -14,7 +14,7 @@ from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
 from rdfcrawl.core.errors import ConfigError, one_line
-from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, record_of
+from rdfcrawl.frontier.queue.queued_records import UnqueueableError, record_of
 from rdfcrawl.frontier.visiting import urgency_of
 from rdfcrawl.monitor.operating.uris import ingests_of
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rdfcrawl.frontier.queue.claimed_visits import record_of
-from rdfcrawl.frontier.queue.partitions import bucket_of
-from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.frontier.queue.candidate import bucket_of, unpack_or_none
+from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.checking import total_words
 from rdfcrawl.monitor.operating.damages import DamageKind, FrontierDamage
@@ -118,7 +117,7 @@ class FrontierRepair:
         await self._crawl.frontier.add([each for each in found if each])
 
     def _candidate(self, item: bytes, key: str) -> Candidate | None:
-        record = record_of(item, key)
+        record = unpack_or_none(item, key)
         return self._crawl.ingest.candidate(record, LINK_BAND) if record else None
 
     async def _repair_waiting(self, number: int, domain: str) -> None:

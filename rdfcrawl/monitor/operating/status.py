@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.frontier_client import StateCounts
 from rdfcrawl.frontier.queue.worker_reports import HOSTS, STARTED
-from rdfcrawl.frontier.redis.primaries import query_primaries
+from rdfcrawl.frontier.redis.operations import query_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

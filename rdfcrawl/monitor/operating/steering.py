@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.frontier.redis.scripts import millisecs
+from rdfcrawl.frontier.redis.operations import millisecs
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Record
-from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
-from rdfcrawl.frontier.queue.claimed_visits import record_of
-from rdfcrawl.frontier.queue.dns_cache import AddressBook
+from rdfcrawl.frontier.queue.candidate import unpack_or_none
+from rdfcrawl.frontier.queue.host_addresses import AddressBook
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
-from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
+from rdfcrawl.frontier.worker.link_scopes import ProfileIngests
 from rdfcrawl.monitor.operating.hosts import url_of
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, registered_domain
 from rdfcrawl.uri.guard.gate import refusal_of
@@ -254,7 +254,7 @@ class UriLookup:
 
     def _read(self, item: bytes, key: str, mark: int) -> Record | None:
         """Return the record of an item if it is for the URI."""
-        record = record_of(item, key)
+        record = unpack_or_none(item, key)
         is_it = record is not None and self._mark(record) == mark
         return record if is_it else None
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.analysis.crawl_index.database import IndexReaders
 from rdfcrawl.analysis.crawl_index.keeping import keep_index
-from rdfcrawl.analysis.crawl_index.readers import IndexReaders
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
-from rdfcrawl.frontier.begun_crawl import begun_crawl
+from rdfcrawl.frontier.connection import begun_crawl
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.redis.refusals import RedisRefusedError, one_line
+from rdfcrawl.frontier.redis.errors import RedisRefusedError, one_line
 from rdfcrawl.frontier.redis.server_state import INCARNATION
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.stores.crawl_folder import find_crawl

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.frontier.queue.follower_lag import DOCUMENTS, LAG, SECS, STUCK
-from rdfcrawl.frontier.queue.worker_reports import CURRENT
+from rdfcrawl.frontier.queue.worker_reports import CURRENT, DOCUMENTS, LAG, SECS, STUCK
 from rdfcrawl.frontier.worker.worker_state import FAULT
 from rdfcrawl.monitor.operating.status import read_status, worker_state
 

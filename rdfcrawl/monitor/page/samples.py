@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from rdfcrawl.analysis.crawl_index.history import MINUTE_MS, MOST_STEPS, STEP_MS
+from rdfcrawl.analysis.crawl_index.tallies import MINUTE_MS, MOST_STEPS, STEP_MS
 from rdfcrawl.core.times import now_ms
 
 if TYPE_CHECKING:

@@ -19,18 +19,17 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.small_server import SmallServer
-from rdfcrawl.frontier.begun_crawl import begun_crawl
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.connection import FrontierConnection, begun_crawl
+from rdfcrawl.frontier.queue.inbox import PingLimits, WaitingPings
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.queue.pings import PingLimits, WaitingPings
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.monitor.pings.judging import PingRefused, PingResponse, sitemap_url
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+    from rdfcrawl.frontier.queue.inbox import PingLimits
     from rdfcrawl.uri.link_filter import LinkFilter
-
 
 PATH: Final = "/ping"
 _MAX_BODY_BYTES: Final = 16 * 1024

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
-from rdfcrawl.analysis.urldb.lock import writing_alone
+from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError, SourceFault
 from rdfcrawl.monitor.refreshing.planning import PlannedFetch, RefreshPlanner

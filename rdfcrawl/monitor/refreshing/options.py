@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.analysis.refresh.failures import FailureRules
-from rdfcrawl.analysis.refresh.intervals import (
+from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
+from rdfcrawl.analysis.refresh.policy import (
     STORMCRAWLER,
     AdaptiveInterval,
     FixedInterval,
 )
-from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
 from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import values

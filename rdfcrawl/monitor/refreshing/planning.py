@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals, stated_lastmod
 from rdfcrawl.analysis.measures.uri_facts import UriFetch
-from rdfcrawl.analysis.refresh.change_rates import rate_of
+from rdfcrawl.analysis.refresh.optimal import rate_of
 from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch, last_fetched_ms
 from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
 from rdfcrawl.analysis.urldb.facts import FactReader
-from rdfcrawl.analysis.urldb.joining import MAX_FETCHES
+from rdfcrawl.analysis.urldb.record import MAX_FETCHES
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.values import unix_ms
 

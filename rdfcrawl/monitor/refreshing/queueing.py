@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import NO_BUDGET, Record, Urgency
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
-from rdfcrawl.frontier.queue.candidate import FORGOTTEN, SEEN_ONLY, AddedCounts
-from rdfcrawl.frontier.queue.dns_cache import AddressBook
+from rdfcrawl.frontier.connection import FrontierConnection
+from rdfcrawl.frontier.queue.candidate import FORGOTTEN, SEEN_ONLY, AddedCounts, kind_of
+from rdfcrawl.frontier.queue.host_addresses import AddressBook
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
-from rdfcrawl.frontier.queue.url_kind import kind_of
-from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.uri import HostGrouping, PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter

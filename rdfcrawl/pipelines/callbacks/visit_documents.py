@@ -25,8 +25,8 @@ from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
 from rdfcrawl.core.reservations import NOTHING, read_headers
 from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.services import services_of
-from rdfcrawl.frontier.queue.domain_epochs import note_outcome
-from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, request_of
+from rdfcrawl.frontier.queue.bands import note_outcome
+from rdfcrawl.frontier.queue.queued_records import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline
 from rdfcrawl.pipelines.items import closing
 

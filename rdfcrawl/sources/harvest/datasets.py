@@ -24,7 +24,7 @@ from rdfcrawl.core.errors import Decision, Fault, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, RevisitedPage
-from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED
+from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
 from rdfcrawl.sources.access import (
     AccessMethod,
     DatasetAccess,

@@ -21,7 +21,7 @@ from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, Slicing, UriPrefix
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
 
 
 DATASET: Final = "dataset"  # of a dataset: `known`; `way` in use; `noted`

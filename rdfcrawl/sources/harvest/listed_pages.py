@@ -18,7 +18,7 @@ from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.harvest.options import HarvestOptions
     from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 

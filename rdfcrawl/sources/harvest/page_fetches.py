@@ -22,7 +22,7 @@ from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document, Record
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
 
 MAX_PAGES: Final = 1_000_000  # of one site; others are fetched only once
 _FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.options import HarvestOptions

@@ -31,7 +31,7 @@ from rdfcrawl.sources.sitemaps.slicing import (
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 

@@ -25,7 +25,7 @@ from rdfcrawl.core.records import (
 )
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
-from rdfcrawl.frontier.queue.pings import SitemapHosts
+from rdfcrawl.frontier.queue.inbox import SitemapHosts
 from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.sources.harvest.consent import (
     ForeignEntries,

@@ -34,7 +34,7 @@ from rdfcrawl.downloader.warc.captures import (
     WarcCapture,
 )
 from rdfcrawl.downloader.warc.part import FilePart
-from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.sources.harvest.protocol import (
     HarvestContext,

@@ -6,8 +6,8 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.analysis.crawl_index.faults import MOST_EXAMPLES, FaultTally
 from rdfcrawl.analysis.crawl_index.members import LogMember
+from rdfcrawl.analysis.crawl_index.tallies import MOST_EXAMPLES, FaultTally
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Record
 from rdfcrawl.pipelines.provenance import describe

@@ -10,7 +10,7 @@ import pytest
 
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
-from rdfcrawl.analysis.crawl_index.history import MOST_STEPS, HistoryTally
+from rdfcrawl.analysis.crawl_index.tallies import MOST_STEPS, HistoryTally
 from rdfcrawl.core.records import Record
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.samples import (

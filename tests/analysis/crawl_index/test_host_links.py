@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.analysis.crawl_index.host_links import HostLinkTally, count_links
+from rdfcrawl.analysis.crawl_index.hosts import HostLinkTally, count_links
 from rdfcrawl.analysis.crawl_index.members import LogMember
 
 if TYPE_CHECKING:

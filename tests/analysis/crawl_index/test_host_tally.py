@@ -6,8 +6,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
-from rdfcrawl.analysis.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES, HostTally
-from rdfcrawl.analysis.crawl_index.readers import IndexReaders
+from rdfcrawl.analysis.crawl_index.database import IndexReaders
+from rdfcrawl.analysis.crawl_index.hosts import MAX_CHARS, MAX_FETCHES, HostTally
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import DocumentFacts, Kind, Record
 from rdfcrawl.core.source_tasks import SitemapTask, SourceTask

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
-from rdfcrawl.analysis.crawl_index.database import index_path
+from rdfcrawl.analysis.crawl_index.database import IndexReaders, index_path
 from rdfcrawl.analysis.crawl_index.keeping import keep_index
-from rdfcrawl.analysis.crawl_index.readers import IndexReaders
 from tests.support.written_logs import Written, write_log
 
 if TYPE_CHECKING:

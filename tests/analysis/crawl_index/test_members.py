@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.analysis.crawl_index import pieces
+from rdfcrawl.analysis.crawl_index import members
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 from rdfcrawl.analysis.crawl_index.members import iter_new_members
 from rdfcrawl.analysis.crawl_index.tallies import all_tallies
-from rdfcrawl.analysis.crawl_index.uri_lookup import UriIndex
-from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole
+from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole, UriIndex
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.bench.page_logs import HUB, uri_of, write_datasets, write_logs
 
@@ -61,7 +60,7 @@ def test_pieces_say_what_the_member_says(
         asyncio.run(write_logs(tmp_path / name, 200, 9))
         asyncio.run(write_datasets(tmp_path / name, 30))
     whole = contents(tmp_path / "whole")
-    monkeypatch.setattr(pieces, "PIECE_BYTES", n_bytes)
+    monkeypatch.setattr(members, "PIECE_BYTES", n_bytes)
     monkeypatch.setattr("rdfcrawl.stores.segment_file._INFLATE_BYTES", 1000)
     read = list(iter_new_members(tmp_path / "pieces", {}))
     assert sum(not each.is_last for each in read) > 20
@@ -74,7 +73,7 @@ def test_stop_within_a_member_leaves_nothing_of_it(
 ) -> None:
     """If a builder is stopped within a member, then nothing of the member is kept."""
     asyncio.run(write_logs(tmp_path, 200, 9))
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 3000)
+    monkeypatch.setattr(members, "PIECE_BYTES", 3000)
     monkeypatch.setattr("rdfcrawl.stores.segment_file._INFLATE_BYTES", 1000)
     with closing(IndexBuilder(tmp_path, all_tallies(NormalForm()))) as builder:
         asked = iter([False] * 3)

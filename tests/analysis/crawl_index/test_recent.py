@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.crawl_index.activities import IndexedActivity
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
-from rdfcrawl.analysis.crawl_index.members import LogMember
-from rdfcrawl.analysis.crawl_index.recent import MOST_RECENT, RecentTally
+from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
+from rdfcrawl.analysis.crawl_index.tallies import MOST_RECENT, RecentTally
 
 if TYPE_CHECKING:
     from pathlib import Path

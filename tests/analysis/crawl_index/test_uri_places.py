@@ -12,10 +12,10 @@ from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 from rdfcrawl.analysis.crawl_index.members import LogMember
 from rdfcrawl.analysis.crawl_index.tallies import all_tallies
-from rdfcrawl.analysis.crawl_index.uri_lookup import UriIndex
 from rdfcrawl.analysis.crawl_index.uri_places import (
     MOST_PLACES,
     PlaceRole,
+    UriIndex,
     UriPlaceTally,
 )
 from rdfcrawl.monitor.explaining.logs import UriSearch

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import pytest
 
-from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate as Candidate
-from rdfcrawl.analysis.duplicates.canonical import choose_canonical
+from rdfcrawl.analysis.duplicates.clusters import CanonicalCandidate as Candidate
+from rdfcrawl.analysis.duplicates.clusters import choose_canonical
 
 # Each loses by the next rule to what stands before it, and wins by all later rules.
 ORDER = (

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from rdfcrawl.analysis.duplicates.clusters import ContentPrint
-from rdfcrawl.analysis.duplicates.containment import (
+from rdfcrawl.analysis.duplicates.clusters import (
     MAX_TIMES,
+    ContentPrint,
     containment,
     find_containers,
 )

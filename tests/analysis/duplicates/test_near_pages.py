@@ -6,9 +6,10 @@ import random
 
 import pytest
 
-from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate, choose_canonical
 from rdfcrawl.analysis.duplicates.clusters import (
+    CanonicalCandidate,
     ContentPrint,
+    choose_canonical,
     find_clusters,
     resemblance,
 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from rdfcrawl.analysis.measures.census import DomainCensus, sample_missed, take_census
-from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
+from rdfcrawl.analysis.measures.coverage import DomainCensus, sample_missed, take_census
+from rdfcrawl.analysis.measures.domain_clusters import MissedClass, classify_missed
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
 
 LISTED = (UriListing(sitemap="map", first_ms=1),)
 FETCHED = (UriFetch(started_ms=2),)
+FAILED = UriFetch(started_ms=2, status="FAILED")
 URL = "https://a.example/x?id=1"
 
 
@@ -76,32 +78,22 @@ def test_sample_does_not_depend_on_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "expected"),
+    ("facts", "expected"),
     [
-        (MissedPage(url=URL, has_failed=True, is_redirect=True), MissedClass.ERROR),
-        (MissedPage(url=URL, is_error_page=True), MissedClass.ERROR),
-        (
-            MissedPage(url=URL, is_redirect=True, duplicates=(URL + "&q=2",)),
-            MissedClass.REDIRECT,
-        ),
-        (
-            MissedPage(
-                url=URL, duplicates=("https://a.example/y", "https://a.example/x")
-            ),
-            MissedClass.PARAMETER,
-        ),
-        (
-            MissedPage(url=URL, duplicates=("https://a.example/y?id=1",)),
-            MissedClass.DUPLICATE,
-        ),
-        (MissedPage(url=URL, n_words=100, n_link_words=51), MissedClass.CONTENTS),
-        (MissedPage(url=URL, n_words=100, n_link_words=50), MissedClass.CONTENT),
-        (MissedPage(url=URL, n_images=1), MissedClass.IMAGES),
-        (MissedPage(url=URL, containment=0.9), MissedClass.SUBSET),
-        (MissedPage(url=URL, containment=0.89), MissedClass.CONTENT),
-        (MissedPage(url=URL), MissedClass.CONTENT),
+        ({"fetches": (FAILED,), "redirects_to": "https://b.example/"}, "ERROR"),
+        ({"is_error_page": True}, "ERROR"),
+        ({"redirects_to": "https://b.example/", "copies": (f"{URL}&q=2",)}, "REDIRECT"),
+        ({"copies": ("https://a.example/y", "https://a.example/x")}, "PARAMETER"),
+        ({"copies": ("https://a.example/y?id=1",)}, "DUPLICATE"),
+        ({"n_words": 100, "n_linked_words": 51}, "CONTENTS"),
+        ({"n_words": 100, "n_linked_words": 50}, "CONTENT"),
+        ({"n_images": 1}, "IMAGES"),
+        ({"containment": 0.9}, "SUBSET"),
+        ({"containment": 0.89}, "CONTENT"),
+        ({}, "CONTENT"),
     ],
 )
-def test_first_rule_that_fits_decides(page: MissedPage, expected: MissedClass) -> None:
+def test_first_rule_that_fits_decides(facts: dict[str, Any], expected: str) -> None:
     """If rules of table 2 fit a page, then it is of the first class."""
-    assert classify_missed(page) is expected
+    page = UriFacts(domain="a.example", **{"url": URL, "fetches": FETCHED, **facts})
+    assert classify_missed(page) is MissedClass[expected]

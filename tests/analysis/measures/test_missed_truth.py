@@ -9,8 +9,12 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.measures.domain_clusters import PageContent, with_clusters
-from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
+from rdfcrawl.analysis.measures.domain_clusters import (
+    MissedClass,
+    PageContent,
+    classify_missed,
+    with_clusters,
+)
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
 from rdfcrawl.dataweb.evolution.parameters import VanishedAs
@@ -119,24 +123,10 @@ def judged(
     ]
 
 
-def class_of(facts: UriFacts) -> MissedClass:
-    """Return the class that is found."""
-    return classify_missed(
-        MissedPage(
-            url=facts.url,
-            is_error_page=facts.is_error_page,
-            duplicates=facts.copies,
-            n_words=facts.n_words,
-            n_link_words=facts.n_linked_words,
-            containment=facts.containment,
-        )
-    )
-
-
 def counts(*, has_phrases: bool = True) -> Counter[tuple[MissedClass, MissedClass]]:
     """Return the numbers of URLs by their true class and by that which is found."""
     return Counter(
-        (true, class_of(facts))
+        (true, classify_missed(facts))
         for seed in SEEDS
         for true, facts in judged(seed, has_phrases=has_phrases)
         if true is ERROR or facts.is_representative

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.analysis.measures.coverage import DomainCoverage, StateSizes
-from rdfcrawl.analysis.measures.summary import CoverageSummary
+from rdfcrawl.analysis.measures.coverage import (
+    CoverageSummary,
+    DomainCoverage,
+    StateSizes,
+)
 
 
 def summary(*domains: tuple[int, int, int, int]) -> CoverageSummary:

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.analysis.ranking.link_blocks import gain_of_ranges, pack_links
-from rdfcrawl.analysis.ranking.pagerank import compute_pagerank, iterate_ranks
+from rdfcrawl.analysis.ranking.pagerank import (
+    compute_pagerank,
+    gain_of_ranges,
+    iterate_ranks,
+    pack_links,
+)
 from tests.support.exact_ranks import out_links
 
 if TYPE_CHECKING:

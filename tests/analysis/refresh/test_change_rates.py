@@ -7,7 +7,7 @@ from math import inf, log
 import pytest
 
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
-from rdfcrawl.analysis.refresh.change_rates import (
+from rdfcrawl.analysis.refresh.optimal import (
     UNSTATED_RATE,
     estimate_rate,
     rate_of,

@@ -7,14 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
-from rdfcrawl.analysis.refresh.intervals import (
-    STORMCRAWLER,
-    AdaptiveInterval,
-    FixedInterval,
-)
 from rdfcrawl.analysis.refresh.policy import (
     DAY_MS,
     HOUR_MS,
+    STORMCRAWLER,
+    AdaptiveInterval,
+    FixedInterval,
     RefreshEpoch,
     last_fetched_ms,
 )

@@ -6,13 +6,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rdfcrawl.analysis.refresh.intervals import FixedInterval
 from rdfcrawl.analysis.refresh.optimal import (
     OptimalFreshness,
     allocate,
     best_frequency,
 )
-from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch, RefreshPolicy
+from rdfcrawl.analysis.refresh.policy import (
+    DAY_MS,
+    FixedInterval,
+    RefreshEpoch,
+    RefreshPolicy,
+)
 from tests.support.changing_pages import (
     ChangingSite,
     mean_freshness,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rdfcrawl.analysis.measures.refetches import FetchInterval
-from rdfcrawl.analysis.refresh.intervals import FixedInterval
-from rdfcrawl.analysis.refresh.lastmod_trust import LastmodTrust, TrustCount
-from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
-from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed, judge_site
+from rdfcrawl.analysis.refresh.policy import DAY_MS, FixedInterval, RefreshEpoch
+from rdfcrawl.analysis.refresh.sitemap_led import (
+    LastmodTrust,
+    SitemapLed,
+    TrustCount,
+    judge_site,
+)
 from tests.support.changing_pages import ChangingSite, Honesty, uneven_rates
 
 RATES = uneven_rates(200, mean=0.1)

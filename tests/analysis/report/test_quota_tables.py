@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
-from rdfcrawl.analysis.report.quota_tables import iter_quota_entries, quota_section
+from rdfcrawl.analysis.report.log_tables import iter_quota_entries, quota_section
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,28 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rdfcrawl.analysis.measures.domain_clusters import MissedClass
 from rdfcrawl.analysis.measures.first_seen import ALL_TIMES, SamplingPeriod
-from rdfcrawl.analysis.measures.missed import MissedClass
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 from rdfcrawl.analysis.measures.uri_facts import SitemapFacts
 from rdfcrawl.analysis.report.activities import ActivityCounts
-from rdfcrawl.analysis.report.clouds import (
+from rdfcrawl.analysis.report.content import (
     MAX_BINS,
     MAX_DOTS,
+    MAX_ROWS,
+    AxisScale,
     PointCloud,
+    ReportFigure,
+    ReportTable,
     day_columns,
     day_dots,
     days_of_bin,
 )
-from rdfcrawl.analysis.report.content import (
-    MAX_ROWS,
-    AxisScale,
-    ReportFigure,
-    ReportTable,
-)
 from rdfcrawl.analysis.report.domains import DomainFacts, SiteFigures, gather
-from rdfcrawl.analysis.report.making import group_by_domain
-from rdfcrawl.analysis.report.sections import make_report
+from rdfcrawl.analysis.report.making import group_by_domain, make_report
 from tests.support.report_facts import (
     FIRST_DAY,
     SITE_B,

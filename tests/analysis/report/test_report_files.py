@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import etree
 
+from rdfcrawl.analysis.measures.domain_clusters import MissedClass
 from rdfcrawl.analysis.measures.first_seen import ALL_TIMES
-from rdfcrawl.analysis.measures.missed import MissedClass
 from rdfcrawl.analysis.report.activities import ActivityCounts
-from rdfcrawl.analysis.report.charts import draw_chart
+from rdfcrawl.analysis.report.charts import ChartScale, draw_chart
 from rdfcrawl.analysis.report.content import (
     AxisScale,
     ChartAxis,
@@ -21,11 +21,11 @@ from rdfcrawl.analysis.report.content import (
     ChartPoint,
     ChartSeries,
     ReportFigure,
+    number,
+    shown,
 )
 from rdfcrawl.analysis.report.domains import DomainFacts, SiteFigures, gather
-from rdfcrawl.analysis.report.scales import ChartScale
-from rdfcrawl.analysis.report.sections import make_report
-from rdfcrawl.analysis.report.text import number, shown
+from rdfcrawl.analysis.report.making import make_report
 from rdfcrawl.analysis.report.writing import write_report
 from tests.support.report_facts import (
     HOSTILE,

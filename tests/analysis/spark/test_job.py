@@ -25,8 +25,8 @@ from rdfcrawl.analysis.report.writing import to_json
 from rdfcrawl.analysis.urldb.columns import write_parquet
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import FactReader
-from rdfcrawl.analysis.urldb.lock import writing_alone
-from rdfcrawl.analysis.urldb.manifest import FOLDER as URLS
+from rdfcrawl.analysis.urldb.files import FOLDER as URLS
+from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError

@@ -20,8 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.analysis.urldb import joining
-from rdfcrawl.analysis.urldb import segment as segment_module
+from rdfcrawl.analysis.urldb import files
+from rdfcrawl.analysis.urldb import record as record_module
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.record import FirstSeen, SitemapClaim, UrlFetch
@@ -118,10 +118,10 @@ def test_any_split_gives_the_bytes_of_one_build(
         pytest.MonkeyPatch.context() as patch,
     ):
         # So small that bounds, blocks and spilled runs have an effect.
-        patch.setattr(joining, "MAX_FETCHES", 3)
-        patch.setattr(joining, "MAX_CLAIMS", 2)
-        patch.setattr(segment_module, "_ENDS_BLOCK", 1)
-        patch.setattr(segment_module, "_MOST_RECORDS", 3)
+        patch.setattr(record_module, "MAX_FETCHES", 3)
+        patch.setattr(record_module, "MAX_CLAIMS", 2)
+        patch.setattr(files, "_ENDS_BLOCK", 1)
+        patch.setattr(files, "_MOST_RECORDS", 3)
         root = Path(name) / "crawl"
         bounds = [0, *sorted(min(cut, len(events)) for cut in cuts), len(events)]
         for n, (begin, end) in enumerate(pairwise(bounds)):
@@ -176,12 +176,12 @@ class Truth:
         assert record.listed == seen(self.listed.get(url))
         assert record.linked == seen(self.linked.get(url))
         fetches = sorted(self.fetches.get(url, []), key=lambda each: each.started_ms)
-        assert list(record.fetches) == fetches[-joining.MAX_FETCHES :]
+        assert list(record.fetches) == fetches[-record_module.MAX_FETCHES :]
         claims = [
             SitemapClaim(*claim, min(times), max(times))
             for claim, times in sorted(self.claims.get(url, {}).items())
         ]
-        assert list(record.claims) == claims[-joining.MAX_CLAIMS :]
+        assert list(record.claims) == claims[-record_module.MAX_CLAIMS :]
 
 
 def seen(times: list[tuple[int, str]] | None) -> FirstSeen | None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rdfcrawl.frontier.queue.first_contents import FetchedContent
+    from rdfcrawl.frontier.queue.tables import FetchedContent
 
 
 def same_as(url: str, first: str) -> ToldLater:

@@ -17,11 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, RankTable
-from rdfcrawl.analysis.urldb import link_graph
+from rdfcrawl.analysis.urldb import rank_graph
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
-from rdfcrawl.analysis.urldb.domain_ranks import weights_of
-from rdfcrawl.analysis.urldb.rank_building import rank
+from rdfcrawl.analysis.urldb.rank_building import rank, weights_of
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.core.records import RankScore
@@ -104,7 +103,7 @@ def dense_pagerank(links: Mapping[str, set[str]], urls: Sequence[str]) -> list[f
 def test_ranks_are_those_of_the_whole_graph(events: list[UrlEvent]) -> None:
     """If logs have links and sitemaps, then scores equal those of graphs in memory."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(link_graph, "_CHUNK_BYTES", 64)
+        patch.setattr(rank_graph, "_CHUNK_BYTES", 64)
         table = ranked(Path(name) / "crawl", events, memory_bytes=2000)
         with UrlDatabase(Path(name) / "crawl") as database:
             urls = [record.url for record in database.records()]

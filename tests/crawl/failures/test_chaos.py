@@ -18,7 +18,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from rdfcrawl.stores.log.links import LinkLog
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_kills import kill_redis, worker_pids

@@ -21,7 +21,7 @@ import pytest
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.crawl.failures.test_ground import shifted_clock
 from tests.support.chaos import LEASE_SECS, ChaosCrawl, Crew, befall, faults_of
 from tests.support.crawl_names import scripted_names

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.crawl_fixtures import Commands, count_in_redis
 from tests.support.crawl_webs import TreeWeb
 from tests.support.ftp_servers import RealFtp, write_certificate

@@ -13,7 +13,7 @@ from redis import Redis
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.frontier.queue.frontier_client import StateCounts
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.crawl_kills import worker_pids
 from tests.support.redis_fixtures import RedisServer
 from tests.support.web_archives import read_archive

@@ -14,7 +14,7 @@ from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.frontier.queue.frontier_client import StateCounts
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_webs import TreeWeb
 from tests.support.redis_fixtures import RedisServer

@@ -13,7 +13,7 @@ import pytest
 from redis import Redis
 
 from rdfcrawl.frontier.queue.frontier_client import StateCounts
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_kills import worker_pids
 from tests.support.crawl_webs import TreeWeb

@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.process import run_dataweb
-from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.connection import FrontierConnection
 from rdfcrawl.frontier.queue.frontier_client import StateCounts
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from tests.crawl.failures.test_cluster import (

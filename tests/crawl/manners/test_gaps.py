@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from rdfcrawl.uri.guard.policy import MAX_PORT
 from tests.conftest import RawServers
 from tests.support.crawl_names import scripted_names

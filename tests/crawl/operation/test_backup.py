@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.crawl_webs import TreeWeb
 from tests.support.operated_crawls import operate
 from tests.support.redis_cluster import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.queue.decisions import is_sampled
+from rdfcrawl.frontier.queue.candidate_adder import is_sampled
 from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
 from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.uri import NormalForm, fingerprint

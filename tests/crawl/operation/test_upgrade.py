@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.redis.schema import SCHEMA
+from rdfcrawl.frontier.redis.server_state import SCHEMA
 from tests.support.crawl_webs import TreeWeb
 from tests.support.operated_crawls import operate
 

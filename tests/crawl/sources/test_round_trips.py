@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.redis_fixtures import RedisServer
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from tests.support.redis_fixtures import RedisServer
 from tests.support.scripted_stores import ScriptedStore
 from tests.support.store_products import OXIGRAPH

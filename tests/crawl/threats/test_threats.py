@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.frontier.redis.embedded import find_server
 from rdfcrawl.rdf.extraction.confinement import kernel_layers
 from rdfcrawl.stores.reading import iter_quads
 from tests.support.redis_fixtures import RedisServer

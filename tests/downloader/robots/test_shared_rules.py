@@ -16,9 +16,9 @@ from rdfcrawl.downloader.robots.policy import RobotsRules
 from rdfcrawl.downloader.robots.storage import pack_rules, unpack_rules
 from rdfcrawl.downloader.robots_txt import RobotsFetch
 from rdfcrawl.downloader.spool import Spool
-from rdfcrawl.frontier.queue.kept_robots import KeptRobots
-from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.queue.host_rules import KeepingOptions
+from rdfcrawl.frontier.queue.shared_rules import KeptRobots
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:

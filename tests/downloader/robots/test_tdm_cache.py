@@ -11,9 +11,9 @@ import pytest
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.tdm import TDM_PATH, TdmCache
-from rdfcrawl.frontier.queue.kept_robots import KeptRobots
-from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions, OwnRules
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.queue.host_rules import KeepingOptions, OwnRules
+from rdfcrawl.frontier.queue.shared_rules import KeptRobots
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.request_turns import HostRestsError, SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of

@@ -14,7 +14,7 @@ from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.policy import RobotsResponse, RobotsRules
 from rdfcrawl.downloader.robots.storage import RobotsDeathStore, pack_rules
-from rdfcrawl.frontier.queue.robots_keeping import KeptRules, OwnRules
+from rdfcrawl.frontier.queue.host_rules import KeptRules, OwnRules
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from tests.downloader.robots.test_cache import check_invariant, visit_of
 

@@ -13,7 +13,7 @@ import pytest
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments, texts_of
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
-from rdfcrawl.frontier.arguments.stored import AgreedArguments, CrawlMember, agree
+from rdfcrawl.frontier.queue.profiles import AgreedArguments, CrawlMember, agree
 from rdfcrawl.spiders.ckan import CkanSpider
 from rdfcrawl.spiders.sparql import SparqlSpider
 

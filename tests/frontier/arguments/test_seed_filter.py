@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rdfcrawl.core.errors import Fault, Reason
-from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
+from rdfcrawl.frontier.arguments.seeds import SeedFilter
 from rdfcrawl.uri.guard.policy import Guard
 
 

@@ -1,4 +1,4 @@
-"""Tests of `rdfcrawl.frontier.arguments.stored`."""
+"""Tests of `rdfcrawl.frontier.queue.profiles`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.arguments.crawl import ArgumentSet
-from rdfcrawl.frontier.arguments.stored import AgreedArguments, CrawlMember, agree
+from rdfcrawl.frontier.queue.profiles import AgreedArguments, CrawlMember, agree
 
 
 def member(takes: tuple[str, ...] = (), **given: str) -> CrawlMember:

@@ -10,7 +10,7 @@ import pytest
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
-from rdfcrawl.frontier.queue.follower_lag import lag_of
+from rdfcrawl.frontier.queue.worker_reports import lag_of
 from rdfcrawl.frontier.worker.worker_state import figures_of
 from rdfcrawl.monitor.metrics.exporter import families_of
 from rdfcrawl.monitor.metrics.reading import (

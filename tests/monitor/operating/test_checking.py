@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rdfcrawl.core.records import CrawlBudget, Record
-from rdfcrawl.frontier.queue.epoch_options import EpochOptions
-from rdfcrawl.frontier.queue.partitions import bucket_of
+from rdfcrawl.frontier.queue.candidate import bucket_of
+from rdfcrawl.frontier.queue.options import EpochOptions
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.checking import FrontierCheck
 from rdfcrawl.monitor.operating.repairing import FrontierRepair

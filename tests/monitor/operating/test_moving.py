@@ -16,7 +16,7 @@ from rdfcrawl.core.records import Record
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
-from rdfcrawl.frontier.queue.epoch_options import EpochOptions
+from rdfcrawl.frontier.queue.options import EpochOptions
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.exporting import export_frontier
 from rdfcrawl.monitor.operating.frontier_file import MAX_LINE_BYTES

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.storage import pack_rules
-from rdfcrawl.frontier.queue.kept_robots import KeptRobots
-from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
-from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.queue.host_rules import KeepingOptions
+from rdfcrawl.frontier.queue.shared_rules import KeptRobots
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.monitor.operating.robots_rules import MAX_LINES, read_origins
 from tests.support.operated_crawls import operated
 

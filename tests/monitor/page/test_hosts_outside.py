@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
-from rdfcrawl.analysis.crawl_index.host_links import HostLinkTally
+from rdfcrawl.analysis.crawl_index.hosts import HostLinkTally
 from rdfcrawl.monitor.page.host_pictures import HostPicture, PictureScope, draw_hosts
 
 if TYPE_CHECKING:

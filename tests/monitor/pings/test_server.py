@@ -15,7 +15,7 @@ from scrapy.settings import Settings
 
 from rdfcrawl.core import small_server as servers
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.frontier.queue.pings import PingLimits
+from rdfcrawl.frontier.queue.inbox import PingLimits
 from rdfcrawl.monitor.pings import server as desks
 from rdfcrawl.monitor.pings.server import PingIntake, PingServer
 

@@ -191,7 +191,7 @@ _MAY_CONNECT = {
     "dataweb/server.py",
     "stores/followers/sparql/client.py",
     "frontier/redis/embedded.py",
-    "frontier/redis/refusals.py",  # the Redis that the operator names
+    "frontier/redis/errors.py",  # the Redis that the operator names
     "commands/page.py",  # takes a socket that listens already
 }
 

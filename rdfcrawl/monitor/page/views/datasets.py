@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from rdfcrawl.frontier.queue.state_store import StateStore
+from rdfcrawl.frontier.queue.tables import StateStore
 from rdfcrawl.monitor.page.dataset_table import (
     COLUMNS,
     KINDS,

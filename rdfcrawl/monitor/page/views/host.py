@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from rdfcrawl.analysis.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES
+from rdfcrawl.analysis.crawl_index.hosts import MAX_CHARS, MAX_FETCHES
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
 from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins

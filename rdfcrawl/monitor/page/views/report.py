@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from rdfcrawl.analysis.report.style import STYLE
+from rdfcrawl.analysis.report.page import STYLE
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.page.guarding import is_foreign
 from rdfcrawl.monitor.page.report_service import ReportService, checked_site

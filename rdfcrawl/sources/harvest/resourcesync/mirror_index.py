@@ -22,7 +22,7 @@ from rdfcrawl.sources.resourcesync.mirror import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.resourcesync.mirror import StatedResource
 
 # Tables of a set of resources; the parts of each run have another one.
