@@ -147,7 +147,7 @@ def write_epochs(root: Path, number: int) -> None:
     path.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
 
 
-def told_events(seed: int, n_events: int = 240) -> list[UrlEvent]:
+def told_events(seed: int, n_events: int = 120) -> list[UrlEvent]:
     """Return possible events of a crawl of a few sites."""
     dice = random.Random(seed)
     pages = [f"{site}/{n}" for site in SITES for n in range(8)]
