@@ -15,6 +15,8 @@ from rdfcrawl.core.errors import ConfigError, RdfcrawlError
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy.settings import BaseSettings
+
 _FORMATS: Final = ("table", "json", "csv", "tsv", "xml", "nt", "ttl")
 _BEGUN: Final = b"?"
 _PATIENCE_SECS: Final = 10.0
@@ -54,23 +56,19 @@ class Command(QuietCommand):
             "--update-only", action="store_true", help="only bring the store up to date"
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
         """Check the arguments, and run the query in a child process."""
         from rdfcrawl.stores.crawl_folder import find_crawl
         from rdfcrawl.stores.options import StoreOptions
 
         if len(args) != (not opts.update_only):
             fail("query: give one query, or @FILE; none with --update-only")
-        if self.settings is None:
-            return
-        try:
-            query = _read_query(args[0]) if args else None
-            root = find_crawl(self.settings)
-            is_once = StoreOptions.one(self.settings, "is_once")
-        except ConfigError as error:
-            fail(str(error))
-        opts.is_once = is_once
-        self.exitcode = _in_child(root, query, opts)
+        query = _read_query(args[0]) if args else None
+        root = find_crawl(settings)
+        opts.is_once = StoreOptions.one(settings, "is_once")
+        return _in_child(root, query, opts)
 
 
 def _read_query(argument: str) -> str:

@@ -13,7 +13,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
-from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted, raw_file
 
 if TYPE_CHECKING:
@@ -51,21 +50,15 @@ class Command(QuietCommand):
             "--json", action="store_true", help="write each line as JSON"
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Refresh; exit with 2 on wrong usage, with 1 on errors of a disk."""
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Refresh once, or until a signal ends it; return the exit code."""
         if args:
             fail(f"refresh: takes options only, not {args[0]}")
         if opts.follow and opts.dry_run:
             fail("refresh: --dry-run shows one epoch, without --follow")
-        if self.settings is None:
-            return
-        try:
-            self.exitcode = _refresh(self.settings, opts)
-        except ConfigError as error:
-            fail(str(error))
-        except OSError as error:
-            sys.stderr.write(f"{program()}: refresh: {error}\n")
-            self.exitcode = 1
+        return _refresh(settings, opts)
 
 
 def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:

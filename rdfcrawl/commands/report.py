@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.console import QuietCommand, fail, program
-from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -36,40 +35,29 @@ class Command(QuietCommand):
             help="first sights and requests since then, as 2026-09-21 (all)",
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Report; exit with 2 on wrong usage, with 1 on errors of a disk."""
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Report; return 1 if a part of the logs could not be read."""
+        from rdfcrawl.analysis.report.making import report_crawl
+        from rdfcrawl.analysis.report.writing import write_report
+        from rdfcrawl.analysis.urldb.building import build
+        from rdfcrawl.analysis.urldb.rank_building import rank
+        from rdfcrawl.frontier.queue.options import CrawlOptions
+        from rdfcrawl.stores.crawl_folder import find_crawl
+        from rdfcrawl.stores.export.selection import parse_since
+        from rdfcrawl.uri import registered_domain
+
         if args:
             fail(f"report: takes options only, not {args[0]}")
-        if self.settings is None:
-            return
-        try:
-            self.exitcode = _report(self.settings, opts)
-        except ConfigError as error:
-            fail(str(error))
-        except OSError as error:
-            sys.stderr.write(f"{program()}: report: {error}\n")
-            self.exitcode = 1
-
-
-def _report(settings: BaseSettings, opts: argparse.Namespace) -> int:
-    """Write the report; return 1 if a part of the logs could not be read."""
-    from rdfcrawl.analysis.report.making import report_crawl
-    from rdfcrawl.analysis.report.writing import write_report
-    from rdfcrawl.analysis.urldb.building import build
-    from rdfcrawl.analysis.urldb.rank_building import rank
-    from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.stores.crawl_folder import find_crawl
-    from rdfcrawl.stores.export.selection import parse_since
-    from rdfcrawl.uri import registered_domain
-
-    begin_ms = 0 if opts.since is None else parse_since(opts.since)
-    site = registered_domain(opts.site.lower()) if opts.site else None
-    root = find_crawl(settings)
-    built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
-    rank(root, scratch=root)
-    folder = Path(opts.to) if opts.to else root / "report"
-    written = write_report(report_crawl(root, site, begin_ms), folder)
-    sys.stdout.write(f"{written[0]}\n")
-    for damage in built.damages:
-        sys.stderr.write(f"{program()}: report: {damage}\n")
-    return int(bool(built.damages))
+        begin_ms = 0 if opts.since is None else parse_since(opts.since)
+        site = registered_domain(opts.site.lower()) if opts.site else None
+        root = find_crawl(settings)
+        built = build(root, CrawlOptions.one(settings, "normal_form"), scratch=root)
+        rank(root, scratch=root)
+        folder = Path(opts.to) if opts.to else root / "report"
+        written = write_report(report_crawl(root, site, begin_ms), folder)
+        sys.stdout.write(f"{written[0]}\n")
+        for damage in built.damages:
+            sys.stderr.write(f"{program()}: report: {damage}\n")
+        return int(bool(built.damages))

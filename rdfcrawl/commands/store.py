@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
-
-from rdfcrawl.core.console import fail, program, report_interrupts, write_lines
+from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.messages import counted
 
@@ -19,24 +17,11 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.followers.verification import StoreComparison
 
 
-class Command(ScrapyCommand):
+class Command(QuietCommand):
     """Load, show or check a store that follows a crawl."""
 
-    requires_crawler_process = False
-    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """Return the synopsis after the command's name."""
-        return "[options] load URI | status [URI] | verify URI | compact"
-
-    def short_desc(self) -> str:
-        """Return one line for `scrapy -h`."""
-        return "Fill a store from a crawl, compare both, or compact the log"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options: those of all commands."""
-        report_interrupts()
-        super().add_options(parser)
+    synopsis = "[options] load URI | status [URI] | verify URI | compact"
+    summary = "Fill a store from a crawl, compare both, or compact the log"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
         """Run the action; exit with 2 and one line on errors."""

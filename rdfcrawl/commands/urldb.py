@@ -53,39 +53,28 @@ class Command(QuietCommand):
             help="of build and rank: memory for sorting (256)",
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the action; exit with 2 on wrong usage, with 1 on errors of a disk."""
-        if self.settings is None:
-            return
-        try:
-            self.exitcode = _run(self.settings, args, opts)
-        except ConfigError as error:
-            fail(str(error))
-        except OSError as error:
-            sys.stderr.write(f"{program()}: urldb: {error}\n")
-            self.exitcode = 1
-
-
-def _run(settings: BaseSettings, args: list[str], opts: argparse.Namespace) -> int:
-    """Run an action; return the exit code."""
-    match args:
-        case ["build"]:
-            return _build(settings, opts.memory)
-        case ["rank"]:
-            return _rank(settings, opts.memory)
-        case ["show", url]:
-            return _show(settings, url)
-        case ["export" | "observe" as action]:
-            if not opts.to:
-                fail(f"urldb {action}: give --to FILE.parquet")
-            if action == "observe":
-                return _observe(settings, Path(opts.to), opts.memory)
-            return _export(settings, Path(opts.to))
-        case ["spark", *files]:
-            if not files or not opts.to:
-                fail("urldb spark: give FILE.parquet ... --to DIR")
-            return _spark(files, Path(opts.to), opts.master)
-    raise ConfigError(f"urldb: choose {_ACTIONS}")
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Run an action; return the exit code."""
+        match args:
+            case ["build"]:
+                return _build(settings, opts.memory)
+            case ["rank"]:
+                return _rank(settings, opts.memory)
+            case ["show", url]:
+                return _show(settings, url)
+            case ["export" | "observe" as action]:
+                if not opts.to:
+                    fail(f"urldb {action}: give --to FILE.parquet")
+                if action == "observe":
+                    return _observe(settings, Path(opts.to), opts.memory)
+                return _export(settings, Path(opts.to))
+            case ["spark", *files]:
+                if not files or not opts.to:
+                    fail("urldb spark: give FILE.parquet ... --to DIR")
+                return _spark(files, Path(opts.to), opts.master)
+        raise ConfigError(f"urldb: choose {_ACTIONS}")
 
 
 def _build(settings: BaseSettings, memory_mb: int) -> int:

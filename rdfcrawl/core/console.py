@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.core.errors import hide_logins
+from rdfcrawl.core.errors import ConfigError, hide_logins
 from rdfcrawl.core.messages import safe_file
 
 if TYPE_CHECKING:
     import argparse
     from types import TracebackType
+
+    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +62,25 @@ class QuietCommand(ScrapyCommand):
         for name in ("stdout", "stderr"):
             with suppress(AttributeError, ValueError):  # the file is closed
                 setattr(sys, name, safe_file(getattr(sys, name)))
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Act; exit with 2 on errors of the operator, with 1 on those of a disk."""
+        if self.settings is None:
+            return
+        try:
+            self.exitcode = self.act(self.settings, args, opts)
+        except ConfigError as error:
+            fail(str(error))
+        except OSError as error:
+            name = type(self).__module__.rpartition(".")[2]
+            sys.stderr.write(f"{program()}: {name}: {error}\n")
+            self.exitcode = 1
+
+    def act(
+        self, settings: BaseSettings, args: list[str], opts: argparse.Namespace
+    ) -> int:
+        """Do what the command does; return the exit code."""
+        raise NotImplementedError
 
 
 def program() -> str:

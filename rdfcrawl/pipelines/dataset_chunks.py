@@ -18,12 +18,11 @@ from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.items import closing
 from rdfcrawl.rdf.output import CHUNK_BYTES, quad_chunks
-from rdfcrawl.rdf.text import gathered
+from rdfcrawl.rdf.text import gathered, iter_line_blocks
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.sources.harvest.sample_comparison import (
     MAX_SAMPLE_BYTES,
     SampleComparison,
-    iter_line_blocks,
     lines_about,
 )
 from rdfcrawl.sources.sitemaps.slicing import slice_dump

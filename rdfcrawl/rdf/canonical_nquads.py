@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from pyld.canon import URDNA2015
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.pyld_datasets import pyld_statement
+from rdfcrawl.rdf.framing import pyld_statement
 
 MAX_STATEMENTS: Final = 100_000
 _MAX_STEPS: Final = 2_000_000

@@ -27,8 +27,10 @@ from rdfcrawl.rdf.terms import mended_line
 
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Format
+    from rdfcrawl.rdf.environment import ParseLimits
 
 
+_UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is skipped
 
 # RFC 3987 section 2.2 in valid UTF-8: `ucschar` from U+00C0 to
@@ -37,20 +39,16 @@ _CHARS: Final = rb"[A-Za-z0-9._~!$&'()*+,;=:@/?\-\x80-\xbf\xc3-\xed]*+"
 _MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")*+"
 _IRI: Final = (
     rb"<[A-Za-z][A-Za-z0-9+.-]*+:"
-    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//))"
-    + _CHARS
-    + _MORE
-    + rb"(?:#"
-    + _CHARS
-    + _MORE
-    + rb")?+>"
+    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//))%s%s(?:#%s%s)?+>"
+    % (_CHARS, _MORE, _CHARS, _MORE)
 )
 _BLANK: Final = rb"_:[A-Za-z0-9_][A-Za-z0-9_-]*+"
 _RESOURCE: Final = rb"(?:" + _IRI + rb"|" + _BLANK + rb")"
 # RDF 1.2 N-Quads, "Canonical Form": escapes that it requires; U+FFFE and U+FFFF too.
 _TEXT: Final = rb"[^\"\\\x00-\x1f\x7f\xef]*+"
-_STRING: Final = (
-    rb'"' + _TEXT + rb'(?:(?:\\[tbnrf"\\]|\xef(?!\xbf[\xbe\xbf]))' + _TEXT + rb')*+"'
+_STRING: Final = rb'"%s(?:(?:\\[tbnrf"\\]|\xef(?!\xbf[\xbe\xbf]))%s)*+"' % (
+    _TEXT,
+    _TEXT,
 )
 _XSD_STRING: Final = f"{XSD}string".encode()
 _NO_DATATYPE: Final = (
@@ -59,15 +57,11 @@ _NO_DATATYPE: Final = (
 )
 # Language tags are in lower case.
 _LITERAL: Final = (
-    _STRING
-    + rb"(?:@[a-z]{2,3}(?:-[a-z]{4})?+(?:-[a-z]{2})?+|\^\^(?:"
-    + _NO_DATATYPE
-    + _IRI
-    + rb"|<"
-    + re.escape(_XSD_STRING)
-    + rb">(?= \.\n)))?+"
+    rb"%s(?:@[a-z]{2,3}(?:-[a-z]{4})?+(?:-[a-z]{2})?+"
+    rb"|\^\^(?:%s%s|<%s>(?= \.\n)))?+"
+    % (_STRING, _NO_DATATYPE, _IRI, re.escape(_XSD_STRING))
 )
-_REST: Final = rb" " + _IRI + rb" (?:" + _RESOURCE + rb"|" + _LITERAL + rb")"
+_REST: Final = rb" %s (?:%s|%s)" % (_IRI, _RESOURCE, _LITERAL)
 _GRAPH: Final = rb"(?: " + _RESOURCE + rb")?+"
 _END: Final = rb" \.\n"
 
@@ -120,6 +114,34 @@ def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:
     """Return the lines of a block if none of them needs the parser; see `iter_runs`."""
     found = (_QUADS if has_graphs else _TRIPLES).fullmatch(block)
     return None if found is None else _without_strings(block)
+
+
+def canonical_lines(
+    data: bytes | None, document_format: Format, *, charset: str, limits: ParseLimits
+) -> tuple[bytes, bool] | None:
+    """Return the lines of a small document that readers would not change, else None.
+
+    The second value is whether the lines may name graphs. `data` is None for a document
+    that is not in memory.
+    """
+    if (
+        not document_format.is_line_based
+        or data is None
+        or len(data) > min(GATHER_BYTES, limits.doc_bytes)
+        or charset not in _UTF8
+    ):
+        return None
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return None
+    if (lines := canonical(data, has_graphs=False)) is not None:
+        return lines, False
+    if not document_format.has_graphs:
+        return None
+    lines = canonical(data, has_graphs=True)
+    return None if lines is None else (lines, True)
 
 
 def _without_strings(lines: bytes) -> bytes:

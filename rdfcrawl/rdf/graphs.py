@@ -125,19 +125,15 @@ class GraphNames:
 
     def place(self, lines: bytes) -> tuple[bytes, int]:
         """Return canonical N-Quads, each in its graph, and their number."""
-        if not self._has_graphs:
+        if not self._has_graphs and self._tail == b" .\n":
+            return lines, lines.count(b"\n")
+        # Usually, documents name no graph, even in formats with graphs.
+        if not self._has_graphs or _has_no_graph(lines):
             # Lines contain no line feed: all matches are line ends.
-            if self._tail == b" .\n":
-                return lines, lines.count(b"\n")
-            return self._in_one_graph(lines)
-        if _has_no_graph(lines):  # the usual case, even in formats with graphs
-            return self._in_one_graph(lines)
+            statements = lines.split(b" .\n")
+            return self._tail.join(statements), len(statements) - 1
         placed = list(map(self._place_line, lines.splitlines(keepends=True)))
         return b"".join(placed), len(placed)
-
-    def _in_one_graph(self, lines: bytes) -> tuple[bytes, int]:
-        statements = lines.split(b" .\n")
-        return self._tail.join(statements), len(statements) - 1
 
     def _place_line(self, line: bytes) -> bytes:
         statement, _, last = line[:-3].rpartition(b" ")

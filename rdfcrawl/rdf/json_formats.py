@@ -65,9 +65,7 @@ def read_hextuples(
             try:
                 yield _hextuple_statement(line)
             except (ValueError, RecursionError) as error:
-                log.note(Reason.SYNTAX, f"{error}: {line[:80]!r}")
-                if log.count(Reason.SYNTAX) >= limits.n_errors:
-                    raise SourceFault(Reason.SYNTAX, "too many bad lines") from error
+                _note(f"{error}: {line[:80]!r}", limits, log, "bad lines")
 
 
 def _hextuple_statement(line: bytes) -> str:
@@ -178,10 +176,12 @@ def _statements(
                 yield terms.statement(subject_term, predicate_term, term)
 
 
-def _note(detail: str, limits: ParseLimits, log: FaultLog) -> None:
+def _note(
+    detail: str, limits: ParseLimits, log: FaultLog, what: str = "invalid statements"
+) -> None:
     log.note(Reason.SYNTAX, detail)
     if log.count(Reason.SYNTAX) >= limits.n_errors:
-        raise SourceFault(Reason.SYNTAX, "too many invalid statements")
+        raise SourceFault(Reason.SYNTAX, f"too many {what}")
 
 
 def _object(pairs: Any) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
@@ -123,6 +124,7 @@ class OutputMark(NamedTuple):
     n_blank_nodes: int
 
 
+@dataclass(eq=False, kw_only=True)
 class QuadOutput:
     """Converter of the canonical lines of one document to chunks of N-Quads.
 
@@ -142,26 +144,20 @@ class QuadOutput:
         has_unreadable: statements with unreadable characters were left out.
     """
 
-    def __init__(
-        self,
-        *,
-        url: str,
-        graph: str | None,
-        limits: ParseLimits,
-        log: FaultLog,
-        key: str = "",
-        trust: Trust = "same-origin",
-    ) -> None:
-        self._url, self._graph, self._trust = url, graph, trust
-        self._limits, self._log = limits, log
-        self._key = key or url
-        self._blank_nodes: BlankNodes | None = None  # most documents have none
-        self._names: dict[bool, GraphNames] = {}
-        self._drops_marked = False
-        self._n_skipped = 0  # statements to skip
-        self.n_quads = 0
-        self.is_full = False
-        self.has_unreadable = False
+    url: str
+    graph: str | None
+    limits: ParseLimits
+    log: FaultLog
+    key: str = ""
+    trust: Trust = "same-origin"
+    n_quads: int = field(default=0, init=False)
+    is_full: bool = field(default=False, init=False)
+    has_unreadable: bool = field(default=False, init=False)
+    # most documents have none
+    _blank_nodes: BlankNodes | None = field(default=None, init=False)
+    _names: dict[bool, GraphNames] = field(default_factory=dict, init=False)
+    _drops_marked: bool = field(default=False, init=False)
+    _n_skipped: int = field(default=0, init=False)  # statements to skip
 
     def mark(self) -> OutputMark:
         """Return the current position."""
@@ -196,39 +192,35 @@ class QuadOutput:
         Raises:
             SourceFault: the name of the graph is not an IRI.
         """
-        names = self._names_of(has_graphs=has_graphs)
+        names = self._names.get(has_graphs)
+        if names is None:
+            names = self._names[has_graphs] = GraphNames(
+                None if self.graph is None else check_iri(self.graph),
+                url=self.url,
+                trust=self.trust,
+                has_graphs=has_graphs,
+                log=self.log,
+            )
         for lines in blocks:
             kept = self._count(*names.place(self._relabel(self._drop(lines))))
             yield from quad_chunks(kept)
             if self.is_full:
                 return
 
-    def _names_of(self, *, has_graphs: bool) -> GraphNames:
-        names = self._names.get(has_graphs)
-        if names is None:
-            names = self._names[has_graphs] = GraphNames(
-                None if self._graph is None else check_iri(self._graph),
-                url=self._url,
-                trust=self._trust,
-                has_graphs=has_graphs,
-                log=self._log,
-            )
-        return names
-
     def _drop(self, lines: bytes) -> bytes:
         """Return the lines without long lines and lines with bad text."""
         if b"^" in lines and _TAGLESS in lines:  # the first is much cheaper
-            lines = check(lines, self._log)
-        longest = self._limits.literal_bytes
+            lines = check(lines, self.log)
+        longest = self.limits.literal_bytes
         if len(lines) > longest:
             all_lines = lines.splitlines(keepends=True)
             kept = [line for line in all_lines if len(line) <= longest]
             n_dropped = lines.count(b"\n") - len(kept)
             if n_dropped:
                 detail = f"statements longer than {longest} bytes"
-                self._log.note(Reason.LITERAL_TOO_LONG, detail, n_dropped)
+                self.log.note(Reason.LITERAL_TOO_LONG, detail, n_dropped)
                 lines = b"".join(kept)
-        is_damaged = self._log.count(Reason.BAD_CHARSET) > 0  # each was counted
+        is_damaged = self.log.count(Reason.BAD_CHARSET) > 0  # each was counted
         if (is_damaged or self._drops_marked) and MARK_BYTES in lines:
             n_lines = lines.count(b"\n")
             self.has_unreadable = self.has_unreadable or is_damaged
@@ -236,28 +228,27 @@ class QuadOutput:
             lines = b"".join(line for line in all_lines if MARK_BYTES not in line)
             if not is_damaged:
                 detail = "a backslash without a valid escape"
-                self._log.note(Reason.BAD_TERM, detail, n_lines - lines.count(b"\n"))
+                self.log.note(Reason.BAD_TERM, detail, n_lines - lines.count(b"\n"))
         return lines
 
     def _relabel(self, lines: bytes) -> bytes:
         if b"_" not in lines or b"_:" not in lines:  # the first is much cheaper
             return lines
         if self._blank_nodes is None:
-            self._blank_nodes = BlankNodes(self._key)
+            self._blank_nodes = BlankNodes(self.key or self.url)
         return self._blank_nodes.relabel(lines)
 
     def _count(self, lines: bytes, n_lines: int) -> bytes:
         """Count the statements; leave out statements over the limit."""
-        n_left = self._limits.n_quads - self.n_quads
+        n_left = self.limits.n_quads - self.n_quads
         if n_lines > n_left:
             lines = b"".join(lines.splitlines(keepends=True)[:n_left])
             n_lines = n_left
-            self._log.note(Reason.TOO_LARGE, "more statements than are read")
+            self.log.note(Reason.TOO_LARGE, "more statements than are read")
             self.is_full = True
         self.n_quads += n_lines
-        return self._skip(lines, n_lines) if self._n_skipped else lines
-
-    def _skip(self, lines: bytes, n_lines: int) -> bytes:
-        n_skipped = min(self._n_skipped, n_lines)
-        self._n_skipped -= n_skipped
-        return b"".join(lines.splitlines(keepends=True)[n_skipped:])
+        if self._n_skipped:
+            n_skipped = min(self._n_skipped, n_lines)
+            self._n_skipped -= n_skipped
+            lines = b"".join(lines.splitlines(keepends=True)[n_skipped:])
+        return lines

@@ -3,15 +3,22 @@
 pyoxigraph in strict mode reads as much as possible, and serializes canonical N-Quads;
 canonical lines skip the parser; lines of other readers go through it. Later steps drop,
 relabel and place these lines without an object per triple.
+
+A valid document is read once, strictly and as a stream. After the first error it is
+read leniently from the beginning: IRIs are mended, and only statements with bad terms
+are left out, where the strict parser would lose the rest of a block or document. In
+Turtle the strict parser recovers by itself once the text is mended. Statements that
+were written before are repeated in the same order, and skipped. If the parser still
+fails, rdflib may read a small document; since it changes the order, the output of the
+parser is held back.
 """
 
 from __future__ import annotations
 
-import io
-import mmap
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -25,23 +32,34 @@ from rdfcrawl.core.errors import (
     SourceFault,
     needed_by_document,
 )
-from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf import sniffing
-from rdfcrawl.rdf.checking import GATHER_BYTES, canonical, iter_checked
+from rdfcrawl.rdf.checking import canonical_lines, iter_checked
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
-from rdfcrawl.rdf.fallback import ParserFallback
 from rdfcrawl.rdf.output import QuadOutput
+from rdfcrawl.rdf.statements import StatementReader
 from rdfcrawl.rdf.text import DocumentText
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.formats import Format
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.output import QuadLines
 
 # Longer JSON-LD is read as a stream, without remote contexts.
 MAX_JSON_LD_BYTES: Final = 16 * 2**20
+RDFLIB_BYTES: Final = 256 * 1024  # a collection or literal of it takes rdflib up to 4 s
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
-_UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
+_OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
+# Noted once while a stream is unpacked.
+_OF_STREAMS: Final = frozenset(
+    {
+        *(Reason.TOO_LARGE, Reason.BAD_ARCHIVE, Reason.CHECKSUM),
+        *(Reason.TRUNCATED_BODY, Reason.BAD_CONTENT_ENCODING),
+    }
+)
+_MAX_HELD_BYTES: Final = 32 * 2**20
+_NONE: Final = frozenset[Reason]()
 
 
 def parse(  # noqa: PLR0913  # keywords, all but one with a default
@@ -89,6 +107,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     )
 
 
+@dataclass(eq=False)
 class DocumentParser:
     """A document being read; iterate once, over chunks of N-Quads.
 
@@ -100,45 +119,43 @@ class DocumentParser:
         is_partial: reading ended before the end of the document.
     """
 
-    def __init__(  # noqa: PLR0913  # keywords, of one caller
-        self,
-        source: ByteSource,
-        decision: formats.FormatDecision,
-        *,
-        charset: str,
-        base: str,
-        context_url: str = "",
-        limits: ParseLimits,
-        environment: ReaderContext,
-        log: FaultLog,
-        output: QuadOutput,
-    ) -> None:
-        self.format: formats.Format | None = decision.format
-        self.is_partial = False
-        self._found = decision.found
-        if decision.format is formats.HTML:  # pages have other readers
+    source: ByteSource
+    decision: formats.FormatDecision
+    _: KW_ONLY
+    charset: str
+    base: str
+    context_url: str = ""
+    limits: ParseLimits
+    environment: ReaderContext
+    log: FaultLog
+    output: QuadOutput
+    is_partial: bool = field(default=False, init=False)
+    # mend the text before it is parsed
+    _mends: bool = field(default=False, init=False)
+    _error: str = field(default="", init=False)  # of the strict parser
+
+    def __post_init__(self) -> None:
+        """Open the text; pages have other readers."""
+        self.format = self.decision.format
+        self._found = self.decision.found
+        if self.format is formats.HTML:
             self.format, self._found = None, formats.HTML.name
-        self._source = source
         self._text = DocumentText(
-            source,
-            charset=charset,
+            self.source,
+            charset=self.charset,
             is_xml=self.format is not None and self.format.family == "xml",
-            max_bytes=limits.doc_bytes,
+            max_bytes=self.limits.doc_bytes,
         )
-        self._base, self._context_url = base, context_url
-        self._charset = charset
-        self._limits, self._environment = limits, environment
-        self._log, self._output = log, output
 
     @property
     def n_quads(self) -> int:
         """Statements written so far."""
-        return self._output.n_quads
+        return self.output.n_quads
 
     @property
     def faults(self) -> list[Fault]:
         """All faults so far, one per reason."""
-        return self._log.all()
+        return self.log.all()
 
     def __iter__(self) -> Iterator[QuadLines]:
         """Read the document; faults of the document are logged, not raised.
@@ -147,77 +164,75 @@ class DocumentParser:
             NeedsSandbox: the document may not be read here; nothing was read.
         """
         try:
-            if is_blank(self._source):
-                self._log.note(Reason.EMPTY)
+            if is_blank(self.source):
+                self.log.note(Reason.EMPTY)
             elif self.format is None:
                 is_known = bool(self._found)
-                self._log.note(
+                self.log.note(
                     Reason.UNSUPPORTED_FORMAT if is_known else Reason.UNKNOWN_FORMAT,
                     self._found,
                 )
             else:
                 yield from self._read(self.format)
         except SourceFault as error:
-            self._log.note(error.fault.reason, error.fault.detail)
+            self.log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True
 
-    def _read(self, document_format: formats.Format) -> Iterator[QuadLines]:
-        if document_format is formats.HDT:
+    def _read(self, form: Format) -> Iterator[QuadLines]:
+        output, text = self.output, self._text
+        if form is formats.HDT:
             yield from self._read_hdt()
-        elif document_format.reader:
-            yield from self._read_by_other(document_format)
+        elif form.reader:
+            yield from self._read_by_other(form)
         elif found := canonical_lines(
-            self._source.data,
-            document_format,
-            charset=self._charset,
-            limits=self._limits,
+            self.source.data, form, charset=self.charset, limits=self.limits
         ):
             lines, has_graphs = found
-            yield from self._output.chunks((lines,), has_graphs=has_graphs)
+            yield from output.chunks((lines,), has_graphs=has_graphs)
             return
-        elif document_format is formats.JSON_LD and self._text.gather(
-            MAX_JSON_LD_BYTES
-        ):
+        elif form is formats.JSON_LD and text.gather(MAX_JSON_LD_BYTES):
             yield from self._read_json_ld()
+        elif form not in _TWICE or not text.source.can_reopen:
+            yield from self._read_text(form)
+        elif form in _OF_RDFLIB and text.gather(RDFLIB_BYTES):
+            yield from self._read_by_rdflib_at_last(form)
         else:
-            yield from self._read_by_parser(document_format)
-        self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
+            yield from self._read_twice(form)
+        self.is_partial |= self.log.count(Reason.TOO_LARGE) > 0
 
     def _read_hdt(self) -> Iterator[QuadLines]:
         # Blocks of many long strings are decoded repeatedly.
-        self._environment.demand_bounds("HDT")
+        self.environment.demand_bounds("HDT")
         with needed_by_document("hdt"):
-            from rdfcrawl.rdf.hdt import read_hdt  # noqa: PLC0415 (slow to import)
+            from rdfcrawl.rdf.hdt import mapped, read_hdt
 
-        max_bytes = self._limits.doc_bytes
-        with mapped(
-            self._source, environment=self._environment, max_bytes=max_bytes
-        ) as buffer:
-            blocks = read_hdt(buffer, limits=self._limits, log=self._log)
-            yield from self._output.chunks(blocks)
+        max_bytes = self.limits.doc_bytes
+        environment = self.environment
+        with mapped(self.source, environment, max_bytes=max_bytes) as buffer:
+            blocks = read_hdt(buffer, limits=self.limits, log=self.log)
+            yield from self.output.chunks(blocks)
 
-    def _read_by_other(self, document_format: formats.Format) -> Iterator[QuadLines]:
-        module, _, name = document_format.reader.rpartition(".")
+    def _read_by_other(self, form: Format) -> Iterator[QuadLines]:
+        module, _, name = form.reader.rpartition(".")
         read = getattr(import_module(module), name)
-        with self._text.open_stream(self._log) as text:
-            statements = read(text, limits=self._limits, log=self._log)
-            yield from self._output.chunks(
-                iter_checked(statements, self._log),
-                has_graphs=document_format.has_graphs,
+        with self._text.open_stream(self.log) as text:
+            statements = read(text, limits=self.limits, log=self.log)
+            yield from self.output.chunks(
+                iter_checked(statements, self.log), has_graphs=form.has_graphs
             )
 
     def _read_json_ld(self) -> Iterator[QuadLines]:
-        from rdfcrawl.rdf.jsonld.reading import read_json_ld  # noqa: PLC0415 (slow)
+        from rdfcrawl.rdf.jsonld.reading import read_json_ld
 
         n_breaks = self._n_breaks()
         blocks = read_json_ld(
-            self._text.load(self._log),
-            base=self._base,
-            environment=self._environment,
-            log=self._log,
-            context_url=self._context_url,
+            self._text.load(self.log),
+            base=self.base,
+            environment=self.environment,
+            log=self.log,
+            context_url=self.context_url,
         )
-        yield from self._output.chunks(blocks, has_graphs=True)
+        yield from self.output.chunks(blocks, has_graphs=True)
         self.is_partial = self._n_breaks() > n_breaks
 
     def _n_breaks(self) -> int:
@@ -225,23 +240,8 @@ class DocumentParser:
         breaks = (Reason.SYNTAX, Reason.REMOTE_CONTEXT)
         return sum(fault.count for fault in self.faults if fault.reason in breaks)
 
-    def _read_by_parser(self, document_format: formats.Format) -> Iterator[QuadLines]:
-        fallback = ParserFallback(
-            self._text,
-            document_format,
-            self._base,
-            self._limits,
-            self._environment,
-            self._log,
-            self._output,
-        )
-        yield from fallback
-        if fallback.needs_context:
-            self._note_contexts()
-        self.is_partial = fallback.is_partial
-
     def _note_contexts(self) -> None:
-        from rdfcrawl.rdf.jsonld.contexts import remote_contexts  # noqa: PLC0415
+        from rdfcrawl.rdf.jsonld.contexts import remote_contexts
 
         urls: list[str] = []
         with (
@@ -249,41 +249,134 @@ class DocumentParser:
             self._text.open_stream(FaultLog()) as file,
         ):
             head = file.read(_HEAD_FOR_CONTEXTS_BYTES)
-            urls = remote_contexts(head, base=self._base)
+            urls = remote_contexts(head, base=self.base)
         for url in urls or [""]:
-            self._log.note(Reason.REMOTE_CONTEXT, url, apart=True)
+            self.log.note(Reason.REMOTE_CONTEXT, url, apart=True)
 
+    def _read_text(
+        self, form: Format, *, is_lenient: bool = False, ends_at_error: bool = False
+    ) -> Iterator[QuadLines]:
+        """Yield the output of the parser, which may be the second attempt."""
+        attempt = self._attempt = StatementReader(
+            *(form, self.base, self.limits, self.log),
+            is_lenient=is_lenient,
+            ends_at_error=ends_at_error,
+        )
+        lexical, marker, screens = None, None, []
+        if form is formats.N3:
+            from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
 
-def canonical_lines(
-    data: bytes | None,
-    document_format: formats.Format,
-    *,
-    charset: str,
-    limits: ParseLimits,
-) -> tuple[bytes, bool] | None:
-    """Return the lines of a small document that readers would not change, else None.
+            marker = FormulaMarker()
+            screens = [marker.feed]
+        if self._mends:
+            from rdfcrawl.rdf.lenient import LexicalScreen, RepairScreen
 
-    The second value is whether the lines may name graphs. `data` is None for a document
-    that is not in memory.
-    """
-    if (
-        not document_format.is_line_based
-        or data is None
-        or len(data) > min(GATHER_BYTES, limits.doc_bytes)
-        or charset not in _UTF8
-    ):
-        return None
-    if not data.isascii():
+            if is_lenient:
+                lexical = LexicalScreen()
+                screens.insert(0, lexical.feed)
+            mended = RepairScreen(self.log, self.output.drop_marked)
+            screens.insert(0, mended.feed)
+        with self._text.open(self.log, *screens) as text:
+            blocks = attempt.read(text, reopen=partial(self._reopen, form))
+            if marker:
+                blocks = without_formulas(blocks, marker, self.log)
+            # The graphs of N3 are formulas, and are left out.
+            has_graphs = form.has_graphs and not marker
+            yield from self.output.chunks(blocks, has_graphs=has_graphs)
+            if attempt.error and not is_lenient:
+                self._text.drain()
+        if attempt.needs_context:
+            self._note_contexts()
+        self.is_partial = attempt.is_partial
+        if lexical and lexical.is_cut and not self.is_partial:
+            self.log.note(Reason.SYNTAX, self._error)
+            attempt.error, attempt.n_before = self._error, attempt.n_read
+            self.is_partial = True
+        if marker and marker.has_quantifiers:
+            self.log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
+            self.is_partial = True
+
+    def _reopen(self, form: Format) -> BinaryIO:
+        """Reopen the text to locate errors; its faults were logged before."""
+        screens = []
+        if self._mends:
+            from rdfcrawl.rdf.lenient import RepairScreen
+
+            screens.append(RepairScreen(FaultLog(), lambda: None).feed)
+        if form is formats.N3:
+            from rdfcrawl.rdf.n3 import FormulaMarker
+
+            screens.append(FormulaMarker().feed)
+        return self._text.open_stream(FaultLog(), *screens)
+
+    def _read_twice(self, form: Format) -> Iterator[QuadLines]:
+        """Yield the output of the strict parser, after an error of the lenient one."""
+        self._before, self._begin = self.log.snapshot(), self.output.mark()
+        yield from self._read_text(form, ends_at_error=True)
+        strict = self._attempt
+        if not strict.error:
+            return
+        self._error = strict.error
         try:
-            data.decode()
-        except UnicodeDecodeError:
+            self._reopen(form).close()
+        except (OSError, SourceFault):  # too long to be spooled
+            return
+        self._go_back(is_replay=True)
+        self._mends = form.family == "text"
+        is_turtle = form is formats.TURTLE
+        yield from self._read_text(form, is_lenient=not is_turtle)
+        lenient = self._attempt
+        gained = not lenient.error or lenient.n_before > strict.n_before
+        if self.log.count(Reason.REPAIRED):
+            gained = False  # the repair is logged
+        if not is_turtle and (gained or self.log.count(Reason.BAD_TERM)):
+            self.log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
+
+    def _read_by_rdflib_at_last(self, form: Format) -> Iterator[QuadLines]:
+        held: list[QuadLines] = []
+        n_bytes = 0
+        chunks = self._read_twice(form)
+        try:
+            for chunk in chunks:
+                held.append(chunk)
+                n_bytes += len(chunk)
+                if n_bytes > _MAX_HELD_BYTES:
+                    break
+        except SourceFault:
+            yield from held
+            raise
+        if n_bytes <= _MAX_HELD_BYTES and self._error and self.is_partial:
+            lines = self._lines_of_rdflib(form)
+            if lines is not None:
+                yield from self.output.chunks(iter_checked(lines, self.log))
+                return
+        yield from held
+        yield from chunks
+
+    def _lines_of_rdflib(self, form: Format) -> list[str] | None:
+        """Return the statements after rewinding the output; None if rdflib fails."""
+        from rdfcrawl.rdf.rdflib_reading import is_worth_trying, read_with_rdflib
+
+        document, found = self._text.load(FaultLog()), FaultLog()
+        if len(document) > RDFLIB_BYTES or not is_worth_trying(document, form):
             return None
-    if (lines := canonical(data, has_graphs=False)) is not None:
-        return lines, False
-    if not document_format.has_graphs:
-        return None
-    lines = canonical(data, has_graphs=True)
-    return None if lines is None else (lines, True)
+        try:
+            lines = read_with_rdflib(
+                document, form, base=self.base, environment=self.environment, log=found
+            )
+        except ValueError:
+            return None
+        self._go_back(is_replay=False)
+        for fault in found.all():
+            self.log.note(fault.reason, fault.detail, fault.count)
+        self.log.note(Reason.REPAIRED, f"read by rdflib after: {self._error}")
+        self.is_partial = False
+        return lines
+
+    def _go_back(self, *, is_replay: bool) -> None:
+        is_in_memory = self._text.source.data is not None
+        self.log.restore(self._before, kept=_NONE if is_in_memory else _OF_STREAMS)
+        self.output.rewind(self._begin, is_replay=is_replay)
 
 
 def is_blank(source: ByteSource) -> bool:
@@ -294,67 +387,3 @@ def is_blank(source: ByteSource) -> bool:
     return len(head) < formats.HEAD_BYTES and (
         not head or head in _BOMS or head.isspace()
     )
-
-
-@contextmanager
-def mapped(
-    source: ByteSource, *, environment: ReaderContext, max_bytes: int
-) -> Iterator[memoryview]:
-    """Yield the bytes of a source as one buffer; a stream is spooled first.
-
-    Raises:
-        SourceFault: `TOO_LARGE`: more than `max_bytes`, or no space to spool a stream.
-        NeedsSandbox: there is no scratch space to spool a stream.
-    """
-    if source.data is not None:
-        _demand(len(source.data), max_bytes)
-        yield memoryview(source.data)
-        return
-    with source.open() as file:
-        if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
-            yield from _map_file(file, environment, max_bytes)
-        else:
-            yield from _map_stream(file, environment, max_bytes)
-
-
-def _map_file(
-    file: BinaryIO, environment: ReaderContext, max_bytes: int
-) -> Iterator[memoryview]:
-    n_bytes = os.fstat(file.fileno()).st_size
-    _demand(n_bytes, max_bytes)
-    environment.lift(n_bytes)
-    buffer = mmap.mmap(file.fileno(), n_bytes, prot=mmap.PROT_READ)
-    try:
-        with memoryview(buffer) as view:
-            yield view
-    finally:
-        # An exception may still hold arrays over the buffer; they close it later.
-        with suppress(BufferError):
-            buffer.close()
-
-
-def _map_stream(
-    file: BinaryIO, environment: ReaderContext, max_bytes: int
-) -> Iterator[memoryview]:
-    if environment.scratch is None:
-        environment.demand_bounds("spooling a stream")
-        raise SourceFault(Reason.TOO_LARGE, "no scratch space for random access")
-    held = environment.scratch.hold(file, max_bytes=max_bytes)
-    try:
-        environment.lift(held.n_bytes)
-        view = held.map()
-        try:
-            yield view
-        finally:
-            with suppress(BufferError):
-                view.release()
-    finally:
-        with suppress(BufferError):
-            held.close()
-
-
-def _demand(n_bytes: int, max_bytes: int) -> None:
-    if n_bytes > max_bytes:
-        raise SourceFault(
-            Reason.TOO_LARGE, f"{counted(n_bytes, 'byte')}, and it cannot be truncated"
-        )

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
-# A collection or literal of this length takes rdflib up to 4 s.
-MAX_BYTES: Final = 256 * 1024
-
 # RDF/XML section 6.1.4: attributes that may lack a namespace.
 _OLD_ATTRIBUTES: Final = frozenset({"ID", "about", "resource", "parseType", "type"})
 _PARSE_TYPE: Final = f"{RDF} parseType"
@@ -37,8 +34,6 @@ def is_worth_trying(document: bytes, document_format: formats.Format) -> bool:
     These are N3 without logic, for the older syntax, and RDF/XML with attributes
     without namespace.
     """
-    if len(document) > MAX_BYTES:
-        return False
     if document_format is formats.N3:
         return not has_logic(document)
     return document_format is formats.RDF_XML and _is_old_rdf_xml(document)

@@ -8,10 +8,16 @@ merge. Blank nodes keep their labels.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.core.namespaces import PREFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
 
 # pyoxigraph's names of the formats, by file extension.
 _NAMES: Final = {
@@ -163,3 +169,44 @@ def _triples(quads: bytes) -> bytes:
     """
     lines = quads.split(b" .\n")
     return b"".join([line.rpartition(b" ")[0] + b" .\n" for line in lines[:-1]])
+
+
+_GZIP_LEVEL: Final = 2  # of isal
+
+
+def packer(packing: str) -> Callable[[bytes], bytes]:
+    """Return a function that compresses a piece; concatenate the pieces of a file.
+
+    Args:
+        packing: `gz`, `zst`, or empty for no compression.
+    """
+    if packing == "gz":
+        from isal import igzip  # noqa: PLC0415
+
+        return lambda content: igzip.compress(content, _GZIP_LEVEL, mtime=0)
+    if packing == "zst":
+        return cast("Callable[[bytes], bytes]", _zstd().compress)
+    return lambda content: content
+
+
+def open_packed(path: Path, packing: str) -> IO[bytes]:
+    """Open a file compressed by `packer` for reading.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if packing == "gz":
+        from isal import igzip  # noqa: PLC0415
+
+        return cast("IO[bytes]", igzip.IGzipFile(path))  # type: ignore[no-untyped-call]
+    if packing == "zst":
+        return cast("IO[bytes]", _zstd().open(path))
+    return path.open("rb")
+
+
+def _zstd() -> Any:
+    if sys.version_info >= (3, 14):  # pragma: no cover
+        from compression import zstd  # noqa: PLC0415
+    else:
+        from backports import zstd  # noqa: PLC0415
+    return zstd

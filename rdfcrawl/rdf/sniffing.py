@@ -9,26 +9,8 @@ from __future__ import annotations
 
 import re
 
-from rdfcrawl.core.formats import (
-    HDT,
-    HEXTUPLES,
-    HTML,
-    JSON_LD,
-    N_QUADS,
-    N_TRIPLES,
-    RDF_JSON,
-    RDF_XML,
-    TRIG,
-    TRIX,
-    TURTLE,
-    DecidedBy,
-    Format,
-    FormatDecision,
-    PackingKind,
-    file_name,
-    format_of_media_type,
-    format_of_name,
-)
+from rdfcrawl.core import formats
+from rdfcrawl.core.formats import HTML, TURTLE, FormatDecision, PackingKind, file_name
 from rdfcrawl.core.namespaces import RDF
 
 _BROTLI_MEDIA_TYPES = frozenset(
@@ -37,7 +19,7 @@ _BROTLI_MEDIA_TYPES = frozenset(
 _NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
 
 # First bytes of known formats that are not text.
-_MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
+_MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
     (b"\x1f\x8b", PackingKind.GZIP),
     *((b"BZh%d1AY&SY" % level, PackingKind.BZIP2) for level in range(1, 10)),
     *((b"BZh%d\x17rE8P\x90" % level, PackingKind.BZIP2) for level in range(1, 10)),
@@ -49,7 +31,7 @@ _MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
     (b"PK\x03\x04", PackingKind.ZIP),
     (b"PK\x05\x06", PackingKind.ZIP),  # empty
     (b"7z\xbc\xaf\x27\x1c", PackingKind.SEVEN_ZIP),
-    (b"$HDT", HDT),
+    (b"$HDT", formats.HDT),
     (b"%PDF-", "PDF"),
     (b"\x89PNG", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
@@ -81,26 +63,19 @@ _IRI = rb"<[^<>\"{}|^`\s]*>"
 _IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]{1,200}+)"
 _LITERAL = rb'"(?>[^"\\\n]++|\\.)*+"(?:@[\w-]++|\^\^' + _IRI + rb")?"
 _COMMENTS = rb"(?>\s++|#[^\n]*+\n)*+"
+# A relative IRI at the beginning: Turtle
 _STATEMENT = re.compile(
-    _COMMENTS  # a relative IRI at the beginning: Turtle
-    + (
-        rb"(?=_:|<[A-Za-z][\w+.-]*+:)"
-        + _IRI_OR_BLANK
-        + rb"[ \t]*+"
-        + _IRI
-        + rb"[ \t]*+"
-    )
-    + (rb"(?:" + _IRI_OR_BLANK + rb"|" + _LITERAL + rb"|<<\([^\n]*\)>>)[ \t]*+")
-    + (rb"(" + _IRI_OR_BLANK + rb")?[ \t]*+\.[ \t]*+(?:#[^\n]*+)?(?:[\r\n]|$)")
+    rb"%s(?=_:|<[A-Za-z][\w+.-]*+:)%s[ \t]*+%s[ \t]*+(?:%s|%s|<<\([^\n]*\)>>)[ \t]*+"
+    rb"(%s)?[ \t]*+\.[ \t]*+(?:#[^\n]*+)?(?:[\r\n]|$)"
+    % (_COMMENTS, _IRI_OR_BLANK, _IRI, _IRI_OR_BLANK, _LITERAL, _IRI_OR_BLANK)
 )
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
 )
 # A subject that is not a tag: `<html>\n<head>` begins a page.
 _TURTLE_START = re.compile(
-    _COMMENTS
-    + (rb"(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))" + _IRI_OR_BLANK + rb"|\[\s*+\])")
-    + (rb"\s+(?:a\s|" + _IRI + rb"|[\w-]*:[\w-])")
+    rb"%s(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))%s|\[\s*+\])"
+    rb"\s+(?:a\s|%s|[\w-]*:[\w-])" % (_COMMENTS, _IRI_OR_BLANK, _IRI)
 )
 _GRAPH_BLOCK = re.compile(
     rb"[\n.}][ \t]*+(?:(?i:graph)[ \t]++)?"
@@ -136,6 +111,9 @@ _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
+_WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
+_WIDE_STARTS |= {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
+
 _NOTHING = FormatDecision(None, "content")
 
 
@@ -147,13 +125,16 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
         url: only its extension is used.
         head: first `HEAD_BYTES` of the body.
     """
-    declared = format_of_media_type(media_type)
+    declared = formats.format_of_media_type(media_type)
     head = _as_ascii_superset(head)
-    if declared is not None and declared is not HTML and _has_no_extension(url):
+    name = file_name(url)
+    # The names of most resources have no extension.
+    has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
+    if declared is not None and declared is not HTML and has_no_extension:
         return _checked(declared, "content-type", head)
     if packing := _packing_without_magic(media_type, url, head):
         return FormatDecision(None, "extension", packing, packing)
-    by_name = format_of_name(url)
+    by_name = formats.format_of_name(url)
     # Servers declare unknown types as HTML.
     if declared is not None and (declared is not HTML or by_name is None):
         return _checked(declared, "content-type", head)
@@ -175,7 +156,9 @@ def media_at(head: bytes) -> str:
     return "RIFF" if head[:4] == b"RIFF" and head[8:12] in _RIFF_TYPES else ""
 
 
-def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecision:
+def _checked(
+    claimed: formats.Format, decided_by: formats.DecidedBy, head: bytes
+) -> FormatDecision:
     """Return the claimed format unless the content clearly contradicts it."""
     if (
         decided_by == "content-type"
@@ -197,14 +180,14 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecis
         return sniffed
     # Within the text formats, a Content-Type is trusted more than an extension.
     if decided_by == "extension" and (
-        (actual is N_QUADS and claimed is not N_QUADS)
-        or (actual in (TURTLE, TRIG) and claimed.is_line_based)
+        (actual is formats.N_QUADS and claimed is not formats.N_QUADS)
+        or (actual in (TURTLE, formats.TRIG) and claimed.is_line_based)
     ):
         return sniffed
     return FormatDecision(claimed, decided_by)
 
 
-def _refutes(found: str, claimed: Format, head: bytes) -> bool:
+def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:
     """Return whether content without a known RDF format cannot be the claimed one."""
     if found == "JSON":  # JSON-LD without keywords, if its context is separate
         return claimed.family != "json"
@@ -220,15 +203,27 @@ def _sniff(head: bytes) -> FormatDecision:
         return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
     if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
         return _by_magic(PackingKind.TAR)
-    if text_format := _sniff_text(head):
-        return FormatDecision(text_format, "content")
-    if _HEXTUPLE.match(head):
-        return FormatDecision(HEXTUPLES, "content")
-    return _sniff_json(head) if _JSON_START.match(head) else _sniff_markup(head)
+    found: formats.Format | None = None
+    if _DIRECTIVE.match(head):
+        has_graphs = b"{" in head and _GRAPH_BLOCK.search(head)
+        found = formats.TRIG if has_graphs else TURTLE
+    elif statement := _STATEMENT.match(head):
+        found = formats.N_QUADS if statement[1] else formats.N_TRIPLES
+    elif _TURTLE_START.match(head):
+        found = TURTLE
+    elif _HEXTUPLE.match(head):
+        found = formats.HEXTUPLES
+    elif not _JSON_START.match(head):
+        return _sniff_markup(head)
+    elif _JSON_LD_KEY.search(head):
+        found = formats.JSON_LD
+    elif _RDF_JSON_START.match(head):
+        found = formats.RDF_JSON
+    return FormatDecision(found, "content", "" if found else "JSON")
 
 
-def _by_magic(what: str | PackingKind | Format) -> FormatDecision:
-    if isinstance(what, Format):
+def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
+    if isinstance(what, formats.Format):
         return FormatDecision(what, "content")
     packing = what if isinstance(what, PackingKind) else None
     return FormatDecision(None, "content", what, packing)
@@ -249,22 +244,6 @@ def _packing_without_magic(
     return None
 
 
-def _sniff_text(head: bytes) -> Format | None:
-    if _DIRECTIVE.match(head):
-        return TRIG if b"{" in head and _GRAPH_BLOCK.search(head) else TURTLE
-    if statement := _STATEMENT.match(head):
-        return N_QUADS if statement[1] else N_TRIPLES
-    return TURTLE if _TURTLE_START.match(head) else None
-
-
-def _sniff_json(head: bytes) -> FormatDecision:
-    if _JSON_LD_KEY.search(head):
-        return FormatDecision(JSON_LD, "content")
-    if _RDF_JSON_START.match(head):
-        return FormatDecision(RDF_JSON, "content")
-    return FormatDecision(None, "content", "JSON")
-
-
 def _sniff_markup(head: bytes) -> FormatDecision:
     match = _XML_ROOT.match(head)
     if match is None:
@@ -276,11 +255,11 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     if lower & _HTML_ROOTS:
         return FormatDecision(HTML, "content")
     if b"trix" in lower:
-        return FormatDecision(TRIX, "content")
+        return FormatDecision(formats.TRIX, "content")
     # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
-        return FormatDecision(RDF_XML, "content")
+        return FormatDecision(formats.RDF_XML, "content")
     return FormatDecision(None, "content", "XML")
 
 
@@ -302,13 +281,8 @@ def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
     if head.startswith(b"\xef\xbb\xbf"):
         return head[3:]
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return head[: len(head) & ~1].decode("utf-16", "replace").encode()
-    if head.startswith(b"<\0"):
-        return head[: len(head) & ~1].decode("utf-16-le", "replace").encode()
-    if head.startswith(b"\0<"):
-        return head[: len(head) & ~1].decode("utf-16-be", "replace").encode()
-    return head
+    codec = _WIDE_STARTS.get(head[:2])
+    return head[: len(head) & ~1].decode(codec, "replace").encode() if codec else head
 
 
 def _is_text(head: bytes) -> bool:
@@ -324,9 +298,3 @@ def _is_binary(head: bytes) -> bool:
     if head.isascii() or len(head.translate(None, _CONTROLS)) >= len(head) * 0.9:
         return False
     return "\ufffd" in head[:-3].decode("utf-8", "replace")
-
-
-def _has_no_extension(url: str) -> bool:
-    """Return whether a name has no extension, like those of most resources."""
-    name = file_name(url)
-    return "." not in name and name not in _NAMES_WITHOUT_MAGIC

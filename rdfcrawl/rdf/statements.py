@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Container, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -16,25 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.checking import (
-    FIRST_BATCH,
-    GATHER_BYTES,
-    LARGEST_BATCH,
-    is_empty_span,
-    iter_refused,
-    iter_runs,
-    mended,
-    new_parser,
-    next_batch,
-    serialize,
-)
-from rdfcrawl.rdf.nesting import (
-    MAX_DEPTH,
-    TOO_DEEP,
-    check_json_depth,
-    has_long_chain,
-    is_text_too_deep,
-)
+from rdfcrawl.rdf import checking, nesting
+from rdfcrawl.rdf.checking import FIRST_BATCH, GATHER_BYTES, LARGEST_BATCH
 from rdfcrawl.rdf.text import gathered, iter_line_blocks
 
 if TYPE_CHECKING:
@@ -95,7 +77,15 @@ class StatementReader:
         if self._format.is_line_based:
             return self._read_lines(source)
         if isinstance(source, bytes):
-            self._check_depth(source)
+            is_json = self._format.family == "json"
+            if is_json:
+                nesting.check_json_depth(source)
+            if (
+                nesting.has_long_chain(source)
+                if is_json
+                else nesting.is_text_too_deep(source)
+            ):
+                raise SourceFault(Reason.SYNTAX, nesting.TOO_DEEP)
         return gathered(self._read_stream(source, reopen), GATHER_BYTES)
 
     # Line-based formats: canonical lines skip the parser. Other lines have a separate
@@ -117,7 +107,7 @@ class StatementReader:
 
     def _read_runs(self, block: bytes, n_before: int) -> bytes:
         parts: list[bytes] = []
-        for run in iter_runs(block, has_graphs=self._format.has_graphs):
+        for run in checking.iter_runs(block, has_graphs=self._format.has_graphs):
             if run.is_canonical:
                 parts.append(run.lines)
                 continue
@@ -131,11 +121,11 @@ class StatementReader:
         self, block: bytes, n_before: int, count_lines: Callable[[], int]
     ) -> bytes:
         # Line-based formats only nest by `<<(`, and one byte is counted much faster.
-        if block.count(b"(") > MAX_DEPTH and is_text_too_deep(block):
+        if block.count(b"(") > nesting.MAX_DEPTH and nesting.is_text_too_deep(block):
             block = self._without_deep_lines(block)
         out = io.BytesIO()
-        for number, line, error in iter_refused(block, self._format, out):
-            repaired = mended(line, self._log, self._format)
+        for number, line, error in checking.iter_refused(block, self._format, out):
+            repaired = checking.mended(line, self._log, self._format)
             if repaired:
                 out.write(repaired)
             else:
@@ -149,8 +139,8 @@ class StatementReader:
 
     def _without_deep_lines(self, block: bytes) -> bytes:
         lines = block.splitlines(keepends=True)
-        kept = [b"\n" if is_text_too_deep(line) else line for line in lines]
-        self._log.note(Reason.SYNTAX, TOO_DEEP, kept.count(b"\n"))
+        kept = [b"\n" if nesting.is_text_too_deep(line) else line for line in lines]
+        self._log.note(Reason.SYNTAX, nesting.TOO_DEEP, kept.count(b"\n"))
         return b"".join(kept)
 
     # Other formats: one parser, which continues where that is safe.
@@ -158,27 +148,29 @@ class StatementReader:
     def _read_stream(
         self, source: bytes | BinaryIO, reopen: Callable[[], BinaryIO]
     ) -> Iterator[bytes]:
-        parser = new_parser(
+        parser = checking.new_parser(
             source, self._format, self._base, is_lenient=self.is_lenient
         )
-        batch = FIRST_BATCH
-        with closing(_SourceLines(reopen)) as places:
+        batch, places = FIRST_BATCH, None
+        try:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
                 self.n_read += n_quads
-                if failure is not None:
-                    text = self._text_before(failure, places)
-                    continues = self._continues_after(failure, text, parser)
-                    yield (
-                        lines if continues else _without_cut_off(lines, failure, text)
-                    )
-                    if not continues:
+                if failure is None:
+                    yield lines
+                    if n_quads < batch:
                         return
+                    batch = checking.next_batch(batch, len(lines))
                     continue
-                yield lines
-                if n_quads < batch:
+                places = places or _SourceLines(reopen)
+                text = self._text_before(failure, places)
+                if not self._continues_after(failure, text, parser):
+                    yield _without_cut_off(lines, failure, text)
                     return
-                batch = next_batch(batch, len(lines))
+                yield lines
+        finally:
+            if places:
+                places.close()
 
     def _read_batch(
         self, parser: QuadParser, batch: int
@@ -191,7 +183,7 @@ class StatementReader:
         quads = islice(parser, batch)
         out = io.BytesIO()
         if not self.is_lenient:
-            failure = serialize(quads, out)
+            failure = checking.serialize(quads, out)
             lines = out.getvalue()
             if batch == LARGEST_BATCH and lines and failure is None:
                 return lines, batch, None
@@ -199,7 +191,7 @@ class StatementReader:
         from rdfcrawl.rdf.lenient import well_formed  # noqa: PLC0415 (few documents)
 
         n_bad = -self._log.count(Reason.BAD_TERM)
-        failure = serialize(well_formed(quads, self._log), out)
+        failure = checking.serialize(well_formed(quads, self._log), out)
         lines = out.getvalue()
         n_bad += self._log.count(Reason.BAD_TERM)
         return lines, lines.count(b"\n") + n_bad, failure
@@ -215,10 +207,7 @@ class StatementReader:
             return None
 
     def _continues_after(
-        self,
-        error: SyntaxError | SourceFault,
-        text: str | None,
-        parser: QuadParser,
+        self, error: SyntaxError | SourceFault, text: str | None, parser: QuadParser
     ) -> bool:
         """Log the error and return whether reading may continue."""
         if isinstance(error, SourceFault):
@@ -243,7 +232,7 @@ class StatementReader:
             or self._n_errors >= self._limits.n_errors
             # At the end of the source the parser would still return a statement with a
             # last term that may be truncated.
-            or is_empty_span(error)
+            or checking.is_empty_span(error)
             or _breaks_directive(text, parser.prefixes)
         )
         return not self.is_partial
@@ -256,21 +245,12 @@ class StatementReader:
             message = _PLACE.sub("", message)
         self._log.note(Reason.SYNTAX, place + message)
 
-    def _check_depth(self, source: bytes) -> None:
-        if self._format.family == "json":
-            check_json_depth(source)
-            is_too_deep = has_long_chain(source)
-        else:
-            is_too_deep = is_text_too_deep(source)
-        if is_too_deep:
-            raise SourceFault(Reason.SYNTAX, TOO_DEEP)
-
 
 def _without_cut_off(
     lines: bytes, error: SyntaxError | SourceFault, text: str | None
 ) -> bytes:
     """Return the lines without a last one with a last term that may be truncated."""
-    if isinstance(error, SourceFault) or not is_empty_span(error):
+    if isinstance(error, SourceFault) or not checking.is_empty_span(error):
         return lines
     begin = lines.rfind(b"\n", 0, -1) + 1
     return lines[:begin] if _is_cut_off(text, lines[begin:]) else lines
@@ -320,11 +300,11 @@ def _breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
     if "prefix" not in lower and "base" not in lower:  # the usual case
         return False
     match = _OPEN_DIRECTIVE.search(text)
-    if match is None:
-        return False
-    if match["keyword"].lower() == "base":
-        return True
-    return match["prefix"] is None or match["prefix"] in prefixes
+    return match is not None and (
+        match["keyword"].lower() == "base"
+        or match["prefix"] is None
+        or match["prefix"] in prefixes
+    )
 
 
 def _is_cut_off(text: str | None, line: bytes) -> bool:

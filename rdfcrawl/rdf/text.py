@@ -216,19 +216,9 @@ class DocumentText:
     def __init__(
         self, source: ByteSource, *, charset: str, is_xml: bool, max_bytes: int
     ) -> None:
-        self._source, self._charset = source, charset
+        self.source, self._charset = source, charset
         self._is_xml, self._max_bytes = is_xml, max_bytes
         self._passing: BinaryIO | None = None
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether the document is in memory."""
-        return self._source.data is not None
-
-    @property
-    def can_reopen(self) -> bool:
-        """Whether the text can be read more than once."""
-        return self._source.can_reopen
 
     @contextmanager
     def open(self, log: FaultLog, *screens: Screen) -> Iterator[bytes | BinaryIO]:
@@ -237,22 +227,22 @@ class DocumentText:
         `screens` are applied to each block in order; they may change the text or raise
         `SourceFault`.
         """
-        if self._source.data is not None:
-            yield self._load(self._source.data, log, *screens)
+        if self.source.data is not None:
+            yield self.load(log, *screens)
             return
         with self._stream(log, *screens) as stream:
             yield stream
 
     def open_stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
         """Return the text as a stream (`OSError` if not reopenable)."""
-        if self._source.data is not None:
-            return io.BytesIO(self._load(self._source.data, log, *screens))
+        if self.source.data is not None:
+            return io.BytesIO(self.load(log, *screens))
         return self._stream(log, *screens)
 
     def gather(self, max_bytes: int) -> bool:
         """Load a document of at most `max_bytes` into memory; return whether done."""
-        self._source = self._source.gathered(max_bytes)
-        return self._source.data is not None and len(self._source.data) <= max_bytes
+        self.source = self.source.gathered(max_bytes)
+        return self.source.data is not None and len(self.source.data) <= max_bytes
 
     def drain(self) -> None:
         """Read a stream to the end, to find its remaining faults."""
@@ -261,21 +251,19 @@ class DocumentText:
             while file.read(BLOCK_BYTES):
                 pass
 
-    def load(self, log: FaultLog) -> bytes:
+    def load(self, log: FaultLog, *screens: Screen) -> bytes:
         """Return the text of a document in memory."""
-        return self._load(self._source.data or b"", log)
-
-    def _load(self, data: bytes, log: FaultLog, *screens: Screen) -> bytes:
+        data = self.source.data or b""
         if len(data) > self._max_bytes:
             data = data[: self._max_bytes]
             log.note(Reason.TOO_LARGE, "document cut at its largest size")
         text = to_utf8(data, charset=self._charset, is_xml=self._is_xml, log=log)
-        for each in self._all(screens):
+        for each in (XmlScreen().feed, *screens) if self._is_xml else screens:
             text = each(text, True)  # a screen takes no keywords
         return text
 
     def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
-        is_stream, file = self._source.is_stream, self._source.open()
+        is_stream, file = self.source.is_stream, self.source.open()
         if is_stream:
             self._passing = file
         stream = Utf8Stream(
@@ -284,13 +272,10 @@ class DocumentText:
             is_xml=self._is_xml,
             max_bytes=self._max_bytes,
             log=log,
-            screens=self._all(screens),
+            screens=(XmlScreen().feed, *screens) if self._is_xml else screens,
         )
         # The parser reads 2 KiB at a time.
         return cast("BinaryIO", io.BufferedReader(stream, BLOCK_BYTES))
-
-    def _all(self, screens: tuple[Screen, ...]) -> tuple[Screen, ...]:
-        return (XmlScreen().feed, *screens) if self._is_xml else screens
 
 
 MAX_VALUE_BYTES = 1024

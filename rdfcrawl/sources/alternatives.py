@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from rdfcrawl.sources.access import AccessMethod, DatasetAccess
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.access import NamedDistribution
+from rdfcrawl.sources.access import AccessMethod, DatasetAccess, NamedDistribution
 
 # Best first: fast to read, and without loss.
 _FORMATS: Final = (

@@ -14,17 +14,14 @@ from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import DCAT, HYDRA, LDES, RDF_TYPE, TREE
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import is_same_origin
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
 
 MAX_PAGES: Final = 100_000  # of one collection
 MAX_RELATIONS: Final = 20_000  # of one page

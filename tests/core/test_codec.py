@@ -17,7 +17,7 @@ from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.parts import PartFacts
 from rdfcrawl.sources.harvest.ckan import FinishedHarvest
 from rdfcrawl.sources.harvest.collections import PageState
-from rdfcrawl.sources.harvest.cross_host_checks import StoredDataset
+from rdfcrawl.sources.harvest.cross_host_checks import ListedDataset
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.resourcesync.mirror_index import BegunRun, OwedResource
 from rdfcrawl.sources.harvest.sitemap_reading import SitemapState
@@ -27,7 +27,7 @@ from tests.support.task_values import tasks, values
 KEPT = [
     BegunRun,
     FinishedHarvest,
-    StoredDataset,
+    ListedDataset,
     KnownResource,
     KnownDataset,
     OwedResource,

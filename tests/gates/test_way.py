@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SEED, ENTRY = "RdfSpider.start", "VisitProcessor._process_harvested"
 STOPS = {
     SEED: (80, 36),
-    "StoreTee.__anext__": (125, 34),
+    "StoreTee.__anext__": (104, 24),
     "DiscoverPipeline.process_item": (12, 9),
     "LinkSender.send": (19, 8),
     ENTRY: (122, 44),

@@ -122,7 +122,7 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/rdf/extraction",
-        "bounds child sandbox",
+        "child sandbox",
         (
             "tests/rdf/extraction/test_denied.py",
             "tests/rdf/extraction/test_sandbox.py",

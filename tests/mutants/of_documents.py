@@ -100,14 +100,14 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         9,
-        "rdfcrawl/rdf/extraction/bounds.py",
+        "rdfcrawl/rdf/extraction/confinement.py",
         "        _set(resource.RLIMIT_CPU, min(int(until_secs) + 1, hard - 1), hard)\n",
         "        del until_secs, hard\n",
         "tests/rdf/extraction/test_sandbox.py::test_cpu_time_is_bounded",
     ),
     Mutant(
         9,
-        "rdfcrawl/rdf/extraction/bounds.py",
+        "rdfcrawl/rdf/extraction/confinement.py",
         "        _set(resource.RLIMIT_AS, self._memory_bytes, self._mapped_bytes)\n",
         "",
         "tests/rdf/extraction/test_sandbox.py::test_memory_is_bounded",
@@ -221,7 +221,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         17,
-        "rdfcrawl/sources/sitemaps/addresses.py",
+        "rdfcrawl/sources/sitemaps/entry.py",
         '    return f"{host}:{port}" in robots_hosts or (is_default and host in'
         " robots_hosts)\n",
         "    return True\n",

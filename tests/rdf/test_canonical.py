@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf import parse as parsing
-from rdfcrawl.rdf import statements
+from rdfcrawl.rdf import checking
 from rdfcrawl.rdf.checking import CanonicalRun, iter_runs
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.parse import parse
@@ -64,8 +63,8 @@ def assert_is_read_alike(
     limits = limits or ParseLimits()
     found = read(data, media_type, limits)
     with (
-        patch.object(statements, "iter_runs", for_the_parser),
-        patch.object(parsing, "canonical", no_short_way),
+        patch.object(checking, "iter_runs", for_the_parser),
+        patch.object(checking, "canonical", no_short_way),
     ):
         assert found == read(data, media_type, limits)
 
@@ -203,7 +202,7 @@ def test_canonical_documents_are_decoded_alike(text: bytes, charset: str) -> Non
         return b"".join(document), document.faults, document.is_partial
 
     found = read_all()
-    with patch.object(parsing, "canonical", no_short_way):
+    with patch.object(checking, "canonical", no_short_way):
         assert found == read_all()
 
 

@@ -143,7 +143,8 @@ def harvest_all(
         result.queries.append(query_of(request))
         answer = ask(request)
         if isinstance(answer, SparqlFailure):
-            outcome, faults = plan.failed(task, answer)
+            outcome = plan.failed(task, answer)
+            faults = outcome.log.all()
         else:
             reading = plan.read(task, answer)
             for chunk in reading:

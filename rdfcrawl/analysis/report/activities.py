@@ -12,7 +12,7 @@ from rdfcrawl.analysis.measures.first_seen import DAY_SECS
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 from rdfcrawl.core.namespaces import PROV, RC, SQUIRREL
 from rdfcrawl.core.tasks import RefreshedPage
-from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
+from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import host_of_iri
 

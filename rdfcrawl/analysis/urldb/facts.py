@@ -25,7 +25,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.fingerprints import read_sketch
-from rdfcrawl.rdf.values import whole_number
+from rdfcrawl.rdf.terms import whole_number
 from rdfcrawl.uri import BadUri, fingerprint
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rdfcrawl.analysis.urldb.record import observe
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.namespaces import DCTERMS, HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
 from rdfcrawl.rdf.links.outlinks import relation_iri
-from rdfcrawl.rdf.values import unix_ms, whole_number
+from rdfcrawl.rdf.terms import unix_ms, whole_number
 from rdfcrawl.stores.reading import iter_marked
 from rdfcrawl.uri import MAX_URL_CHARS
 

@@ -25,7 +25,7 @@ from rdfcrawl.monitor.explaining.values import (
     UriVersion,
 )
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
+from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
 from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
 from rdfcrawl.stores.log.documents import LogDocument, iter_documents
 from rdfcrawl.stores.segment_file import TornMember

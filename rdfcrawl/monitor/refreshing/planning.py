@@ -15,7 +15,7 @@ from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
 from rdfcrawl.analysis.urldb.facts import FactReader
 from rdfcrawl.analysis.urldb.record import MAX_FETCHES
 from rdfcrawl.core.tasks import RefreshedPage
-from rdfcrawl.rdf.values import unix_ms
+from rdfcrawl.rdf.terms import unix_ms
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts

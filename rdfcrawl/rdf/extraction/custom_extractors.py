@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
@@ -83,6 +84,7 @@ def _is_ours(decision: FormatDecision, head: bytes) -> bool:
     return decision.format is not None
 
 
+@dataclass(eq=False)
 class DocumentContent:
     """The bytes of one document, with metadata.
 
@@ -93,22 +95,14 @@ class DocumentContent:
         is_cut: `data` or `text` was used, and the document is longer.
     """
 
-    def __init__(
-        self,
-        source: ByteSource,
-        *,
-        url: str,
-        media_type: str,
-        charset: str,
-        note_read: Callable[[int], None],
-    ) -> None:
-        self._source = source
-        self._note_read = note_read
-        self._n_read = 0
-        self.url = url
-        self.media_type = media_type
-        self.charset = charset
-        self.is_cut = False
+    _source: ByteSource
+    _note_read: Callable[[int], object]
+    _: KW_ONLY
+    url: str
+    media_type: str
+    charset: str
+    is_cut: bool = field(default=False, init=False)
+    _n_read: int = field(default=0, init=False)
 
     def open(self) -> BinaryIO:
         """Open all bytes as a stream."""

@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import DocumentFacts
-from rdfcrawl.rdf.fingerprints import (
-    MAX_STATEMENT_BYTES,
-    content_hash,
-    fingerprint_normal,
-    fingerprint_statements,
-    fingerprint_text,
-    normal_statements,
-)
+from rdfcrawl.rdf import fingerprints
 from rdfcrawl.rdf.html.visible_text import (
     count_images,
     count_linked_words,
@@ -49,7 +42,7 @@ class FactsReading:
         if self._outlinks is not None:
             self._outlinks.add(chunk)
         self._n_bytes += len(chunk)
-        if self._n_bytes <= MAX_STATEMENT_BYTES:
+        if self._n_bytes <= fingerprints.MAX_STATEMENT_BYTES:
             self._chunks.append(chunk)
         else:
             self._chunks.clear()
@@ -65,7 +58,7 @@ class FactsReading:
         n_linked_words = count_linked_words(page.lower)
         self._page = DocumentFacts(
             "",
-            *fingerprint_text(text),
+            *fingerprints.fingerprint_text(text),
             canonical=page.canonical,
             n_images=count_images(page.lower, text),
             n_words=len(text.split()) if n_linked_words else 0,
@@ -75,20 +68,18 @@ class FactsReading:
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
-        if self._job.wants_fingerprint:
-            self._set_facts(outcome)
         if self._outlinks is not None:
             outcome.outlinks, outcome.targets = self._outlinks.end()
-
-    def _set_facts(self, outcome: ExtractOutcome) -> None:
-        shown = content_hash(self._body) if self._body else ""
+        if not self._job.wants_fingerprint:
+            return
+        shown = fingerprints.content_hash(self._body) if self._body else ""
         page = self._page
         canonical = (page.canonical if page else "") or _canonical_in(outcome)
         if page is not None:
             outcome.facts = page._replace(content_hash=shown, canonical=canonical)
         elif self._chunks:
             graph = self._job.graph or self._job.url
-            found = fingerprint_statements(b"".join(self._chunks), graph)
+            found = fingerprints.fingerprint_statements(b"".join(self._chunks), graph)
             outcome.facts = DocumentFacts(shown, *found, canonical)
         elif shown or canonical:
             outcome.facts = DocumentFacts(shown, canonical=canonical)
@@ -108,9 +99,11 @@ def set_facts_of_lines(
     """
     normal = None
     if job.wants_fingerprint:
-        normal = normal_statements(lines, job.graph or job.url)
+        normal = fingerprints.normal_statements(lines, job.graph or job.url)
         outcome.facts = DocumentFacts(
-            content_hash(body), *fingerprint_normal(normal), _canonical_in(outcome)
+            fingerprints.content_hash(body),
+            *fingerprints.fingerprint_normal(normal),
+            _canonical_in(outcome),
         )
     if (options := job.outlinks) is None:
         return

@@ -205,11 +205,6 @@ class ReadingJob:
     bulk: BulkOutput | None = None  # options for packing the statements in a child
 
     @property
-    def wants_facts(self) -> bool:
-        """Whether facts are requested that only the reader can determine."""
-        return self.wants_fingerprint or self.outlinks is not None
-
-    @property
     def page_url(self) -> str:
         """URL of a page, which also selects its rules."""
         return (self.base or self.url).partition("#")[0]

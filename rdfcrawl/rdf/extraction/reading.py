@@ -21,14 +21,14 @@ from rdfcrawl.core.errors import (
 from rdfcrawl.core.records import Member
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.rdf import sniffing
-from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.checking import canonical_lines, iter_checked
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.extraction.facts import FactsReading, set_facts_of_lines
 from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
 from rdfcrawl.rdf.html.extractors import SLOW, scan
 from rdfcrawl.rdf.output import BlankNodes, QuadLines, QuadOutput, quad_chunks
-from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
+from rdfcrawl.rdf.parse import DocumentParser, is_blank
 
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Link
@@ -75,9 +75,10 @@ class DocumentReading:
             links = links_of(job.http_links, base=job.url)
             decision = self._with_context(decision)
         self._decision = decision
+        self._wants_facts = job.wants_fingerprint or job.outlinks is not None
         self._is_member = False  # in an archive
         self._is_users = False  # read by a custom extractor
-        self._n_unearned = 0  # bytes that it has read
+        self._n_unearned: list[int] = []  # bytes that it has read
         self._facts: FactsReading | None = None
         self._lines: list[bytes] = []  # all statements, if available
         self.outcome = ExtractOutcome(
@@ -139,33 +140,28 @@ class DocumentReading:
             raise
         except Exception as error:  # the boundary: any library may fail
             self._note_exception(error, str(self._decision.packing or "reading"))
-        if self._job.wants_facts:
-            self._end_facts()
+        job, body = self._job, self._source.data
+        if self._wants_facts and body and self._lines:
+            set_facts_of_lines(outcome, job, body, self._lines)
+        elif self._wants_facts:
+            (self._facts or FactsReading(job, body)).end(outcome)
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
 
     def _observed_chunks(self) -> Iterator[QuadLines]:
-        if not self._job.wants_facts:
-            yield from self._chunks()
+        job = self._job
+        if self._decision.packing is not None:
+            chunks = self._unpack(self._decision.packing)
+        else:
+            output = self._output(job.graph, job.key)
+            chunks = self._document(self._source, self._decision, self._claim, output)
+        if not self._wants_facts:
+            yield from chunks
             return
-        self._facts = facts = FactsReading(self._job, self._source.data)
-        for chunk in self._chunks():
+        self._facts = facts = FactsReading(job, self._source.data)
+        for chunk in chunks:
             facts.add(chunk)
             yield chunk
-
-    def _end_facts(self) -> None:
-        job, body = self._job, self._source.data
-        if body and self._lines:
-            set_facts_of_lines(self.outcome, job, body, self._lines)
-        else:
-            (self._facts or FactsReading(job, body)).end(self.outcome)
-
-    def _chunks(self) -> Iterator[QuadLines]:
-        if self._decision.packing is not None:
-            yield from self._unpack(self._decision.packing)
-        else:
-            output = self._output(self._job.graph, self._job.key)
-            yield from self._document(self._source, self._decision, self._claim, output)
 
     @property
     def n_quads(self) -> int:
@@ -175,10 +171,8 @@ class DocumentReading:
 
     def _is_closed(self) -> bool:
         """Return whether all of a document is reserved; a page may override this."""
-        job = self._job
-        if job.reservations is NOTHING or not job.reservations.closes(
-            job.reservation_policy
-        ):
+        reserved, policy = self._job.reservations, self._job.reservation_policy
+        if reserved is NOTHING or not reserved.closes(policy):
             return False
         return not self._is_page(self._source, self._decision)
 
@@ -292,11 +286,10 @@ class DocumentReading:
         job = self._job
         media_type = "" if self._is_member else job.media_type.partition(";")[0]
         content = DocumentContent(
-            source,
+            *(source, self._n_unearned.append),
             url=job.url,
             media_type=media_type,
             charset=job.charset,
-            note_read=self._note_read,
         )
         self._is_users = True
         lines = iter_checked(chosen.extractor.lines(content), self._log)
@@ -323,15 +316,13 @@ class DocumentReading:
         """
         if not self._is_users:
             return len(chunk)
-        n_unearned, self._n_unearned = self._n_unearned, 0
+        n_unearned = sum(self._n_unearned)
+        self._n_unearned.clear()
         return n_unearned
 
     def _count_extracted(self, extractor: str, n_quads: int) -> None:
         known = self.outcome.extracted.get(extractor, 0)
         self.outcome.extracted[extractor] = known + n_quads
-
-    def _note_read(self, n_bytes: int) -> None:
-        self._n_unearned += n_bytes
 
     def _note_partial(self, reason: Reason, detail: str, part: str = "") -> None:
         self._log.note(reason, detail, part=part)
@@ -359,10 +350,7 @@ class DocumentReading:
         job = self._job
         data = self._page_bytes(source)
         page = ParsedPage(
-            data,
-            url=job.page_url,
-            media_type=job.media_type,
-            charset=job.charset,
+            data, url=job.page_url, media_type=job.media_type, charset=job.charset
         )
         if job.extractors is not None and not page.is_json:
             self._note_as_before(page)
@@ -375,7 +363,7 @@ class DocumentReading:
         custom = tuple(each for each in job.custom if each.reads_pages)
         if custom:
             self._is_users = True
-            self._note_read(len(data))
+            self._n_unearned.append(len(data))
         excluded: frozenset[str] = frozenset()
         if not self._environment.is_bounded:
             excluded = SLOW.union(each.name for each in custom) if custom else SLOW

@@ -28,7 +28,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -190,6 +190,7 @@ class _Child:
         self.errors.close()
 
 
+@dataclass(eq=False)
 class Sandbox:
     """A pool of reading child processes, used with `async with`.
 
@@ -205,29 +206,22 @@ class Sandbox:
             `landlock+seccomp`, or `process` without.
     """
 
-    def __init__(
-        self,
-        n: int = 1,
-        *,
-        memory_bytes: int = MEMORY_BYTES,
-        scratch_dir: Path | None = None,
-        scratch_bytes: int = SCRATCH_BYTES,
-        load_context: LoadContext = no_contexts,
-        custom: Sequence[CustomExtractor] = (),
-        confinement: Confinement = Confinement.AUTO,
-        on_confined: Callable[[str], object] = str,
-    ) -> None:
-        self._turns = asyncio.Semaphore(n)
-        self._memory_bytes = memory_bytes
-        self._scratch_dir = scratch_dir
-        self._scratch_bytes = scratch_bytes
-        self._load_context = load_context
-        self._paths = [each.path for each in custom]
-        self._confinement = confinement
-        self.on_confined = on_confined
-        self._idle: list[_Child] = []
-        self._n_reported = 0
-        self._is_closed = False
+    n: int = 1
+    _: KW_ONLY
+    memory_bytes: int = MEMORY_BYTES
+    scratch_dir: Path | None = None
+    scratch_bytes: int = SCRATCH_BYTES
+    load_context: LoadContext = no_contexts
+    custom: Sequence[CustomExtractor] = ()
+    confinement: Confinement = Confinement.AUTO
+    on_confined: Callable[[str], object] = str
+    _idle: list[_Child] = field(default_factory=list, init=False)
+    _n_reported: int = field(default=0, init=False)
+    _is_closed: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Make the turns of documents."""
+        self._turns = asyncio.Semaphore(self.n)
 
     async def __aenter__(self) -> Self:
         return self
@@ -273,7 +267,7 @@ class Sandbox:
             raise
         secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
         silence_secs = max(secs * _SILENCE_FACTOR, _LEAST_SILENCE_SECS)
-        load = partial(load_context or self._load_context, document_url=job.url)
+        load = partial(load_context or self.load_context, document_url=job.url)
         return SandboxedReading(self, child, job.url, silence_secs, load)
 
     async def _acquire(self) -> _Child:
@@ -291,13 +285,13 @@ class Sandbox:
         return _Child(process, process.stdin, process.stdout, errors)
 
     async def _start(self, stderr: int) -> Process:
-        with tempfile.TemporaryFile(dir=self._scratch_dir) as scratch:
+        with tempfile.TemporaryFile(dir=self.scratch_dir) as scratch:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
                 *("-c", _START),
-                *map(str, (self._memory_bytes, scratch.fileno(), self._scratch_bytes)),
-                self._confinement,
-                *self._paths,
+                *map(str, (self.memory_bytes, scratch.fileno(), self.scratch_bytes)),
+                self.confinement,
+                *(each.path for each in self.custom),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=stderr,
@@ -332,27 +326,22 @@ class Sandbox:
         self._turns.release()
 
 
+@dataclass(eq=False)
 class SandboxedReading:
     """A document being read in a child; iterate once, over chunks of N-Quads.
 
     `outcome` is complete after iteration.
     """
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        child: _Child,
-        url: str,
-        silence_secs: float,
-        load_context: Callable[[str], Awaitable[ContextDocument]],
-    ) -> None:
-        self.outcome = ExtractOutcome()
-        self._n_quads = 0
-        self._is_last = False  # the child reads no further document
-        self._sandbox, self._silence_secs = sandbox, silence_secs
-        self._url = url
-        self._load_context = load_context
-        self._child: _Child | None = child
+    _sandbox: Sandbox
+    _child: _Child | None
+    _url: str
+    _silence_secs: float
+    _load_context: Callable[[str], Awaitable[ContextDocument]]
+    outcome: ExtractOutcome = field(default_factory=ExtractOutcome, init=False)
+    _n_quads: int = field(default=0, init=False)
+    # the child reads no further document
+    _is_last: bool = field(default=False, init=False)
 
     async def __aiter__(self) -> AsyncIterator[QuadChunk]:
         """Yield the chunks; the child waits for the consumer.

@@ -7,7 +7,7 @@ Source: W3C Member Submission "Binary RDF Representation for Publication and Exc
 (HDT)", 30 March 2011, and https://www.rdfhdt.org/hdt-binary-format/.
 """
 
-from rdfcrawl.rdf.hdt.reader import read_hdt
+from rdfcrawl.rdf.hdt.reader import mapped, read_hdt
 from rdfcrawl.rdf.hdt.writer import HdtReport, write_hdt
 
-__all__ = ["HdtReport", "read_hdt", "write_hdt"]
+__all__ = ["HdtReport", "mapped", "read_hdt", "write_hdt"]

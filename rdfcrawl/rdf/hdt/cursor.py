@@ -1,18 +1,64 @@
-"""Read the parts of a file in order, with their checksums."""
+"""Read the parts of a file in order, with their checksums.
+
+Integers of variable length have 7 bits a byte, lowest first, and 0x80 set on the last
+byte. Control information is the preamble of the file, header, dictionary and triples.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c, crc8
-from rdfcrawl.rdf.hdt.vbyte import decode_vbyte
+from rdfcrawl.core.namespaces import HDT
+from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c, crc8, crc16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.rdf.hdt.crc import Buffer
+
+
+_MAX_BYTES = 10  # a 64 bit integer never takes more
+
+
+def encode_vbyte(value: int) -> bytes:
+    """Return an unsigned integer as bytes.
+
+    >>> encode_vbyte(300).hex()
+    '2c82'
+    """
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F)
+        value >>= 7
+    out.append(value | 0x80)
+    return bytes(out)
+
+
+def decode_vbyte(buffer: bytes | memoryview, at: int) -> tuple[int, int]:
+    """Return the integer at an offset, and the offset after it.
+
+    Raises:
+        ValueError: the integer has no end or more than 64 bits.
+    """
+    value = 0
+    for n_byte, byte in enumerate(buffer[at : at + _MAX_BYTES]):
+        value |= (byte & 0x7F) << 7 * n_byte
+        if byte & 0x80:
+            if value >> 64:
+                break
+            return value, at + n_byte + 1
+    raise ValueError("an integer of variable length without an end")
+
+
+def preamble(head: bytes, *numbers: int) -> bytes:
+    """Return a type, integers of variable length and their CRC-8."""
+    content = head + b"".join(map(encode_vbyte, numbers))
+    return content + bytes([crc8(content)])
+
 
 CHUNK_BYTES = 2**20
 
@@ -62,7 +108,7 @@ class FileCursor:
             raise SourceFault(Reason.SYNTAX, f"{what}: {error}") from error
         return value
 
-    def take_since(self, begin: int) -> memoryview:
+    def since(self, begin: int) -> memoryview:
         """Return a view of the bytes read since an offset."""
         return self._view[begin : self.at]
 
@@ -77,7 +123,7 @@ class FileCursor:
         begin = self.at
         found, *numbers = self.take(1 + n_octets, what)
         numbers += [self.take_vbyte(what) for _ in range(n_integers)]
-        expected = crc8(self.take_since(begin))
+        expected = crc8(self.since(begin))
         if self.take(1, what)[0] != expected:
             raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-8 of its preamble")
         if found != kind:
@@ -85,10 +131,7 @@ class FileCursor:
         return numbers
 
     def take_checked(
-        self,
-        n_bytes: int,
-        what: str,
-        visit: Callable[[memoryview], None] | None = None,
+        self, n_bytes: int, what: str, visit: Callable[[memoryview], None] | None = None
     ) -> memoryview:
         """Return a view of the next bytes; their CRC-32C follows (`CHECKSUM`).
 
@@ -107,3 +150,67 @@ class FileCursor:
         if int.from_bytes(self.take(CRC32C_BYTES, what), "little") != crc.value:
             raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-32C of its content")
         return content
+
+
+MAGIC = b"$HDT"
+
+_MAX_TEXT_BYTES = 64 * 1024  # real ones have less than 200
+
+
+class HdtPart(IntEnum):
+    """Part of the file that follows a control information."""
+
+    GLOBAL = 1
+    HEADER = 2
+    DICTIONARY = 3
+    TRIPLES = 4
+
+
+FORMATS = {
+    HdtPart.GLOBAL: f"<{HDT}HDTv1>",
+    HdtPart.HEADER: "ntriples",
+    HdtPart.DICTIONARY: f"<{HDT}dictionaryFour>",
+    HdtPart.TRIPLES: f"<{HDT}triplesBitmap>",
+}
+"""The supported format of each part."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlInformation:
+    """Format (an IRI in angle brackets, or `ntriples`) and properties of a part."""
+
+    part: HdtPart
+    format: str
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """Return the bytes, with the checksum."""
+        pairs = "".join(f"{key}={value};" for key, value in self.properties.items())
+        text = f"{self.format}\0{pairs}\0".encode()
+        content = MAGIC + bytes([self.part]) + text
+        return content + crc16(content).to_bytes(2, "little")
+
+
+def read_control(cursor: FileCursor, part: HdtPart) -> ControlInformation:
+    """Return the next control information, of this part in the supported format.
+
+    Raises:
+        SourceFault: `SYNTAX`, `CHECKSUM` or `UNSUPPORTED_FORMAT`.
+    """
+    what = f"{part.name.lower()} control information"
+    begin = cursor.at
+    if cursor.take(len(MAGIC), what) != MAGIC:
+        raise SourceFault(Reason.SYNTAX, f"{what}: does not begin with $HDT")
+    found = cursor.take(1, what)[0]
+    texts = [cursor.take_until_nul(_MAX_TEXT_BYTES, what) for _ in range(2)]
+    expected = crc16(cursor.since(begin))
+    if int.from_bytes(cursor.take(2, what), "little") != expected:
+        raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-16")
+    if found != part:
+        raise SourceFault(Reason.SYNTAX, f"{what}: opens part {found}")
+    name, pairs = (text.decode("utf-8", "replace") for text in texts)
+    if name != FORMATS[part]:
+        detail = f"HDT {part.name.lower()} in {name[:100]}"
+        raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)
+    properties = (pair.partition("=") for pair in pairs.split(";") if pair)
+    return ControlInformation(part, name, {key: value for key, _, value in properties})

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import mmap
+import os
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.control import (
-    GLOBAL_FORMAT,
-    HEADER_FORMAT,
-    HdtPart,
-    demand_format,
-    read_control,
-)
-from rdfcrawl.rdf.hdt.cursor import FileCursor
+from rdfcrawl.core.messages import counted
+from rdfcrawl.rdf.hdt.cursor import FileCursor, HdtPart, read_control
 from rdfcrawl.rdf.hdt.dictionary import TermDictionary, TooMuch
 from rdfcrawl.rdf.hdt.terms import TermWriter
 from rdfcrawl.rdf.hdt.triples import FileTriples, HdtPosition
@@ -25,8 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rdfcrawl.core.content import ByteSource
     from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.rdf.environment import ParseLimits
+    from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.hdt.crc import Buffer
     from rdfcrawl.rdf.hdt.triples import Numbers
 
@@ -63,7 +62,7 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
     Source: https://www.rdfhdt.org/hdt-binary-format/
     """
     cursor = FileCursor(buffer)
-    demand_format(read_control(cursor, HdtPart.GLOBAL), GLOBAL_FORMAT)
+    read_control(cursor, HdtPart.GLOBAL)
     _pass_header(cursor)
     longest = min(limits.literal_bytes, _MAX_TERM_BYTES)
     dictionary = TermDictionary(cursor, longest=longest)
@@ -73,7 +72,6 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
 
 def _pass_header(cursor: FileCursor) -> None:
     control = read_control(cursor, HdtPart.HEADER)
-    demand_format(control, HEADER_FORMAT)
     length = control.properties.get("length", "")
     if not (length.isascii() and length.isdigit() and len(length) < 20):
         raise SourceFault(Reason.SYNTAX, f"length of the header: {length[:40]!r}")
@@ -172,3 +170,67 @@ def _lines(columns: list[_Column]) -> Iterator[bytes]:
         end = max(int(np.searchsorted(ends, done + BLOCK_BYTES)), begin + 1)
         yield b"".join(tokens[begin:end].ravel().tolist())
         begin = end
+
+
+@contextmanager
+def mapped(
+    source: ByteSource, environment: ReaderContext, *, max_bytes: int
+) -> Iterator[memoryview]:
+    """Yield the bytes of a source as one buffer; a stream is spooled first.
+
+    Raises:
+        SourceFault: `TOO_LARGE`: more than `max_bytes`, or no space to spool a stream.
+        NeedsSandbox: there is no scratch space to spool a stream.
+    """
+    if source.data is not None:
+        _demand(len(source.data), max_bytes)
+        yield memoryview(source.data)
+        return
+    with source.open() as file:
+        if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
+            yield from _map_file(file, environment, max_bytes)
+        else:
+            yield from _map_stream(file, environment, max_bytes)
+
+
+def _map_file(
+    file: BinaryIO, environment: ReaderContext, max_bytes: int
+) -> Iterator[memoryview]:
+    n_bytes = os.fstat(file.fileno()).st_size
+    _demand(n_bytes, max_bytes)
+    environment.lift(n_bytes)
+    buffer = mmap.mmap(file.fileno(), n_bytes, prot=mmap.PROT_READ)
+    try:
+        with memoryview(buffer) as view:
+            yield view
+    finally:
+        # An exception may still hold arrays over the buffer; they close it later.
+        with suppress(BufferError):
+            buffer.close()
+
+
+def _map_stream(
+    file: BinaryIO, environment: ReaderContext, max_bytes: int
+) -> Iterator[memoryview]:
+    if environment.scratch is None:
+        environment.demand_bounds("spooling a stream")
+        raise SourceFault(Reason.TOO_LARGE, "no scratch space for random access")
+    held = environment.scratch.hold(file, max_bytes=max_bytes)
+    try:
+        environment.lift(held.n_bytes)
+        view = held.map()
+        try:
+            yield view
+        finally:
+            with suppress(BufferError):
+                view.release()
+    finally:
+        with suppress(BufferError):
+            held.close()
+
+
+def _demand(n_bytes: int, max_bytes: int) -> None:
+    if n_bytes > max_bytes:
+        raise SourceFault(
+            Reason.TOO_LARGE, f"{counted(n_bytes, 'byte')}, and it cannot be truncated"
+        )

@@ -1,18 +1,31 @@
-"""Sequences of integers packed into equal numbers of bits ("log64"), and bitmaps."""
+"""Sequences of integers packed into equal numbers of bits ("log64"), and bitmaps.
+
+Written ones are spilled with a checksum. Sorted runs of integers or strings are merged
+as in `core.sorting`, with positions.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from operator import ne
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.sorting import piece_bytes
 from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c
+from rdfcrawl.rdf.hdt.cursor import preamble
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import BinaryIO
+
     from numpy.typing import NDArray
 
+    from rdfcrawl.core.sorting import SpillFile, SpillFolder, StringRun
+    from rdfcrawl.rdf.hdt.crc import Buffer
     from rdfcrawl.rdf.hdt.cursor import FileCursor
+
 
 TYPE_LOG: Final = 1
 TYPE_PLAIN_BITMAP: Final = 1
@@ -119,3 +132,146 @@ def _n_bytes_of_none(cursor: FileCursor) -> int:
     crc = Crc32c()
     crc.update(ahead[:1])
     return int(ahead[1:] == crc.value.to_bytes(CRC32C_BYTES, "little"))
+
+
+_JOINED_BYTES = 256 * 1024
+
+
+class CheckedSpill:
+    """A spill with a running checksum."""
+
+    def __init__(self, spills: SpillFolder) -> None:
+        self._spill, self._crc = spills.new(), Crc32c()
+        self._waiting: list[Buffer] = []
+        self._n_waiting = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """Length."""
+        return self._spill.n_bytes + self._n_waiting
+
+    def add(self, content: Buffer) -> None:
+        """Add bytes."""
+        self._waiting.append(content)
+        self._n_waiting += len(content)
+        if self._n_waiting > _JOINED_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        content = b"".join(self._waiting)
+        self._crc.update(content)
+        self._spill.add(content)
+        self._waiting.clear()
+        self._n_waiting = 0
+
+    def write(self, out: BinaryIO) -> None:
+        """Write all bytes and the checksum, and free the disk space."""
+        self._flush()
+        out.writelines(self._spill.pieces())
+        out.write(self._crc.value.to_bytes(CRC32C_BYTES, "little"))
+        self._spill.drop()
+
+
+class IntegerPacker:
+    """A growing sequence of integers, packed into `width` bits each (at least 1)."""
+
+    def __init__(self, width: int, spills: SpillFolder) -> None:
+        self._width, self._content = width, CheckedSpill(spills)
+        self._rest = np.empty(0, np.uint64)
+        self.n_entries = 0
+
+    def add(self, values: NDArray[np.uint64]) -> None:
+        """Add integers below 2**width."""
+        self.n_entries += len(values)
+        values = np.concatenate((self._rest, values))
+        n_packed = len(values) - len(values) % 8
+        self._content.add(pack(values[:n_packed], self._width))
+        self._rest = values[n_packed:]
+
+    def write_log_array(self, out: BinaryIO) -> None:
+        """Write all as a packed sequence."""
+        self._write(bytes([TYPE_LOG, self._width]), out)
+
+    def write_bitmap(self, out: BinaryIO) -> None:
+        """Write all, of one bit each, as a bitmap."""
+        self._write(bytes([TYPE_PLAIN_BITMAP]), out)
+
+    def _write(self, head: bytes, out: BinaryIO) -> None:
+        if len(self._rest):
+            self._content.add(pack(self._rest, self._width))
+        out.write(preamble(head, self.n_entries))
+        self._content.write(out)
+
+
+Keys: TypeAlias = "NDArray[Any]"  # words, or strings of bytes
+Places: TypeAlias = "NDArray[np.int64]"
+
+
+def merge_strings(
+    runs: Sequence[StringRun], memory_bytes: int
+) -> Iterator[tuple[list[bytes], list[Places]]]:
+    """Yield the distinct strings of all runs, sorted, in batches.
+
+    Each batch comes with the positions of each run's strings in it. Pieces take
+    `memory_bytes` in total.
+    """
+    size = piece_bytes(memory_bytes // 8, len(runs))  # objects are far larger
+    while live := [run for run in runs if run.refill(size)]:
+        bound = min(run.piece[-1] for run in live)
+        parts = [run.take(bound) if run.piece else [] for run in runs]
+        strings: list[bytes] = []
+        for part in parts:
+            strings += part
+        # sorted() detects ascending runs: this is a merge.
+        order = sorted(range(len(strings)), key=strings.__getitem__)
+        ordered = [strings[index] for index in order]
+        is_new = np.fromiter(
+            map(ne, ordered, [None, *ordered[:-1]]), np.bool_, len(ordered)
+        )
+        places = np.empty(len(ordered), np.int64)
+        places[order] = np.cumsum(is_new) - 1
+        different = [ordered[index] for index in np.flatnonzero(is_new).tolist()]
+        cuts = np.cumsum([len(part) for part in parts])[:-1]
+        yield different, np.split(places, cuts)
+
+
+class KeyRun:
+    """Spilled run of sorted, distinct keys."""
+
+    def __init__(self, spill: SpillFile, keys: Keys) -> None:
+        self._spill, self._dtype = spill, keys.dtype
+        self._at, self._end = spill.add(memoryview(keys.tobytes()))
+        self.piece: Keys = keys[:0]
+
+    def refill(self, n_bytes: int) -> bool:
+        """Read the next piece if none is loaded; return whether one is loaded now."""
+        if not len(self.piece) and self._at < self._end:
+            n_bytes -= n_bytes % self._dtype.itemsize
+            end = min(self._at + n_bytes, self._end)
+            content = self._spill.read(self._at, end)
+            self.piece = np.frombuffer(content, self._dtype)
+            self._at = end
+        return len(self.piece) > 0
+
+    def take(self, bound: np.uint64 | np.bytes_) -> Keys:
+        """Remove and return the entries of the piece up to a bound."""
+        n = int(np.searchsorted(self.piece, bound, "right"))
+        taken, self.piece = self.piece[:n], self.piece[n:]
+        return taken
+
+
+def merge_keys(runs: Sequence[KeyRun], memory_bytes: int) -> Iterator[Keys]:
+    """Yield the distinct keys of all runs, sorted, in batches."""
+    size = piece_bytes(memory_bytes // 4, len(runs))
+    while live := [run for run in runs if run.refill(size)]:
+        bound = min(run.piece[-1] for run in live)
+        parts = [run.take(bound) for run in live]
+        yield parts[0] if len(parts) == 1 else sort_keys(np.concatenate(parts))
+
+
+def sort_keys(keys: Keys) -> Keys:
+    """Return the distinct keys, sorted."""
+    ordered = np.sort(keys)  # `np.unique` hashes first, which is much slower
+    is_new = np.ones(len(keys), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]

@@ -214,7 +214,10 @@ class _LiteralWriter:
                 if not _is_utf8(text):
                     suffixes[at] = _NO_SUFFIX
         known = self._canonical(set(suffixes))
-        escaped = _escape_literal(content).split(b"\0")
+        for character, escape in _LITERAL_ESCAPES.items():
+            content = content.replace(character, escape)
+        content = _OTHER_CONTROL.sub(lambda found: b"\\u%04X" % ord(found[0]), content)
+        escaped = content.split(b"\0")
         return [
             Reason.BAD_TERM if new is None else b'"%b"%b' % (text, new)
             for text, new in zip(escaped, map(known.__getitem__, suffixes), strict=True)
@@ -249,12 +252,6 @@ def _is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _escape_literal(text: bytes) -> bytes:
-    for character, escape in _LITERAL_ESCAPES.items():
-        text = text.replace(character, escape)
-    return _OTHER_CONTROL.sub(lambda found: b"\\u%04X" % ord(found[0]), text)
 
 
 def _are_canonical(iris: list[bytes]) -> bool:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.control import (
-    TRIPLES_FORMAT,
-    HdtPart,
-    demand_format,
-    read_control,
+from rdfcrawl.rdf.hdt.cursor import HdtPart, read_control
+from rdfcrawl.rdf.hdt.sequences import (
+    IntegerPacker,
+    KeyRun,
+    LogArray,
+    WindowedBitmap,
+    merge_keys,
+    sort_keys,
 )
-from rdfcrawl.rdf.hdt.sequences import LogArray, WindowedBitmap
-from rdfcrawl.rdf.hdt.sorting import KeyRun, merge_keys, sort_keys
-from rdfcrawl.rdf.hdt.spill import IntegerPacker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.sorting import SpillFile, SpillFolder
     from rdfcrawl.rdf.hdt.cursor import FileCursor
-    from rdfcrawl.rdf.hdt.sorting import Keys, Places
+    from rdfcrawl.rdf.hdt.sequences import Keys, Places
 
     Columns = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]
     Numbers = dict[str, NDArray[np.uint64]]  # of the terms by role, `s`, `p` and `o`
@@ -60,7 +60,6 @@ class FileTriples:
                 counts.
         """
         control = read_control(cursor, HdtPart.TRIPLES)
-        demand_format(control, TRIPLES_FORMAT)
         order = control.properties.get("order", "1")
         if order not in ORDERS:
             detail = f"HDT triples in order {order[:20]}"

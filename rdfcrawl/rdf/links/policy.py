@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
@@ -87,7 +87,7 @@ _RELATIONS: dict[str, Relation] = {str(relation): relation for relation in Relat
 _is_iri_or_prefix = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\*]*\*?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LinkPolicy:
     """Selects the links in statements.
 
@@ -97,8 +97,6 @@ class LinkPolicy:
         skip: objects of these predicates are not links; takes precedence over `only`.
         relations: followed links of pages and headers.
         own_schemes: custom schemes to find in addition to http(s) and ftp(s).
-        wants_hyperlinks: the hyperlinks of pages are used.
-        wants_datasets: described datasets and collections are used.
 
     Predicates are IRIs, or prefixes of IRIs if they end in `*`.
     """
@@ -108,35 +106,37 @@ class LinkPolicy:
     skip: tuple[str, ...] = ()
     relations: frozenset[Relation] = _SIGNPOSTS
     own_schemes: tuple[str, ...] = ()
-    _is_crawled: Callable[[bytes], object] = field(
-        init=False, repr=False, compare=False
-    )
-    _finders: tuple[_Find, ...] = field(init=False, repr=False, compare=False)
-    _objects: bytes = field(init=False, repr=False, compare=False)
-    wants_hyperlinks: bool = field(init=False, compare=False)
-    wants_datasets: bool = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Compile the expressions for the positions."""
-        objects = b""
+    @cached_property
+    def wants_hyperlinks(self) -> bool:
+        """Whether the hyperlinks of pages are used."""
+        return bool(self.relations & {Relation.HYPERLINK, Relation.NOFOLLOW})
+
+    @cached_property
+    def wants_datasets(self) -> bool:
+        """Whether described datasets and collections are used."""
+        return Relation.DATASET in self.relations
+
+    @cached_property
+    def _is_crawled(self) -> Callable[[bytes], object]:
+        own = b"".join(b"|" + re.escape(each.encode()) for each in self.own_schemes)
+        return re.compile(rb"(?i:%s%s)://" % (_SCHEMES, own)).match
+
+    @cached_property
+    def _objects(self) -> bytes:
+        has_objects = self.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}
+        return rb"%s> %s" % (self.predicates(), _IRI) if has_objects else b""
+
+    @cached_property
+    def _finders(self) -> tuple[_Find, ...]:
         patterns = []
         if LinkPosition.PREDICATE in self.positions:
             patterns.append(rb"\n%s %s" % (TERM, _IRI))
-        if self.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
-            objects = rb"%s> %s" % (self.predicates(), _IRI)
         if LinkPosition.SUBJECT in self.positions:
-            patterns.append(_subjects_and(objects))
-        elif objects:
-            patterns.append(rb"\n%s <%s" % (TERM, objects))
-        own = b"".join(b"|" + re.escape(each.encode()) for each in self.own_schemes)
-        is_crawled = re.compile(rb"(?i:%s%s)://" % (_SCHEMES, own)).match
-        object.__setattr__(self, "_is_crawled", is_crawled)
-        object.__setattr__(self, "_finders", tuple(map(_finder, patterns)))
-        object.__setattr__(self, "_objects", objects)
-        hyperlinks = self.relations & {Relation.HYPERLINK, Relation.NOFOLLOW}
-        object.__setattr__(self, "wants_hyperlinks", bool(hyperlinks))
-        datasets = Relation.DATASET in self.relations
-        object.__setattr__(self, "wants_datasets", datasets)
+            patterns.append(_subjects_and(self._objects))
+        elif self._objects:
+            patterns.append(rb"\n%s <%s" % (TERM, self._objects))
+        return tuple(map(_finder, patterns))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Leave out the expressions, which the receiving child compiles."""

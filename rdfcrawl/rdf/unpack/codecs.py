@@ -18,7 +18,9 @@ import inflate64
 import lz4.frame
 from isal import igzip_lib
 
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.formats import PackingKind
+from rdfcrawl.core.messages import counted
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd
@@ -301,19 +303,6 @@ def deflate(*, is_bare: bool | None = None) -> StreamCodec:
     return _careful(make, follow=b"")
 
 
-def bzip2() -> StreamCodec:
-    """Return a decoder of consecutive bzip2 streams."""
-    return _careful(lambda _: bz2.BZ2Decompressor(), follow=b"B")
-
-
-def _xz(memory_bytes: int) -> StreamCodec:
-    """Return a decoder of consecutive xz streams with padding."""
-    limit = memory_bytes + 2**20  # additional allocations besides the dictionary
-    return _careful(
-        lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limit), follow=b"\xfd"
-    )
-
-
 def raw_lzma(filters: list[dict[str, int]]) -> StreamCodec:
     """Return a decoder of LZMA or LZMA2 without container."""
     return _careful(
@@ -338,8 +327,14 @@ def _careful(make: Callable[[bytes], Any], follow: bytes = _ANY) -> StreamCodec:
 
 _MAKERS: Final[dict[str, Callable[[UnpackLimits], StreamCodec]]] = {
     PackingKind.GZIP: lambda _: gzip(),
-    PackingKind.BZIP2: lambda _: bzip2(),
-    PackingKind.XZ: lambda limits: _xz(limits.codec_memory_bytes),
+    PackingKind.BZIP2: lambda _: _careful(lambda _: bz2.BZ2Decompressor(), b"B"),
+    PackingKind.XZ: lambda limits: _careful(
+        # The dictionary, and 1 MiB of further allocations.
+        lambda _: lzma.LZMADecompressor(
+            lzma.FORMAT_XZ, memlimit=limits.codec_memory_bytes + 2**20
+        ),
+        b"\xfd",
+    ),
     PackingKind.ZSTD: lambda limits: zstandard(limits.window_log),
     PackingKind.BROTLI: lambda _: br(),
     # consecutive frames (LZ4 frame format 1.6)
@@ -353,3 +348,101 @@ _MAKERS: Final[dict[str, Callable[[UnpackLimits], StreamCodec]]] = {
 def codec_of(name: str, limits: UnpackLimits) -> StreamCodec:
     """Return a decoder of a `PackingKind` or a method of zip and 7z."""
     return _MAKERS[name](limits)
+
+
+_LEAST_DICTIONARY: Final = 4096
+# Old and new 7z ids of filters for machine code; some writers apply them to any data.
+_NEW_FILTERS: Final = {
+    b"\x04": lzma.FILTER_X86,
+    b"\x05": lzma.FILTER_POWERPC,
+    b"\x06": lzma.FILTER_IA64,
+    b"\x07": lzma.FILTER_ARM,
+    b"\x08": lzma.FILTER_ARMTHUMB,
+    b"\x09": lzma.FILTER_SPARC,
+}
+_OLD_IDS: Final = ("0103", "0205", "0401", "0501", "0701", "0805")
+_FILTERS: Final = _NEW_FILTERS | {
+    bytes.fromhex(f"0303{old}"): found
+    for old, found in zip(_OLD_IDS, _NEW_FILTERS.values(), strict=True)
+}
+_CHUNK_BYTES: Final = 2**16  # xz file format 5.3.1: of LZMA2
+
+
+def lzma1(properties: bytes, max_bytes: int) -> StreamCodec:
+    """Return an LZMA decoder with a dictionary of at most `max_bytes`.
+
+    `properties` are `(pb * 5 + lp) * 9 + lc` and the size of the dictionary.
+
+    Raises:
+        SourceFault: `BAD_ARCHIVE`, or `TOO_LARGE` for the dictionary.
+    """
+    if len(properties) < 5 or properties[0] >= 9 * 5 * 5:
+        raise _bad("LZMA")
+    rest, lc = divmod(properties[0], 9)
+    pb, lp = divmod(rest, 5)
+    if lc + lp > 4:  # as in all current decoders
+        raise _bad("LZMA")
+    size = _checked(int.from_bytes(properties[1:5], "little"), max_bytes)
+    return raw_lzma(
+        [{"id": lzma.FILTER_LZMA1, "dict_size": size, "lc": lc, "lp": lp, "pb": pb}]
+    )
+
+
+def lzma2(properties: bytes, max_bytes: int) -> StreamCodec:
+    """Return an LZMA2 decoder; see `lzma1`.
+
+    Source: xz file format 5.3.1.
+    """
+    if len(properties) != 1 or properties[0] > 40:
+        raise _bad("LZMA2")
+    bits = properties[0]
+    size = (2 | (bits & 1)) << (bits // 2 + 11) if bits < 40 else 0xFFFF_FFFF
+    size = _checked(size, max_bytes)
+    return raw_lzma([{"id": lzma.FILTER_LZMA2, "dict_size": size}])
+
+
+def branch_filter(method: bytes, n_bytes: int) -> StreamCodec | None:
+    """Return a decoder of a filter for machine code (BCJ); None for other methods.
+
+    `method` is a 7z id; `n_bytes` is the length of the data.
+    """
+    found = _FILTERS.get(method)
+    return None if found is None else _Filter(found, n_bytes)
+
+
+class _Filter:
+    """Decoder of a filter, which delays the last bytes.
+
+    liblzma only supports filters in front of LZMA2, so it receives the bytes as
+    uncompressed LZMA2 chunks.
+    """
+
+    is_complete = True
+    garbage = b""
+
+    def __init__(self, filter_id: int, n_bytes: int) -> None:
+        filters = [{"id": filter_id}, {"id": lzma.FILTER_LZMA2, "dict_size": 4096}]
+        self._stream = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
+        self._n_left = n_bytes
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        data = data[: self._n_left]
+        self._n_left -= len(data)
+        for start in range(0, len(data), _CHUNK_BYTES):
+            chunk = data[start : start + _CHUNK_BYTES]
+            head = b"\1" + (len(chunk) - 1).to_bytes(2)  # 1: new dictionary
+            yield self._stream.decompress(head + chunk)
+        if data and not self._n_left:
+            yield self._stream.decompress(b"\0")  # ends LZMA2
+
+
+def _checked(size: int, max_bytes: int) -> int:
+    if size > max_bytes:
+        raise SourceFault(
+            Reason.TOO_LARGE, f"a decoder with {counted(size, 'byte')} of memory"
+        )
+    return max(size, _LEAST_DICTIONARY)
+
+
+def _bad(what: str) -> SourceFault:
+    return SourceFault(Reason.BAD_ARCHIVE, f"invalid properties of {what}")

@@ -6,7 +6,8 @@ The body is then used unchanged, as in browsers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
@@ -19,9 +20,13 @@ ZSTD_WINDOW_LOG: Final = 23  # RFC 9659: windows of content codings are <= 8 MiB
 MAX_CODINGS: Final = 5  # more is an attack; same limit as curl
 
 # RFC 9110 8.4.1.3: x-gzip is equivalent.
-_DECODED: Final = {"gzip": "gzip", "x-gzip": "gzip", "x-deflate": "deflate"} | {
-    name: name for name in ("deflate", "br", "zstd")
+_CODECS: Final[dict[str, Callable[[], StreamCodec]]] = {
+    "gzip": codecs.gzip,
+    "deflate": codecs.deflate,
+    "br": codecs.br,
+    "zstd": partial(codecs.zstandard, ZSTD_WINDOW_LOG),
 }
+_SYNONYMS: Final = {"x-gzip": "gzip", "x-deflate": "deflate"}
 # Codings without a decoder here.
 _NOT_DECODED: Final = frozenset(
     {"compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "sdch"}
@@ -153,7 +158,7 @@ class _DeclaredCodec:
         if name in _NOT_DECODED:
             detail = f"unknown coding {name!r}"
             raise UnknownCoding(Reason.BAD_CONTENT_ENCODING, detail)
-        self._codec = _codec(name)
+        self._codec = _CODECS[name]()
 
 
 def _is_text(data: bytes) -> bool:
@@ -175,22 +180,8 @@ def _codings(content_encoding: str) -> list[str]:
         name.partition(";")[0].strip(" \t\"'").lower()
         for name in content_encoding.split(",")
     )
-    found = [
-        _DECODED.get(name, name)
-        for name in names
-        if name in _DECODED or name in _NOT_DECODED
-    ]
+    names = (_SYNONYMS.get(name, name) for name in names)
+    found = [name for name in names if name in _CODECS or name in _NOT_DECODED]
     if len(found) > MAX_CODINGS:
         raise SourceFault(Reason.BAD_CONTENT_ENCODING, "too many content codings")
     return found
-
-
-def _codec(name: str) -> StreamCodec:
-    match name:
-        case "gzip":
-            return codecs.gzip()
-        case "deflate":
-            return codecs.deflate()
-        case "br":
-            return codecs.br()
-    return codecs.zstandard(ZSTD_WINDOW_LOG)

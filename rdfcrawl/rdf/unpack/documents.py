@@ -101,7 +101,9 @@ def iter_documents(
     unpacking = _Unpacking(limits, scratch, log, is_read)
     with source.open() as file:
         layer = PackingLayer(UnpackMeter(limits), is_container=True)
-        stream = _Stream(_as_buffered(file), layer, source.open)
+        is_buffered = isinstance(file, io.BufferedReader)
+        reader = file if is_buffered else buffered(cast("io.RawIOBase", file))
+        stream = _Stream(cast("io.BufferedReader", reader), layer, source.open)
         yield from unpacking.walk(stream, packing, _Place.of(url, media_type))
     if not unpacking.n_found and not unpacking.n_noted:
         log.note(Reason.EMPTY, "no documents in it")
@@ -333,12 +335,6 @@ class _Unpacking:
         # Content of a truncated stream is truncated too: not noted again.
         if fault.fault.reason is not Reason.BAD_ARCHIVE or not layer.is_within_cut():
             self._log.note(fault.fault.reason, fault.fault.detail)
-
-
-def _as_buffered(file: BinaryIO) -> io.BufferedReader:
-    if isinstance(file, io.BufferedReader):
-        return file
-    return buffered(cast("io.RawIOBase", file))
 
 
 def _reopen(

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
+from rdfcrawl.rdf.unpack.codecs import branch_filter, lzma1, lzma2
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.members import ArchiveEntry
-from rdfcrawl.rdf.unpack.raw_codecs import branch_filter, lzma1, lzma2
 from rdfcrawl.rdf.unpack.scratch import BlobReader, SeekableBytes
 from rdfcrawl.rdf.unpack.seven_zip_header import (
     ENCODED_HEADER,
@@ -95,7 +95,7 @@ class _Archive:
             if zlib.crc32(header) != crc:
                 raise SourceFault(Reason.CHECKSUM, "7z: header")
             reader = HeaderReader(header)
-            kind = reader.kind()
+            kind = reader.number()
             if kind == HEADER:
                 return reader.archive()
             if kind != ENCODED_HEADER:

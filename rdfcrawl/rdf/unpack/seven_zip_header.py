@@ -105,17 +105,13 @@ class HeaderReader:
         self._data = data
         self._at = 0
 
-    def kind(self) -> int:
-        """Return the id of the next property."""
-        return self._number()
-
     def archive(self) -> tuple[StreamTable, SevenZipFiles]:
         """Return the streams and files of a header, after its id."""
         streams, files = StreamTable(), SevenZipFiles()
-        while (kind := self._number()) != _END:
+        while (kind := self.number()) != _END:
             if kind == _ARCHIVE_PROPERTIES:
-                while self._number() != _END:
-                    self._bytes(self._number())
+                while self.number() != _END:
+                    self._bytes(self.number())
             elif kind == _ADDITIONAL_STREAMS_INFO:
                 self.streams()
             elif kind == _MAIN_STREAMS_INFO:
@@ -130,7 +126,7 @@ class HeaderReader:
         """Return the coded streams."""
         streams = StreamTable()
         has_substreams = False
-        while (kind := self._number()) != _END:
+        while (kind := self.number()) != _END:
             if kind == _PACK_INFO:
                 self._pack_info(streams)
             elif kind == _UNPACK_INFO:
@@ -149,11 +145,11 @@ class HeaderReader:
     # -- streams -------------------------------------------------------------------
 
     def _pack_info(self, streams: StreamTable) -> None:
-        streams.begin = self._number()
+        streams.begin = self.number()
         n = self._count()
-        while (kind := self._number()) != _END:
+        while (kind := self.number()) != _END:
             if kind == _SIZE:
-                streams.packed_sizes = array("Q", (self._number() for _ in range(n)))
+                streams.packed_sizes = array("Q", (self.number() for _ in range(n)))
             elif kind == _CRC:
                 self._digests(n)
             else:
@@ -166,7 +162,7 @@ class HeaderReader:
         chains = [self._folder() for _ in range(n)]
         self._expect(_CODERS_UNPACK_SIZE)
         streams.folders = [self._sized(*chain) for chain in chains]
-        while (kind := self._number()) != _END:
+        while (kind := self.number()) != _END:
             if kind != _CRC:
                 raise _bad(f"property {kind} of folders")
             for folder, crc in zip(streams.folders, self._digests(n), strict=True):
@@ -174,7 +170,7 @@ class HeaderReader:
 
     def _folder(self) -> tuple[list[CoderStep], list[int], int, int]:
         """Return the coders, their order, and the numbers of streams out and in."""
-        n_coders = self._number()
+        n_coders = self.number()
         if not 0 < n_coders <= _MAX_CODERS:
             raise _bad("coders")
         coders, n_in, n_out = [], 0, 0
@@ -185,25 +181,25 @@ class HeaderReader:
             method = self._bytes(flags & 0x0F)
             own_in, own_out = 1, 1
             if flags & 0x10:
-                own_in, own_out = self._number(), self._number()
+                own_in, own_out = self.number(), self.number()
                 if not 0 < own_in <= _MAX_CODERS or own_out != 1:
                     raise _bad("coder")
-            properties = self._bytes(self._number()) if flags & 0x20 else b""
+            properties = self._bytes(self.number()) if flags & 0x20 else b""
             coders.append(CoderStep(method, properties, own_in == 1))
             n_in, n_out = n_in + own_in, n_out + own_out
-        pairs = {self._number(): self._number() for _ in range(n_out - 1)}
+        pairs = {self.number(): self.number() for _ in range(n_out - 1)}
         n_packed = n_in - len(pairs)
         if n_packed < 1:
             raise _bad("folder")
         if n_packed > 1:
             for _ in range(n_packed):
-                self._number()
+                self.number()
         return coders, _order(coders, pairs), n_out, n_packed
 
     def _sized(
         self, coders: list[CoderStep], order: list[int], n_out: int, n_packed: int
     ) -> SolidFolder:
-        sizes = [self._number() for _ in range(n_out)]
+        sizes = [self.number() for _ in range(n_out)]
         chain = [
             CoderStep(coders[i].method, coders[i].properties, True, sizes[i])
             for i in order
@@ -214,21 +210,21 @@ class HeaderReader:
         return SolidFolder(unread, n_packed, max(sizes))
 
     def _substreams_info(self, streams: StreamTable) -> None:
-        kind = self._number()
+        kind = self.number()
         n_files = 0
         if kind == _NUM_UNPACK_STREAM:
             for folder in streams.folders:
-                folder.n_files = self._number()
+                folder.n_files = self.number()
                 n_files += folder.n_files
                 if n_files > _MAX_ENTRIES:
                     raise SourceFault(Reason.TOO_MANY_MEMBERS, f"7z: {n_files}")
-            kind = self._number()
+            kind = self.number()
         self._file_sizes(streams, has_sizes=kind == _SIZE)
         if kind == _SIZE:
-            kind = self._number()
+            kind = self.number()
         self._file_crcs(streams, has_crcs=kind == _CRC)
         if kind == _CRC:
-            kind = self._number()
+            kind = self.number()
         if kind != _END:
             raise _bad(f"property {kind} of files in folders")
 
@@ -238,7 +234,7 @@ class HeaderReader:
             for _ in range(folder.n_files - 1):
                 if not has_sizes:
                     raise _bad("no sizes")
-                size = self._number()
+                size = self.number()
                 left -= size
                 if left < 0:
                     raise _bad("sizes")
@@ -263,8 +259,8 @@ class HeaderReader:
 
     def _files(self) -> SevenZipFiles:
         files = SevenZipFiles(n=self._count())
-        while (kind := self._number()) != _END:
-            part = HeaderReader(self._bytes(self._number()))
+        while (kind := self.number()) != _END:
+            part = HeaderReader(self._bytes(self.number()))
             if kind == _EMPTY_STREAM:
                 files.is_empty = part._bits(files.n)
             elif kind == _NAMES:
@@ -296,18 +292,18 @@ class HeaderReader:
             raise _bad("external parts of the header")
 
     def _expect(self, kind: int) -> None:
-        if (found := self._number()) != kind:
+        if (found := self.number()) != kind:
             raise _bad(f"property {found}")
 
     def _count(self) -> int:
-        n = self._number()
+        n = self.number()
         if n > _MAX_ENTRIES:
             raise SourceFault(Reason.TOO_MANY_MEMBERS, f"7z: {n}")
         if n > 8 * len(self._data):  # an entry takes at least a bit
             raise _bad("counts")
         return n
 
-    def _number(self) -> int:
+    def number(self) -> int:
         """Return a NUMBER: leading ones of the first byte count the bytes after it."""
         first = self._bytes(1)[0]
         n = 0

@@ -84,9 +84,7 @@ class _Tar:
                 self._skip_sparse_headers(header)
             return None
         return ArchiveEntry(
-            name=decode_name(name),
-            layer=self._layer,
-            pieces=lambda _: self._pieces(),
+            name=decode_name(name), layer=self._layer, pieces=lambda _: self._pieces()
         )
 
     def _pieces(self) -> Iterator[bytes]:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
+from rdfcrawl.rdf.unpack.codecs import lzma1
 from rdfcrawl.rdf.unpack.members import ArchiveEntry, decode_name
-from rdfcrawl.rdf.unpack.raw_codecs import lzma1
 from rdfcrawl.rdf.unpack.scratch import BLOCK_BYTES, BlobReader, SeekableBytes
 from rdfcrawl.rdf.unpack.streams import decoded
 
@@ -40,7 +40,7 @@ _METHODS: Final = {  # 4.4.5
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Header:
     """Header of a member."""
 
@@ -170,25 +170,13 @@ class _Zip:
 
     def _central(self, at: int, end: int) -> tuple[_Header, int]:
         fields = self._unpack(_CENTRAL, at, b"PK\1\2")
-        flags, method = fields[3:5]
-        crc, n_packed, n_bytes, n, n_extra, n_note = fields[7:13]
-        offset = fields[16]
-        rest = self._blob.read_at(at + _CENTRAL.size, n + n_extra)
-        after = at + _CENTRAL.size + n + n_extra + n_note
+        n_name, n_extra, n_note = fields[10:13]
+        rest = self._blob.read_at(at + _CENTRAL.size, n_name + n_extra)
+        after = at + _CENTRAL.size + n_name + n_extra + n_note
         if after > end:
             raise SourceFault(Reason.BAD_ARCHIVE, "zip: directory cut off")
-        extra = rest[n:]
-        n_bytes, n_packed, offset = _zip64(extra, n_bytes, n_packed, offset)
-        header = _Header(
-            name=_name(rest[:n], flags, extra),
-            flags=flags,
-            method=method,
-            crc=crc,
-            n_packed=n_packed,
-            n_bytes=n_bytes,
-            at=offset + self._shift,
-        )
-        return header, after
+        header = _header(fields[3:11], rest, fields[16])
+        return replace(header, at=header.at + self._shift), after
 
     def _unpack(self, struct: Struct, at: int, signature: bytes) -> tuple[int, ...]:
         data = self._blob.read_at(at, struct.size)
@@ -207,24 +195,19 @@ class _Zip:
                 fields = self._unpack(_LOCAL, at, b"PK\3\4")
             except SourceFault:
                 return
-            _, _, flags, method, _, _, crc, n_packed, n_bytes, n, n_extra = fields
-            rest = self._blob.read_at(at + _LOCAL.size, n + n_extra)
-            if len(rest) < n + n_extra:
+            n_name, n_extra = fields[9:11]
+            rest = self._blob.read_at(at + _LOCAL.size, n_name + n_extra)
+            if len(rest) < n_name + n_extra:
                 return
-            n_bytes, n_packed, _ = _zip64(rest[n:], n_bytes, n_packed, 0)
-            has_sizes = not flags & _HAS_DESCRIPTOR
-            yield _Header(
-                name=_name(rest[:n], flags, rest[n:]),
-                flags=flags,
-                method=method,
-                crc=crc if has_sizes else None,
-                n_packed=n_packed if has_sizes else None,
-                n_bytes=n_bytes if has_sizes else None,
-                at=at,
-            )
-            at += _LOCAL.size + n + n_extra
-            # If the sizes come after the data, search for the next header.
-            at = at + n_packed if has_sizes else self._find_local(at)
+            header = replace(_header(fields[2:10], rest, 0), at=at)
+            at += _LOCAL.size + n_name + n_extra
+            if header.flags & _HAS_DESCRIPTOR:
+                # The sizes come after the data: search for the next header.
+                yield replace(header, crc=None, n_packed=None, n_bytes=None)
+                at = self._find_local(at)
+            else:
+                yield header
+                at += header.n_packed or 0
 
     def _find_local(self, at: int) -> int:
         """Return the offset of the next apparent local header; or of the end."""
@@ -234,6 +217,15 @@ class _Zip:
                 return at + found
             at += max(1, len(data) - 3)
         return at
+
+
+def _header(fields: tuple[int, ...], rest: bytes, at: int) -> _Header:
+    """Return the header of a member from its common fields, its name and extras."""
+    flags, method, _, _, crc, n_packed, n_bytes, n_name = fields
+    extra = rest[n_name:]
+    n_bytes, n_packed, at = _zip64(extra, n_bytes, n_packed, at)
+    name = _name(rest[:n_name], flags, extra)
+    return _Header(name, flags, method, crc, n_packed, n_bytes, at)
 
 
 def _codec(

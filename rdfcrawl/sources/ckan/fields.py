@@ -13,19 +13,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyoxigraph import NamedNode
 
 from rdfcrawl.core import namespaces
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import ADMS, DCTERMS, HEALTH, PROV, RDF, RDFS, SKOS, XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.terms import MAX_CHARS, mended_iri, note_mended
 from rdfcrawl.sources.ckan import vocabularies
-from rdfcrawl.sources.ckan.times import date_time
 from rdfcrawl.sources.ckan.values import (
+    PackageFields,
+    date_time,
     is_empty,
     is_translated,
     iter_texts,
@@ -33,10 +34,6 @@ from rdfcrawl.sources.ckan.values import (
     text_of,
 )
 from rdfcrawl.uri import BadUri, parse_uri
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.sources.ckan.values import PackageFields
 
 
 class ValueShape(StrEnum):
@@ -74,132 +71,24 @@ class MappedField:
     is_list: bool = False
 
 
-def _parse_table(text: str) -> tuple[MappedField, ...]:
-    """Return the fields of a table; each line has property, shape and keys.
-
-    `*` marks a list; prefixes are the names in `core.namespaces`.
-    """
-    fields = []
-    for line in text.strip().splitlines():
-        if not line.startswith("#"):
-            name, shape, *keys = line.split()
-            prefix, _, local = name.partition(":")
-            predicate = getattr(namespaces, prefix) + local
-            kind = ValueShape[shape.rstrip("*")]
-            fields.append(MappedField(tuple(keys), predicate, kind, shape[-1] == "*"))
-    return tuple(fields)
+def _parse_field(line: str) -> MappedField:
+    """Return a field of `fields.txt`."""
+    name, shape, *keys = line.split()
+    prefix, _, local = name.partition(":")
+    predicate = getattr(namespaces, prefix) + local
+    kind = ValueShape[shape.rstrip("*")]
+    return MappedField(tuple(keys), predicate, kind, shape[-1] == "*")
 
 
-DATASET_FIELDS: Final = _parse_table("""
-# CKAN itself
-DCTERMS:title TEXT title_translated title
-DCTERMS:description TEXT notes_translated notes description
-DCAT:landingPage IRI url landing_page landingPage
-OWL:versionInfo TEXT version
-DCAT:version TEXT version
-DCTERMS:issued DATE issued release_date date_released metadata_created
-DCTERMS:modified DATE modified date_modified last_updated metadata_modified
-# DCAT-AP
-DCTERMS:identifier TEXT* identifier guid id
-ADMS:identifier IDENTIFIER* alternate_identifier alternative_identifier other_identifier
-ADMS:versionNotes TEXT version_notes
-DCTERMS:accrualPeriodicity FREQUENCY frequency accrual_periodicity \
-    accrualPeriodicity frequency-of-update update_frequency
-DCTERMS:type IRI_OR_TEXT* dcat_type
-DCTERMS:language LANGUAGE* language metadata-language
-DCAT:theme CONCEPT* theme themes
-DCTERMS:conformsTo STATEMENT* conforms_to conformsTo
-FOAF:page IRI_OR_TEXT* documentation page
-DCTERMS:relation IRI_OR_TEXT* related_resource
-DCTERMS:references IRI_OR_TEXT* references
-DCTERMS:hasVersion IRI_OR_TEXT* has_version
-DCTERMS:isVersionOf IRI_OR_TEXT* is_version_of
-DCTERMS:hasPart IRI_OR_TEXT* has_part
-DCTERMS:isPartOf IRI_OR_TEXT* is_part_of
-DCTERMS:source IRI_OR_TEXT* source
-ADMS:sample IRI_OR_TEXT* sample
-DCTERMS:accessRights STATEMENT* access_rights accessRights
-DCTERMS:rights STATEMENT* rights
-DCTERMS:provenance STATEMENT* provenance lineage
-ADMS:status IRI_OR_TEXT status
-# DCAT-AP 2 and 3
-DCAT:temporalResolution DURATION temporal_resolution
-DCAT:spatialResolutionInMeters DECIMAL* spatial_resolution_in_meters
-DCTERMS:isReferencedBy IRI_OR_TEXT* is_referenced_by
-DCATAP:applicableLegislation IRI_OR_TEXT* applicable_legislation
-DCATAP:hvdCategory CONCEPT* hvd_category
-PROV:wasGeneratedBy IRI_OR_TEXT* was_generated_by
-DCATAP:availability IRI_OR_TEXT availability
-# HealthDCAT-AP
-HEALTH:analytics IRI_OR_TEXT* analytics
-HEALTH:hasCodeValues IRI_OR_TEXT* code_values
-HEALTH:hasCodingSystem IRI_OR_TEXT* coding_system
-HEALTH:healthCategory IRI_OR_TEXT* health_category
-HEALTH:healthTheme IRI_OR_TEXT* health_theme
-DPV:hasLegalBasis IRI_OR_TEXT* legal_basis
-DPV:hasPersonalData IRI_OR_TEXT* personal_data
-DPV:hasPurpose IRI_OR_TEXT* purpose
-HEALTH:populationCoverage TEXT* population_coverage
-HEALTH:publisherNote TEXT* publisher_note
-HEALTH:trustedDataHolder BOOLEAN trusted_data_holder
-HEALTH:minTypicalAge COUNT min_typical_age
-HEALTH:maxTypicalAge COUNT max_typical_age
-HEALTH:numberOfRecords COUNT number_of_records
-HEALTH:numberOfUniqueIndividuals COUNT number_of_unique_individuals
-# DCAT-US 3
-DCATUS:liabilityStatement STATEMENT* liability
-""")
-
-RESOURCE_FIELDS: Final = _parse_table("""
-DCTERMS:title TEXT name_translated name
-DCTERMS:description TEXT description_translated description
-DCTERMS:identifier TEXT* identifier
-ADMS:status IRI_OR_TEXT status
-DCTERMS:license LICENCE license license_url license_id
-DCTERMS:rights STATEMENT* rights
-DCTERMS:accessRights STATEMENT* access_rights
-FOAF:page IRI_OR_TEXT* documentation page
-DCTERMS:language LANGUAGE* language
-DCTERMS:conformsTo STATEMENT* conforms_to conformsTo
-DCTERMS:issued DATE issued created
-DCTERMS:modified DATE modified last_modified metadata_modified
-DCAT:byteSize COUNT size byte_size
-DCATAP:availability IRI_OR_TEXT availability
-DCAT:compressFormat MEDIA_TYPE compress_format
-DCAT:packageFormat MEDIA_TYPE package_format
-DCATAP:applicableLegislation IRI_OR_TEXT* applicable_legislation
-DCAT:temporalResolution DURATION temporal_resolution
-DCAT:spatialResolutionInMeters DECIMAL spatial_resolution_in_meters
-""")
-
-SERVICE_FIELDS: Final = _parse_table("""
-DCTERMS:title TEXT title_translated title
-DCTERMS:description TEXT description_translated description
-DCAT:endpointURL IRI* endpoint_url
-DCAT:endpointDescription IRI_OR_TEXT* endpoint_description
-DCAT:servesDataset IRI* serves_dataset
-DCATAP:availability IRI_OR_TEXT availability
-DCTERMS:license LICENCE license
-DCTERMS:accessRights STATEMENT* access_rights
-DCTERMS:conformsTo STATEMENT* conforms_to
-""")
-
-AGENT_FIELDS: Final = _parse_table("""
-FOAF:name TEXT name_translated name title
-FOAF:mbox MAIL email mail
-FOAF:homepage IRI url homepage
-DCTERMS:type IRI_OR_TEXT type
-DCTERMS:identifier TEXT* identifier
-""")
-
-CONTACT_FIELDS: Final = _parse_table("""
-VCARD:fn TEXT name_translated name
-VCARD:hasEmail MAIL email mail
-VCARD:hasURL IRI url
-VCARD:hasUID IRI_OR_TEXT identifier
-VCARD:hasTelephone TEXT phone telephone
-""")
-
+_TABLES: Final = {
+    name: tuple(map(_parse_field, lines))
+    for name, lines in vocabularies.read_sections("fields.txt").items()
+}
+DATASET_FIELDS: Final = _TABLES["dataset"]
+RESOURCE_FIELDS: Final = _TABLES["resource"]
+SERVICE_FIELDS: Final = _TABLES["service"]
+AGENT_FIELDS: Final = _TABLES["agent"]
+CONTACT_FIELDS: Final = _TABLES["contact"]
 # Agents except the publisher: key of the list, or prefix of flat keys
 AGENTS: Final = (
     ("creator", f"{DCTERMS}creator"),

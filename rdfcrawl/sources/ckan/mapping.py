@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, FOAF, PROV, RDFS, SKOS, VCARD
 from rdfcrawl.rdf import terms
 from rdfcrawl.sources.ckan import vocabularies
@@ -46,7 +46,6 @@ from rdfcrawl.sources.ckan.values import (
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.ckan.api import PortalAddress
 
 

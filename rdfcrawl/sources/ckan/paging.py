@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.envelope import (
@@ -18,10 +18,9 @@ from rdfcrawl.sources.ckan.envelope import (
     RequestRefused,
     read_page,
 )
-from rdfcrawl.sources.ckan.times import solr_time
+from rdfcrawl.sources.ckan.values import solr_time
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.ckan.api import PortalAddress
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
 from rdfcrawl.sources.ckan.envelope import (
@@ -38,10 +38,9 @@ from rdfcrawl.sources.ckan.paging import (
     PlanLimits,
     sort_of,
 )
-from rdfcrawl.sources.ckan.times import solr_time
+from rdfcrawl.sources.ckan.values import solr_time
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
 
 

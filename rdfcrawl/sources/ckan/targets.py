@@ -22,7 +22,7 @@ from rdfcrawl.sources.ckan.values import (
     iter_values,
     text_of,
 )
-from rdfcrawl.sources.ckan.vocabularies import word_of
+from rdfcrawl.sources.ckan.vocabularies import read_sections, word_of
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -57,50 +57,24 @@ class DatasetTarget:
     reason: Reason
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
+_WORDS: Final = {
+    name: frozenset(" ".join(lines).split())
+    for name, lines in read_sections("formats.txt").items()
+}
 _RDF_FORMATS: Final = [one for one in FORMATS if one is not HTML]
 _RDF_MEDIA_TYPES: Final = frozenset(m for one in _RDF_FORMATS for m in one.media_types)
 _RDF_EXTENSIONS: Final = frozenset(e for one in _RDF_FORMATS for e in one.extensions)
 # Words in the form of `vocabularies.word_of`
 _RDF_WORDS: Final = (
-    _RDF_EXTENSIONS
-    | {word_of(one.name) for one in _RDF_FORMATS}
-    | _words("""
-    rdf rdfxml rdfturtle rdfntriples rdfnquads rdftrig rdftrix rdfn3 rdfhdt rdfjsonld
-    rdfowl rdfjson jsonld skos skosxml skosrdf linkeddata void metavoid ntriple nquad
-    rdfnt rdfttl notation3 owlxml rdfs xturtle xntriples xnquads xtrig metardf
-    """)
+    _RDF_EXTENSIONS | {word_of(one.name) for one in _RDF_FORMATS} | _WORDS["rdf"]
 )
 _WITHIN: Final = _RDF_WORDS - {"rdfs", "void"}  # decisive among other words
-_PACKED: Final = _words("""
-    zip gz gzip tgz targz tar bz2 bzip2 tarbz2 xz txz tarxz 7z 7zip zst zstd br brotli
-    lz4 rar compressed archive xzip xgzip xtar xbzip2 x7zcompressed xzipcompressed
-""")
-_API_WORDS: Final = _words("""
-    api restapi rest webapi webservice service wms wfs wcs wmts csw wps sos ogcwms
-    ogcwfs ogcwcs ogcwmts ogccsw ogcapi ogcapifeatures esrirest arcgisrest arcgisserver
-    odata soap wsdl oaipmh graphql openapi swagger wmssrvc wfssrvc wcssrvc wmtssrvc
-    sossrvc mapsrvc featureserver mapserver tms arcgisgeoservicesrestapi
-""")
-_PAGE_WORDS: Final = _words("""
-    html html5 htm xhtml webpage website web page url link www webseite site webapp
-    htmlpage hyperlink app rdfa weblink php asp aspx jsp xhtmlxml
-""")
-_SPARQL_WORDS: Final = _words(
-    "sparql sparqlendpoint apisparql sparqlq sparqlapi sparqlservice sparql11"
-)
-_SITEMAP_WORDS: Final = _words("sitemap metasitemap sitemapxml semanticsitemap")
-_FILE_EXTENSIONS: Final = _words("""
-    csv tsv tab xls xlsx xlsm xlsb ods doc docx odt rtf pdf ppt pptx odp txt xml json
-    geojson topojson ndjson jsonl kml kmz gml gpx shp shx dbf prj gpkg gdb mdb accdb
-    tif tiff geotiff jpg jpeg png gif svg bmp webp ecw las laz nc hdf h5 grib grb grib2
-    mp3 mp4 avi mov wav mpg mpeg webm ogg dta sas por rds rdata parquet feather
-    avro orc px sql sqlite db dwg dxf dgn stl obj ifc exe msi dmg apk iso img bin jar
-    yaml yml ics vcf epub mobi css js py r ipynb xsd xsl xslt rss atom
-""")
+_PACKED: Final = _WORDS["packed"]
+_API_WORDS: Final = _WORDS["api"]
+_PAGE_WORDS: Final = _WORDS["page"]
+_SPARQL_WORDS: Final = _WORDS["sparql"]
+_SITEMAP_WORDS: Final = _WORDS["sitemap"]
+_FILE_EXTENSIONS: Final = _WORDS["file extensions"]
 _KINDS: Final = (
     (_SPARQL_WORDS, TargetKind.SPARQL),
     (_RDF_WORDS, TargetKind.DUMP),

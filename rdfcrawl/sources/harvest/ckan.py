@@ -46,7 +46,7 @@ from rdfcrawl.sources.ckan.plan import (
 )
 from rdfcrawl.sources.ckan.portal import portal_url
 from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind, iter_targets
-from rdfcrawl.sources.ckan.times import since_for_next
+from rdfcrawl.sources.ckan.values import since_for_next
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.options import ObeyRobots

@@ -17,14 +17,22 @@ from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Record
 from rdfcrawl.core.tasks import CollectionPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
-from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, found
-from rdfcrawl.sources.paging import choose_next, is_immutable, requestable_pages
+from rdfcrawl.sources.harvest.discovery import (
+    NOTHING_FOUND,
+    Discovery,
+    DocumentScan,
+    found,
+)
+from rdfcrawl.sources.paging import (
+    PagingFacts,
+    choose_next,
+    is_immutable,
+    requestable_pages,
+)
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.harvest.discovery import DocumentScan
     from rdfcrawl.sources.harvest.protocol import HarvestContext
-    from rdfcrawl.sources.paging import PagingFacts
 
 MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, stored in each task
 MAX_NODES: Final = 1_000_000  # pages of one collection

@@ -9,15 +9,14 @@ Source: Semantic Sitemaps, first revision, section 2.1.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
 from rdfcrawl.core.tasks import RevisitedPage
-from rdfcrawl.core.times import parse_point
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.sitemaps.access import (
     CrossHostStatement,
@@ -26,19 +25,12 @@ from rdfcrawl.sources.sitemaps.access import (
     is_confirmed,
     ways_to_dataset,
 )
-from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.sources.sitemaps.description import dataset_iri
-from rdfcrawl.sources.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
-from rdfcrawl.sources.sitemaps.semantic import (
-    DataLocation,
-    SitemapDataset,
-    Slicing,
-    UriPrefix,
-)
+from rdfcrawl.sources.sitemaps.entry import may_list
+from rdfcrawl.sources.sitemaps.semantic import SitemapDataset, Slicing
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.harvest.consent import SitemapConsents
     from rdfcrawl.sources.harvest.discovery import Discovery
     from rdfcrawl.sources.harvest.protocol import HarvestContext
@@ -212,7 +204,7 @@ class CrossHostChecks:
             ways=ways_to_dataset(kept, seed=self._crawl),
             prefixes=kept.prefixes,
             samples=kept.samples,
-            lastmod=dataset.lastmod.text if dataset.lastmod else "",
+            lastmod=dataset.lastmod,
             changefreq=dataset.changefreq,
             described_by=next(filter(None, slicings), Slicing.CBD),
         )
@@ -275,42 +267,23 @@ def _part(url: str, document: Document) -> FollowUp:
     return FollowUp(Record(url, Kind.DUMP, depth, parent), is_part_of_source=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredDataset:
-    """The stored fields of a `SitemapDataset`.
+@dataclass(frozen=True, slots=True)
+class ListedDataset:
+    """A dataset in the state store.
 
     `sitemap` is a URL after redirects; the robots.txt of each of `sites` lists it.
     """
 
+    dataset: SitemapDataset
     sitemap: str
     sites: tuple[str, ...]
-    position: int
-    label: str
-    uri: str
-    dumps: tuple[DataLocation, ...] = ()
-    fragments: tuple[DataLocation, ...] = ()
-    endpoints: tuple[DataLocation, ...] = ()
-    prefixes: tuple[UriPrefix, ...] = ()
-    graphs: tuple[str, ...] = ()
-    samples: tuple[str, ...] = ()
-    are_mirrors: bool = True
-    lastmod: str = ""
-    changefreq: ChangeFrequency | None = None
-
-
-_KEPT: Final = tuple(
-    each.name for each in fields(StoredDataset) if each.name not in ("sitemap", "sites")
-)
 
 
 def _to_text(dataset: SitemapDataset, sitemap: str, sites: tuple[str, ...]) -> str:
-    kept = {name: getattr(dataset, name) for name in _KEPT}
-    kept["lastmod"] = dataset.lastmod.text if dataset.lastmod else ""
-    return encode(StoredDataset(sitemap=sitemap, sites=sites, **kept))
+    kept = replace(dataset, language="", others=())
+    return encode(ListedDataset(kept, sitemap, sites))
 
 
 def _from_text(text: str) -> tuple[SitemapDataset, str, tuple[str, ...]]:
-    stored = decode(text, StoredDataset)
-    kept = {name: getattr(stored, name) for name in _KEPT}
-    kept["lastmod"] = parse_point(stored.lastmod) if stored.lastmod else None
-    return SitemapDataset(**kept), stored.sitemap, stored.sites
+    listed = decode(text, ListedDataset)
+    return listed.dataset, listed.sitemap, listed.sites

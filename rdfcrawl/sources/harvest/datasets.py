@@ -43,7 +43,7 @@ from rdfcrawl.sources.harvest.known_datasets import (
 from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim, RevisitPolicy
 from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
 from rdfcrawl.sources.sitemaps.access import choose_way
-from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import site_of

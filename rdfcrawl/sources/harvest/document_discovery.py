@@ -22,9 +22,14 @@ from rdfcrawl.frontier.arguments.parsers import VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
-from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, found
+from rdfcrawl.sources.harvest.discovery import (
+    NOTHING_FOUND,
+    Discovery,
+    DocumentScan,
+    found,
+)
 from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
-from rdfcrawl.sources.harvest.protocol import read_task
+from rdfcrawl.sources.harvest.protocol import HarvestContext, read_task
 from rdfcrawl.sources.sparql import recognition
 from rdfcrawl.sources.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
 from rdfcrawl.uri import is_of_web
@@ -32,8 +37,6 @@ from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.collections import CollectionPages
-    from rdfcrawl.sources.harvest.discovery import DocumentScan
-    from rdfcrawl.sources.harvest.protocol import HarvestContext
 
 
 MAX_SOURCES: Final = 100_000

@@ -8,19 +8,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import LOSSES, Reason
+from rdfcrawl.core.errors import LOSSES, Fault, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import ListedPage
 from rdfcrawl.core.times import PointInTime, parse_point
 from rdfcrawl.frontier.queue.options import RevisitsBy
 from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
-from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
+from rdfcrawl.sources.sitemaps.entry import ChangeFrequency, SitemapEntry
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import Fault
     from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.sources.harvest.options import HarvestOptions
-    from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 
 
 _DAY_SECS: Final = 24 * 3600

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.records import Kind
+from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.tasks import DumpPart, ListedPage, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document, Record
     from rdfcrawl.frontier.queue.tables import StateStore
 
 MAX_PAGES: Final = 1_000_000  # of one site; others are fetched only once

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from rdfcrawl.core.records import FollowUp, Record, Urgency
+from rdfcrawl.core.records import Document, FollowUp, Record, Urgency
 from rdfcrawl.core.source_tasks import Payload, SourceTask
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document
     from rdfcrawl.downloader.client import HttpRequest
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.queue.options import CrawlOptions

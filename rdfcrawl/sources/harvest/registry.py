@@ -12,11 +12,10 @@ from scrapy.utils.misc import load_object
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import CustomTask
 from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
-from rdfcrawl.sources.harvest.protocol import read_task
+from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpRequest
-    from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
 
 HARVESTERS: Final[Mapping[str, str]] = {
     "sitemap": "rdfcrawl.sources.harvest.sitemap.SitemapHarvester",

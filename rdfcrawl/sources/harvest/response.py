@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.content import ByteSource, body_of, head_of
 from rdfcrawl.core.errors import Fault, FaultLog, Reason
-from rdfcrawl.core.records import FollowUp, Record, Urgency
+from rdfcrawl.core.records import Document, FollowUp, HarvestedPart, Record, Urgency
 from rdfcrawl.core.source_tasks import RobotsTask
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
@@ -18,7 +18,7 @@ from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.output import QuadOutput
+from rdfcrawl.rdf.output import QuadLines, QuadOutput
 from rdfcrawl.rdf.unpack.documents import iter_documents
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.sources.harvest.protocol import read_task
@@ -26,9 +26,7 @@ from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document, HarvestedPart
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.rdf.output import QuadLines
 
 
 ABSENT: Final = (404, 410)  # statuses of a file that does not exist

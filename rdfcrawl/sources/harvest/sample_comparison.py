@@ -20,7 +20,7 @@ from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sources.access import AccessMethod
-from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
+from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES, DatasetRegistry
 from rdfcrawl.sources.sitemaps.description import is_own_name
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sources.sitemaps.slicing import (
@@ -32,7 +32,6 @@ from rdfcrawl.sources.sitemaps.slicing import (
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
     from rdfcrawl.frontier.queue.tables import StateStore
-    from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
 _TABLE: Final = "samples"  # of a dataset: "page URI" and "N URI" for part N of the dump

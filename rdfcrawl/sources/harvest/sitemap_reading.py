@@ -12,16 +12,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedSitemap
+from rdfcrawl.sources.harvest.listed_pages import (
+    KnownPage,
+    ListedPageClaim,
+    ListedSitemap,
+)
 from rdfcrawl.sources.harvest.run_state import RunState
-from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.uri.parse import is_of_web
 
 if TYPE_CHECKING:
     from rdfcrawl.core.source_tasks import SitemapTask
     from rdfcrawl.core.times import PointInTime
     from rdfcrawl.sources.harvest.consent import ForeignEntries
-    from rdfcrawl.sources.harvest.listed_pages import ListedPageClaim
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.response import HarvestedResponse
     from rdfcrawl.sources.sitemaps.entry import SitemapEntry

@@ -11,13 +11,21 @@ import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.content import ByteSource, body_of
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.namespaces import RC, XSD
-from rdfcrawl.core.records import FollowUp, Kind, LinkedIris, Record, Urgency
+from rdfcrawl.core.records import (
+    Document,
+    FollowUp,
+    HarvestedPart,
+    Kind,
+    LinkedIris,
+    Record,
+    Urgency,
+)
 from rdfcrawl.core.source_tasks import Payload, SourceTask, SparqlPing, SparqlTask
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.rdf.graphs import graph_iri
@@ -41,12 +49,8 @@ from rdfcrawl.sources.sparql.exchange import (
     query_request,
 )
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
-from rdfcrawl.sources.sparql.plan import EndpointPlan
+from rdfcrawl.sources.sparql.plan import EndpointPlan, ResponseReader
 from rdfcrawl.sources.sparql.settings import HarvestSettings
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document, HarvestedPart
-    from rdfcrawl.sources.sparql.plan import ResponseReader
 
 # An endpoint that fails both the GET of its URL and a first query is given up.
 _SILENT: Final = SparqlFailure.CLOSED
@@ -151,10 +155,13 @@ class SparqlHarvester(Harvester):
         if _is_refused_by_get(document):
             await self._note(document.record, "by_post")
             result = SparqlResult(step, document.url, document.faults)
-            return await self._take(document, result, SparqlOutcome(retries=True))
+            settings = self._harvest(document.record).settings
+            outcome = SparqlOutcome(settings, retries=True)
+            return await self._take(document, result, outcome)
         harvest = self._harvest(document.record)
         failure = _failure(document) if _may_be_slow(step) else _SILENT
-        outcome, faults = harvest.failed(_untried(step), failure)
+        outcome = harvest.failed(_untried(step), failure)
+        faults = outcome.log.all()
         result = SparqlResult(step, document.url, [*document.faults, *faults])
         found = await self._take(document, result, outcome)
         return Discovery(faults=tuple(faults)) + found
@@ -232,7 +239,8 @@ class SparqlHarvester(Harvester):
             outcome.failure and await self._noted(record, "is_dead")
         ):
             harvest = self._harvest(record)
-            outcome, closed = harvest.failed(_untried(step), SparqlFailure.CLOSED)
+            outcome = harvest.failed(_untried(step), SparqlFailure.CLOSED)
+            closed = outcome.log.all()
         steps += outcome.tasks
         steps += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in (*result.faults, *closed)):

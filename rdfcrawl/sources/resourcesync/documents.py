@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.content import ByteSource
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import RESOURCESYNC
 from rdfcrawl.core.source_tasks import ResourceChange, SyncCapability
 from rdfcrawl.core.times import is_datetime
@@ -27,9 +27,6 @@ from rdfcrawl.sources.sitemaps.markup import (
     iter_events,
 )
 from rdfcrawl.uri import BadUri, parse_uri, requestable
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
 
 PATCH: Final = RESOURCESYNC + "patch"
 _TERMS = re.compile(r"https?://(?:www\.)?openarchives\.org/rs/terms/?").fullmatch

@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import unquote
 
 from rdfcrawl.core.content import ByteSource
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.source_tasks import SyncCapability, SyncTask
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
-from rdfcrawl.rdf.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
+from rdfcrawl.rdf.unpack.scratch import (
+    FileBlob,
+    MemoryBlob,
+    MemoryScratch,
+    ScratchSpace,
+    SeekableBytes,
+)
 from rdfcrawl.rdf.unpack.streams import PieceStream, buffered
 from rdfcrawl.rdf.unpack.zip import iter_zip
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries
@@ -30,17 +36,18 @@ from rdfcrawl.sources.resourcesync.mirror import (
     nothing,
 )
 from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
-from rdfcrawl.sources.resourcesync.resources import ResourceSteps
-from rdfcrawl.sources.resourcesync.versions import ChangeReader, SnapshotReader
+from rdfcrawl.sources.resourcesync.resources import (
+    ChangeReader,
+    ResourceSteps,
+    SnapshotReader,
+    StatedVersion,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.unpack.members import ArchiveEntry as Member
-    from rdfcrawl.rdf.unpack.scratch import ScratchSpace, SeekableBytes
-    from rdfcrawl.sources.resourcesync.versions import StatedVersion
 
 MANIFEST: Final = "manifest.xml"
 SHORT_BYTES: Final = 2**20  # of a resource in memory

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.content import ByteSource
-from rdfcrawl.core.errors import Decision, Reason
+from rdfcrawl.core.errors import Decision, FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import (
     ResourceChange,
@@ -23,32 +23,38 @@ from rdfcrawl.core.source_tasks import (
     SyncTask,
 )
 from rdfcrawl.core.times import begin_us, end_us
-from rdfcrawl.sources.resourcesync.documents import DocumentEntries, linked
+from rdfcrawl.sources.resourcesync.documents import (
+    DocumentEntries,
+    DocumentHeading,
+    ResourceEntry,
+    ResourceFacts,
+    linked,
+)
 from rdfcrawl.sources.resourcesync.mirror import (
     NO_STATE,
     FollowStep,
+    KnownResource,
+    Lookup,
+    MirrorState,
     OpenedSet,
     RunPart,
     StatedResource,
     Step,
     nothing,
 )
-from rdfcrawl.sources.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
+from rdfcrawl.sources.resourcesync.policy import (
+    CHANGES,
+    DEFAULT_POLICY,
+    SNAPSHOTS,
+    SyncPolicy,
+)
 from rdfcrawl.sources.resourcesync.resources import ResourceSteps, source_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.sources.resourcesync.documents import (
-        DocumentHeading,
-        ResourceEntry,
-        ResourceFacts,
-    )
-    from rdfcrawl.sources.resourcesync.mirror import KnownResource, Lookup, MirrorState
-    from rdfcrawl.sources.resourcesync.policy import SyncPolicy
-    from rdfcrawl.sources.resourcesync.versions import ChangeReader
+    from rdfcrawl.sources.resourcesync.resources import ChangeReader
 
 _LISTS: Final = frozenset({SyncCapability.RESOURCE_LIST, SyncCapability.CHANGE_LIST})
 _DUMPS: Final = frozenset({SyncCapability.RESOURCE_DUMP, SyncCapability.CHANGE_DUMP})

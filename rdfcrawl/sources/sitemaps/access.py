@@ -14,13 +14,12 @@ from hashlib import blake2b
 from math import log as logarithm
 from typing import TYPE_CHECKING, TypeVar
 
-from rdfcrawl.core.errors import Decision, Reason
+from rdfcrawl.core.errors import Decision, FaultLog, Reason
 from rdfcrawl.sources.access import DEFAULT_GRAPH, AccessMethod, DatasetAccess
-from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sitemaps.semantic import (
         DataLocation,
         SitemapDataset,

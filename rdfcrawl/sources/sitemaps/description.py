@@ -23,6 +23,7 @@ from hashlib import blake2b
 from typing import Final
 
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, SCHEMA, VOID, XHV, XSD
+from rdfcrawl.core.times import parse_point
 from rdfcrawl.rdf.graphs import CRAWL_NAMES, graph_iri, is_crawls
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 from rdfcrawl.sources.sitemaps.entry import EntryExtension, SitemapEntry, name_of
@@ -93,9 +94,9 @@ class _Describer:
         if dataset.label:
             label = literal(dataset.label, language=dataset.language)
             yield self._line(DCTERMS + "title", label)
-        if dataset.lastmod is not None:
-            point = literal(dataset.lastmod.text, datatype=dataset.lastmod.datatype)
-            yield self._line(DCTERMS + "modified", point)
+        if point := parse_point(dataset.lastmod):
+            modified = literal(point.text, datatype=point.datatype)
+            yield self._line(DCTERMS + "modified", modified)
         if dataset.changefreq is not None:
             yield self._line(RC + "changefreq", literal(dataset.changefreq))
             frequency = _FREQUENCIES + _EU_FREQUENCY[dataset.changefreq]

@@ -7,13 +7,10 @@ with all its content.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.sources.sitemaps.markup import ClosingTag, Event, OpeningTag
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
 
 MAX_PARTS: Final = 20_000  # elements within one element
 MAX_CHARS: Final = 4 * 2**20  # total of their texts

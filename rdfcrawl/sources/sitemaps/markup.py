@@ -14,14 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import XML
 from rdfcrawl.sources.sitemaps.text import EntityDecoder, TextBuffer, iter_text
 
 if TYPE_CHECKING:
     from rdfcrawl.core.content import ByteSource
-    from rdfcrawl.core.errors import FaultLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

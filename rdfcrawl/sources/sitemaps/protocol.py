@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from rdfcrawl.core.content import ByteSource
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
-from rdfcrawl.sources.sitemaps.addresses import BLANKS, url_in, url_of
 from rdfcrawl.sources.sitemaps.elements import Element, iter_elements
 from rdfcrawl.sources.sitemaps.entry import (
+    BLANKS,
     DEFAULT_LIMITS,
     SitemapEntry,
     SitemapFormat,
@@ -29,9 +29,12 @@ from rdfcrawl.sources.sitemaps.entry import (
     read_lastmod,
     read_priority,
     rss_entry,
+    url_in,
+    url_of,
 )
 from rdfcrawl.sources.sitemaps.markup import (
     ElementStructure,
+    Event,
     MarkupTokenizer,
     OpeningTag,
 )
@@ -42,10 +45,6 @@ from rdfcrawl.sources.sitemaps.semantic import (
 )
 from rdfcrawl.sources.sitemaps.text import iter_text
 from rdfcrawl.uri import BadUri, parse_uri
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.sources.sitemaps.markup import Event
 
 Item: TypeAlias = SitemapEntry | SitemapDataset
 

@@ -15,17 +15,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
-from rdfcrawl.sources.sitemaps.addresses import url_of
-from rdfcrawl.sources.sitemaps.entry import extension_of, read_frequency, read_lastmod
+from rdfcrawl.sources.sitemaps.entry import (
+    ChangeFrequency,
+    EntryExtension,
+    extension_of,
+    read_frequency,
+    read_lastmod,
+    url_of,
+)
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.core.times import PointInTime
     from rdfcrawl.sources.sitemaps.elements import Element
-    from rdfcrawl.sources.sitemaps.entry import ChangeFrequency, EntryExtension
 
 NAMESPACES: Final = frozenset(
     f"http://sw.{host}.org/2007/07/sitemapextension/scschema.xsd"
@@ -124,7 +127,7 @@ class SitemapDataset:
     # graph.
     graphs: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()  # URIs in it, unparsed
-    lastmod: PointInTime | None = None
+    lastmod: str = ""  # a W3C datetime
     changefreq: ChangeFrequency | None = None
     others: tuple[EntryExtension, ...] = ()  # elements of neither revision
     # several dumps are mirrors, not parts; see `_are_mirrors`
@@ -198,6 +201,7 @@ class _Reading:
         fragments = self._all("fragment")
         if len(fragments) == 1:
             self._log.note(Reason.SYNTAX, "a dump with one fragment")
+        lastmod = read_lastmod(self._one("lastmod"), self._log)
         return SitemapDataset(
             position=position,
             label=self._one("datasetlabel"),
@@ -209,7 +213,7 @@ class _Reading:
             endpoints=self._all("endpoint"),
             graphs=tuple(dict.fromkeys(self._texts.get("sparqlgraphname", ()))),
             samples=tuple(dict.fromkeys(self._texts.get("sampleuri", ()))),
-            lastmod=read_lastmod(self._one("lastmod"), self._log),
+            lastmod=lastmod.text if lastmod else "",
             changefreq=read_frequency(self._one("changefreq"), self._log),
             others=tuple(self._others),
             are_mirrors=self._are_mirrors(),

@@ -20,18 +20,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, stable_names
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-
 
 MAX_TRIPLES: Final = 100_000  # of one description
 MEMORY_BYTES: Final = 32 * 2**20

@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.source_tasks import UNKNOWN, SparqlTask
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, unique_names
-from rdfcrawl.sources.sparql.cells import Row, term
 from rdfcrawl.sources.sparql.parts import looks_cut, read_count
-from rdfcrawl.sources.sparql.writing import GraphTerms
+from rdfcrawl.sources.sparql.writing import GraphTerms, Row, term
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
+    from rdfcrawl.sources.sparql.outcome import SparqlOutcome
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 
 class BlankNodeComponentReader:
     """Reads one response of the step `components`."""
 
-    def __init__(self, endpoint: str, task: SparqlTask, out: OutcomeBuilder) -> None:
+    def __init__(self, endpoint: str, task: SparqlTask, out: SparqlOutcome) -> None:
         self._endpoint, self._task, self._out = endpoint, task, out
 
     def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from rdfcrawl.core.source_tasks import UNKNOWN, SparqlPart, SparqlTask
 from rdfcrawl.rdf.queries import is_safe
 from rdfcrawl.sources.sparql.parts import (
     LISTED_ROWS,
+    PageEnd,
     iter_logged,
     looks_cut,
     plan_part,
@@ -22,10 +23,9 @@ from rdfcrawl.sources.sparql.parts import (
 from rdfcrawl.sources.sparql.queries import n_descriptions
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.cells import Row
-    from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
-    from rdfcrawl.sources.sparql.parts import PageEnd
+    from rdfcrawl.sources.sparql.outcome import SparqlOutcome
     from rdfcrawl.sources.sparql.services import ServiceDescription
+    from rdfcrawl.sources.sparql.writing import Row
 
 
 _BATCH_CHARS = 1_200  # of graph names in one task
@@ -39,7 +39,7 @@ def after_description(
     task: SparqlTask,
     description: ServiceDescription | None,
     headers: Mapping[str, str],
-    out: OutcomeBuilder,
+    out: SparqlOutcome,
 ) -> None:
     """Continue with the blank nodes or, as a last resort, the described graphs."""
     if task.variant:
@@ -57,7 +57,7 @@ def after_description(
 
 
 def _take_described(
-    task: SparqlTask, description: ServiceDescription | None, out: OutcomeBuilder
+    task: SparqlTask, description: ServiceDescription | None, out: SparqlOutcome
 ) -> None:
     graphs = description.graphs if description else ()
     if not graphs:
@@ -68,7 +68,7 @@ def _take_described(
             out.follow(task, step=_count_step(out), part=part, variant=0, fails=0)
 
 
-def after_probe(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_probe(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Choose the identification of blank nodes."""
     row = next(iter_logged(rows, out), None)
     if row is None or "b" not in row:
@@ -93,7 +93,7 @@ def after_probe(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
     begin(replace(task, naming=naming), out)  # type: ignore[arg-type]
 
 
-def after_stable(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_stable(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Compare the labels of two responses with offsets that differ by one."""
     some = islice(iter_logged(rows, out), 10)
     labels = tuple(row["b"].text[:200] for row in some if "b" in row)
@@ -109,7 +109,7 @@ def after_stable(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> 
     begin(task, out)
 
 
-def begin(task: SparqlTask, out: OutcomeBuilder) -> None:
+def begin(task: SparqlTask, out: SparqlOutcome) -> None:
     """List the named graphs, and test the default graph."""
     fresh = SparqlTask(
         step="graphs",
@@ -131,11 +131,11 @@ def begin(task: SparqlTask, out: OutcomeBuilder) -> None:
             out.follow(fresh, step="default")
 
 
-def _count_step(out: OutcomeBuilder) -> str:
+def _count_step(out: SparqlOutcome) -> str:
     return "datasets" if out.settings.mode == "datasets" else "count"
 
 
-def after_default(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_default(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Skip the default graph if it is the union of the named graphs."""
     has_more = next(iter_logged(rows, out), None) is not None
     if has_more:
@@ -144,7 +144,7 @@ def after_default(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) ->
         out.follow(task, variant=1, fails=0)
 
 
-def after_graphs(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_graphs(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Plan the graphs of a list, small graphs together, and continue the list."""
     batch = _Batch(task, out)
     n_rows, last = 0, task.after
@@ -170,7 +170,7 @@ def after_graphs(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> 
 class _Batch:
     """Collects graphs that fit into one response."""
 
-    def __init__(self, task: SparqlTask, out: OutcomeBuilder) -> None:
+    def __init__(self, task: SparqlTask, out: SparqlOutcome) -> None:
         self._out = out
         fresh = replace(task, part=SparqlPart(), after="", got=0)
         self._task = replace(fresh, variant=0, fails=0)
@@ -210,7 +210,7 @@ class _Batch:
 
 
 def after_whole(
-    task: SparqlTask, n_rows: int, out: OutcomeBuilder, *, is_broken: bool
+    task: SparqlTask, n_rows: int, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
     """Check whether the graphs are complete; if not, read each separately."""
     if not is_broken and n_rows >= task.want:
@@ -222,7 +222,7 @@ def after_whole(
     apart(less, out, is_listed=less.limit < task.limit)
 
 
-def apart(task: SparqlTask, out: OutcomeBuilder, *, is_listed: bool) -> None:
+def apart(task: SparqlTask, out: SparqlOutcome, *, is_listed: bool) -> None:
     """Read the graphs of a step `whole` in smaller parts.
 
     With `is_listed` the graphs are listed again; otherwise each is counted.
@@ -243,7 +243,7 @@ def apart(task: SparqlTask, out: OutcomeBuilder, *, is_listed: bool) -> None:
     plan_part(replace(task, part=part), out, may_be_whole=False)
 
 
-def after_datasets(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_datasets(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Request the datasets of a list in batches, and continue the list."""
     batch: list[str] = []
     n_chars, n_rows, last = 0, 0, task.after
@@ -263,7 +263,7 @@ def after_datasets(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -
     _list_on(task, n_rows, last, out)
 
 
-def _list_on(task: SparqlTask, n_rows: int, last: str, out: OutcomeBuilder) -> None:
+def _list_on(task: SparqlTask, n_rows: int, last: str, out: SparqlOutcome) -> None:
     total = task.got + n_rows
     if not n_rows or total == task.want:
         out.check(task, total)
@@ -275,7 +275,7 @@ def _list_on(task: SparqlTask, n_rows: int, last: str, out: OutcomeBuilder) -> N
 
 
 def after_about(
-    task: SparqlTask, end: PageEnd, out: OutcomeBuilder, *, is_broken: bool
+    task: SparqlTask, end: PageEnd, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
     """Request less at a time if a response may be truncated."""
     n_rows = end.n_rows
@@ -294,7 +294,7 @@ def after_about(
     about_less(replace(task, most=most), out)
 
 
-def about_less(task: SparqlTask, out: OutcomeBuilder) -> None:
+def about_less(task: SparqlTask, out: SparqlOutcome) -> None:
     """Request half as many datasets, or one pattern at a time of a single dataset."""
     keys = task.graphs
     if len(keys) > 1:

@@ -18,20 +18,18 @@ from rdfcrawl.sources.sparql.parts import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
+    from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 
 _LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
 
 
-def after_failure(
-    task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder
-) -> None:
+def after_failure(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
     """Add the tasks after a failed request.
 
     The request to a busy endpoint is repeated later; a closed endpoint is abandoned.
     """
     if failure is SparqlFailure.BUSY:
-        out.outcome.retries = True
+        out.retries = True
         return
     if failure is SparqlFailure.CLOSED and task.step != "describe":
         out.check(task, is_sure=False)
@@ -45,7 +43,7 @@ def after_failure(
 
 
 def _after_discovery(
-    task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder
+    task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome
 ) -> None:
     if task.step == "describe":
         discovery.after_description(task, None, {}, out)
@@ -64,7 +62,7 @@ def _after_discovery(
         out.follow(task, step="describe", variant=1, after="", got=0)
 
 
-def _after_count(task: SparqlTask, out: OutcomeBuilder) -> None:
+def _after_count(task: SparqlTask, out: SparqlOutcome) -> None:
     is_unsplittable = task.naming in ("stable", "local") and not task.part.rows
     if can_split(task.part) and not is_unsplittable:
         out.follow(task, step="split", want=UNKNOWN, variant=1, fails=0)
@@ -72,7 +70,7 @@ def _after_count(task: SparqlTask, out: OutcomeBuilder) -> None:
         plan_part(replace(task, want=UNKNOWN), out)
 
 
-def _after_part(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -> None:
+def _after_part(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
     """Continue without a count, or with smaller parts."""
     if task.step == "whole":
         less = replace(task, limit=max(out.settings.min_rows, task.limit // 2))
@@ -97,7 +95,7 @@ def _after_part(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -
         out.check(task, is_sure=False)
 
 
-def _after_datasets(task: SparqlTask, out: OutcomeBuilder) -> None:
+def _after_datasets(task: SparqlTask, out: SparqlOutcome) -> None:
     less = max(out.settings.min_rows, task.limit // 4)
     if less < task.limit:
         out.follow(task, limit=less, fails=task.fails + 1)
@@ -105,7 +103,7 @@ def _after_datasets(task: SparqlTask, out: OutcomeBuilder) -> None:
         out.check(task, is_sure=False)
 
 
-def _after_query(task: SparqlTask, out: OutcomeBuilder) -> None:
+def _after_query(task: SparqlTask, out: SparqlOutcome) -> None:
     less = max(out.settings.min_rows, task.limit // 2)
     is_paged = out.settings.paging != "once"
     if is_paged and less < task.limit and task.fails < out.settings.max_fails:
@@ -115,7 +113,7 @@ def _after_query(task: SparqlTask, out: OutcomeBuilder) -> None:
         out.check(task, is_sure=False)
 
 
-def _after_rows(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -> None:
+def _after_rows(task: SparqlTask, failure: SparqlFailure, out: SparqlOutcome) -> None:
     if task.step == "group":
         into_offset(task, task.seen[0] if task.seen else "", out)
     elif task.step == "page" and failure is SparqlFailure.REFUSED:
@@ -136,7 +134,7 @@ def _after_rows(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -
         out.check(task, is_sure=False)
 
 
-def _after_components(task: SparqlTask, out: OutcomeBuilder) -> None:
+def _after_components(task: SparqlTask, out: SparqlOutcome) -> None:
     if task.variant < 2:
         out.follow(task, variant=2, want=UNKNOWN, fails=0)
         return

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import MAX_STEP_CHARS, UNKNOWN, SparqlTask
 from rdfcrawl.rdf.terms import has_forbidden
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 
@@ -30,27 +29,26 @@ class PartitionCheck:
         return self.is_sure and self.got >= self.want
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class SparqlOutcome:
-    """Outcome of one request; complete after its statements were read."""
+    """Outcome of one request; complete after its statements were read.
 
-    tasks: list[SparqlTask] = field(default_factory=list)  # next ones
-    # of the partitions that ended here
-    checks: list[PartitionCheck] = field(default_factory=list)
-    retries: bool = False  # repeat the task after a pause
-    failure: str = ""  # a `SparqlFailure` if the request failed
-
-
-class OutcomeBuilder:
-    """Adds tasks and checks to an outcome, within the settings of the harvest.
-
-    `log` receives `INCOMPLETE` for missing rows.
+    Attributes:
+        settings: of the harvest.
+        log: receives `INCOMPLETE` for missing rows.
+        tasks: next ones.
+        checks: of the partitions that ended here.
+        retries: repeat the task after a pause.
+        failure: a `SparqlFailure` if the request failed.
     """
 
     def __init__(
-        self, outcome: SparqlOutcome, log: FaultLog, settings: HarvestSettings
+        self, settings: HarvestSettings, *, failure: str = "", retries: bool = False
     ) -> None:
-        self.outcome, self.log, self.settings = outcome, log, settings
+        self.settings = settings
+        self.log = FaultLog()
+        self.tasks: list[SparqlTask] = []
+        self.checks: list[PartitionCheck] = []
+        self.retries, self.failure = retries, failure
 
     def follow(self, task: SparqlTask, **changes: Any) -> None:
         """Add a task, unless its names cannot be written into a query."""
@@ -66,7 +64,7 @@ class OutcomeBuilder:
             self.log.note(Reason.TOO_LARGE, f"names of a partition: {_name(task)}")
             self.check(task, is_sure=False)
         else:
-            self.outcome.tasks.append(task)
+            self.tasks.append(task)
 
     def check(
         self, task: SparqlTask, got: int | None = None, *, is_sure: bool = True
@@ -74,7 +72,7 @@ class OutcomeBuilder:
         """Add the check of a partition, and a fault if rows are missing."""
         got = task.got if got is None else got
         check = PartitionCheck(want=task.want, got=got, is_sure=is_sure)
-        self.outcome.checks.append(check)
+        self.checks.append(check)
         if not check.is_complete:
             is_known = task.want != UNKNOWN
             total = counted(task.want, "row") if is_known else "unknown rows"

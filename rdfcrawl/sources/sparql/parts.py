@@ -15,9 +15,9 @@ from rdfcrawl.rdf.output import without_labels
 from rdfcrawl.rdf.queries import is_safe
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.cells import Row
-    from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
+    from rdfcrawl.sources.sparql.outcome import SparqlOutcome
     from rdfcrawl.sources.sparql.settings import HarvestSettings
+    from rdfcrawl.sources.sparql.writing import Row
 
 
 LISTED_ROWS = 1_000  # names per request
@@ -39,7 +39,7 @@ def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
 
 
 def plan_part(
-    task: SparqlTask, out: OutcomeBuilder, *, may_be_whole: bool = True
+    task: SparqlTask, out: SparqlOutcome, *, may_be_whole: bool = True
 ) -> None:
     """Add the tasks that read a part of the size `want`.
 
@@ -86,12 +86,12 @@ def read_count(rows: Iterable[Row]) -> int:
     return UNKNOWN
 
 
-def after_count(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_count(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Plan a part by its size."""
     plan_part(replace(task, want=read_count(iter_logged(rows, out))), out)
 
 
-def after_split(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_split(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Plan each predicate (or class), and continue the list."""
     name = "o" if task.part.predicate else "p"
     total, last, n_rows = task.got, task.after, 0
@@ -120,7 +120,7 @@ def after_split(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
     _end_split(task, total, out)
 
 
-def _end_split(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
+def _end_split(task: SparqlTask, total: int, out: SparqlOutcome) -> None:
     if task.part.predicate:  # classes that are not IRIs
         rest = replace(task.part, no_iri=True)
         is_unknown = UNKNOWN in (task.want, -task.variant)
@@ -133,7 +133,7 @@ def _end_split(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
         out.check(task, total)
 
 
-def after_pivot(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_pivot(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Cut the part in two at a subject."""
     part = task.part
     key = next((row["k"].text for row in iter_logged(rows, out) if "k" in row), "")
@@ -147,7 +147,7 @@ def after_pivot(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
     out.follow(fresh, part=replace(part, low=key))
 
 
-def iter_logged(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
+def iter_logged(rows: Iterable[Row], out: SparqlOutcome) -> Iterator[Row]:
     """Yield rows; log the fault of a truncated response."""
     try:
         yield from rows
@@ -163,7 +163,7 @@ def looks_cut(n_rows: int) -> bool:
 SORTED_ROWS = 10_000  # default limit of Virtuoso (`MaxSortedTopRows`)
 
 
-def after_group(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+def after_group(task: SparqlTask, rows: Iterable[Row], out: SparqlOutcome) -> None:
     """Read one subject (or object) that is larger than a page, and continue after it.
 
     `task` is of the page, `after` the key of the group, `seen` the previous key.
@@ -189,7 +189,7 @@ def group_part(task: SparqlTask) -> SparqlPart:
     return replace(task.part, obj=task.after)
 
 
-def into_offset(task: SparqlTask, after: str, out: OutcomeBuilder) -> None:
+def into_offset(task: SparqlTask, after: str, out: SparqlOutcome) -> None:
     """Read the rows after a key by OFFSET, the last resort."""
     part = task.part
     if after and task.order == "s":
@@ -242,7 +242,7 @@ def _comes_before(first: str, second: str) -> bool:
 
 
 def after_page(
-    task: SparqlTask, end: PageEnd, out: OutcomeBuilder, *, is_broken: bool
+    task: SparqlTask, end: PageEnd, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
     """Add the tasks after a page; `is_broken` if the response ended early."""
     total = task.got + end.n_rows
@@ -266,7 +266,7 @@ def after_page(
         _go_on(task, following, end, out, is_broken=is_broken)
 
 
-def _end_pages(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
+def _end_pages(task: SparqlTask, total: int, out: SparqlOutcome) -> None:
     """Check whether a part is complete; if not, read the part in another order."""
     if total < task.want and task.order == "s":
         out.follow(task, order="h", after="", got=0, fails=0)
@@ -278,7 +278,7 @@ def _go_on(
     task: SparqlTask,
     following: SparqlTask,
     end: PageEnd,
-    out: OutcomeBuilder,
+    out: SparqlOutcome,
     *,
     is_broken: bool,
 ) -> None:
@@ -320,7 +320,7 @@ def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
     return task.want - task.got > settings.pages_per_part * task.limit
 
 
-def _sort_by_hash(task: SparqlTask, out: OutcomeBuilder) -> None:
+def _sort_by_hash(task: SparqlTask, out: SparqlOutcome) -> None:
     """Sort by a hash from here on: short, and in equal order at all endpoints."""
     if task.order != "s":
         into_offset(task, task.after, out)
@@ -331,7 +331,7 @@ def _sort_by_hash(task: SparqlTask, out: OutcomeBuilder) -> None:
 
 
 def after_failed_page(
-    task: SparqlTask, out: OutcomeBuilder, *, is_order: bool = False
+    task: SparqlTask, out: SparqlOutcome, *, is_order: bool = False
 ) -> None:
     """Add the tasks after a page that was too much for the endpoint."""
     less = max(out.settings.min_rows, task.limit // 2)
@@ -348,7 +348,7 @@ def after_failed_page(
 
 
 def after_offset(
-    task: SparqlTask, end: PageEnd, out: OutcomeBuilder, *, is_broken: bool
+    task: SparqlTask, end: PageEnd, out: SparqlOutcome, *, is_broken: bool
 ) -> None:
     """Add the tasks after a page by OFFSET; `after` is the mark of the last page."""
     n_rows, mark = end.n_rows, end.mark

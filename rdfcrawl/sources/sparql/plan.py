@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import ConfigError, Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.errors import ConfigError, Fault, Reason, SourceFault
 from rdfcrawl.core.source_tasks import SparqlStep, SparqlTask
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits
@@ -26,7 +26,7 @@ from rdfcrawl.sources.sparql.exchange import (
     judge,
 )
 from rdfcrawl.sources.sparql.failures import after_failure
-from rdfcrawl.sources.sparql.outcome import OutcomeBuilder, SparqlOutcome
+from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.parts import LISTED_ROWS, group_part
 from rdfcrawl.sources.sparql.results import iter_rows
 from rdfcrawl.sources.sparql.services import read_description
@@ -34,7 +34,7 @@ from rdfcrawl.sources.sparql.settings import HarvestSettings
 from rdfcrawl.sources.sparql.writing import GraphTerms, RowWriter
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.cells import Row
+    from rdfcrawl.sources.sparql.writing import Row
 
 
 class ResponseReader:
@@ -48,7 +48,6 @@ class ResponseReader:
         task: of the request.
         response: None if there is nothing to read.
         outcome: of the request so far.
-        faults: of the request so far.
 
     Attributes:
         outcome: complete after the chunks were read.
@@ -60,12 +59,10 @@ class ResponseReader:
         task: SparqlTask,
         response: SparqlResponse | None,
         outcome: SparqlOutcome | None = None,
-        faults: Iterable[Fault] = (),
     ) -> None:
         self._harvest, self._task, self._response = harvest, task, response
-        self._log, self._faults = FaultLog(), list(faults)
-        self.outcome = outcome or SparqlOutcome()
-        self._out = OutcomeBuilder(self.outcome, self._log, harvest.settings)
+        self.outcome = outcome or SparqlOutcome(harvest.settings)
+        self._log, self._faults = self.outcome.log, list[Fault]()
 
     @property
     def faults(self) -> list[Fault]:
@@ -93,7 +90,7 @@ class ResponseReader:
             log=self._log,
             limits=self._harvest.settings.limits,
         )
-        task, out = self._task, self._out
+        task, out = self._task, self.outcome
         if task.step not in _STATEMENTS:
             try:
                 found = _begun(found, is_complete=task.step == "components")
@@ -121,7 +118,7 @@ class ResponseReader:
         is_stable = self._task.step == "stable"
         failure = SparqlFailure.REFUSED if is_stable else SparqlFailure.TIMEOUT
         self.outcome.failure = failure
-        after_failure(self._task, failure, self._out)
+        after_failure(self._task, failure, self.outcome)
 
     def _iter_statements(self, found: Iterator[Row]) -> Iterator[str]:
         harvest, task = self._harvest, self._task
@@ -161,7 +158,7 @@ class ResponseReader:
             yield from held
 
     def _finish(self, end: parts.PageEnd, last: str, *, is_broken: bool) -> None:
-        task, out, n_rows = self._task, self._out, end.n_rows
+        task, out, n_rows = self._task, self.outcome, end.n_rows
         match task.step:
             case "whole":
                 discovery.after_whole(task, n_rows, out, is_broken=is_broken)
@@ -199,7 +196,7 @@ class ResponseReader:
         self._after_query(reading.n_quads, mark, is_broken=reading.is_partial)
 
     def _after_query(self, n_rows: int, last: str, *, is_broken: bool) -> None:
-        task, out = self._task, self._out
+        task, out = self._task, self.outcome
         total = task.got + n_rows
         if is_broken and not n_rows:
             out.check(task, total, is_sure=False)
@@ -235,7 +232,7 @@ class ResponseReader:
         if not description.is_service:
             chunks = []  # of another document
         headers = response.headers
-        discovery.after_description(self._task, description, headers, self._out)
+        discovery.after_description(self._task, description, headers, self.outcome)
         yield from chunks
 
 
@@ -307,20 +304,18 @@ class EndpointPlan:
         """Return the reader of a response; iterate it before reading `outcome`."""
         failure = judge(response)
         if failure is not None and task.step != "describe":
-            return ResponseReader(self, task, None, *self.failed(task, failure))
+            return ResponseReader(self, task, None, self.failed(task, failure))
         return ResponseReader(self, task, response)
 
-    def failed(
-        self, task: SparqlTask, failure: SparqlFailure
-    ) -> tuple[SparqlOutcome, list[Fault]]:
-        """Return the outcome and the faults of a request without a usable response.
+    def failed(self, task: SparqlTask, failure: SparqlFailure) -> SparqlOutcome:
+        """Return the outcome of a request without a usable response.
 
         Use `TIMEOUT` also if there was no response, `CLOSED` if the request is not
         allowed or not possible.
         """
-        outcome, log = SparqlOutcome(failure=failure), FaultLog()
-        after_failure(task, failure, OutcomeBuilder(outcome, log, self.settings))
-        return outcome, log.all()
+        outcome = SparqlOutcome(self.settings, failure=failure)
+        after_failure(task, failure, outcome)
+        return outcome
 
     def _accept(self, task: SparqlTask) -> str:
         if task.step == "query" and self.settings.is_construct:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core.content import ByteSource, PulledStream
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.sources.sparql.results_json import iter_json
 from rdfcrawl.sources.sparql.results_text import iter_csv, iter_tsv
@@ -15,8 +15,7 @@ from rdfcrawl.sources.sparql.results_xml import iter_xml
 from rdfcrawl.sources.sparql.settings import ResultLimits
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.sources.sparql.cells import Row
+    from rdfcrawl.sources.sparql.writing import Row
 
 _READERS: Final[
     dict[str, Callable[[BinaryIO, ResultLimits, FaultLog], Iterator[Row]]]

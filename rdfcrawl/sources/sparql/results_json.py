@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.sources.sparql.cells import ResultTerm, Row
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sparql.settings import ResultLimits
 
 _READ_BYTES = 64 * 1024

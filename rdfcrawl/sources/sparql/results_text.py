@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import XSD
-from rdfcrawl.sources.sparql.cells import ResultTerm, Row
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.sources.sparql.settings import ResultLimits
 
 # Turtle's own shorthands (Turtle 2.5.2, 2.5.3), which TSV may use.

@@ -13,18 +13,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import RDF_TYPE, SD
 from rdfcrawl.sources.sparql.recognition import is_file, is_query
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
-
 
 MAX_SERVICES: Final = 1_000  # of one document
 _MAX_OBJECTS: Final = 100  # of one service

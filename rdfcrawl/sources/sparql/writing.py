@@ -1,22 +1,53 @@
-"""Statements of rows: names of graphs, and labels of blank nodes."""
+"""Cells of result tables, and the statements of their rows in N-Quads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import quote
 
 from rdfcrawl.core.codec import encode
-from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.sources.sparql import queries
-from rdfcrawl.sources.sparql.cells import ResultTerm, Row, term
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.core.source_tasks import SparqlTask
     from rdfcrawl.sources.sparql.settings import HarvestSettings
+
+
+CellKind = Literal["iri", "blank", "literal"]
+
+
+class ResultTerm(NamedTuple):
+    """One RDF term of a row; `text` is an IRI, a label without `_:`, or a lexical form.
+
+    `datatype` and `language` are empty unless a literal states them.
+    """
+
+    kind: CellKind
+    text: str
+    datatype: str = ""
+    language: str = ""
+
+
+Row = dict[str, ResultTerm]
+"""One row: variable, without question mark, -> term."""
+
+
+def term(cell: ResultTerm, name_blank: Callable[[str], str]) -> str:
+    """Return the N-Quads term of a cell; `name_blank` maps labels of blank nodes.
+
+    >>> term(ResultTerm("literal", "x", language="en"), str)
+    '"x"@en'
+    """
+    if cell.kind == "iri":
+        return terms.iri(cell.text)
+    if cell.kind == "blank":
+        return terms.blank(name_blank(cell.text))
+    return terms.literal(cell.text, datatype=cell.datatype, language=cell.language)
 
 
 _MAX_KNOWN = 4096  # names in memory

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
 from rdfcrawl.core.errors import ConfigError, SourceFault, needed_by_operator
 from rdfcrawl.core.messages import escaped
-from rdfcrawl.rdf.packing import packer
-from rdfcrawl.rdf.serializing import StatementSerializer
+from rdfcrawl.rdf.serializing import StatementSerializer, packer
 from rdfcrawl.stores.drafts import sync
 from rdfcrawl.stores.export.plan import HDT, JSONL, PARQUET
 

@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
-from rdfcrawl.rdf.packing import open_packed, packer
-from rdfcrawl.rdf.serializing import StatementSerializer, read_statements
+from rdfcrawl.rdf.serializing import (
+    StatementSerializer,
+    open_packed,
+    packer,
+    read_statements,
+)
 from rdfcrawl.stores.drafts import sync
 from rdfcrawl.stores.followers.local_disk import LOCK_SECS
 from rdfcrawl.stores.followers.renewed import (

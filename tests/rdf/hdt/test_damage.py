@@ -13,10 +13,9 @@ import pytest
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.hdt.crc import crc8
-from rdfcrawl.rdf.hdt.cursor import FileCursor
+from rdfcrawl.rdf.hdt.cursor import FileCursor, encode_vbyte, preamble
 from rdfcrawl.rdf.hdt.dictionary import BlockCache, DictionarySection, TooMuch
 from rdfcrawl.rdf.hdt.sequences import TYPE_LOG, pack
-from rdfcrawl.rdf.hdt.vbyte import encode_vbyte, preamble
 from tests.support.hdt_files import (
     Outcome,
     Piece,

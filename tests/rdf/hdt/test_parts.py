@@ -12,27 +12,33 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.sorting import SpillFolder, StringRun
-from rdfcrawl.rdf.hdt.control import (
+from rdfcrawl.rdf.hdt.crc import Crc32c
+from rdfcrawl.rdf.hdt.cursor import (
+    FORMATS,
     ControlInformation,
+    FileCursor,
     HdtPart,
-    demand_format,
+    decode_vbyte,
+    encode_vbyte,
     read_control,
 )
-from rdfcrawl.rdf.hdt.crc import Crc32c
-from rdfcrawl.rdf.hdt.cursor import FileCursor
-from rdfcrawl.rdf.hdt.dictionary import BlockCache
-from rdfcrawl.rdf.hdt.front_coding import (
+from rdfcrawl.rdf.hdt.dictionary import (
+    BlockCache,
     BrokenBlock,
     decode_block,
     decode_few,
     encode_blocks,
     iter_long_block,
 )
-from rdfcrawl.rdf.hdt.sequences import LogArray, WindowedBitmap
-from rdfcrawl.rdf.hdt.sorting import KeyRun, merge_keys, merge_strings
-from rdfcrawl.rdf.hdt.spill import IntegerPacker
+from rdfcrawl.rdf.hdt.sequences import (
+    IntegerPacker,
+    KeyRun,
+    LogArray,
+    WindowedBitmap,
+    merge_keys,
+    merge_strings,
+)
 from rdfcrawl.rdf.hdt.triples import KeyCodec
-from rdfcrawl.rdf.hdt.vbyte import decode_vbyte, encode_vbyte
 
 STRINGS = st.lists(
     st.binary(max_size=40).map(lambda text: text.replace(b"\0", b"")), unique=True
@@ -251,10 +257,10 @@ def test_keys_sort_as_statements_do(bits: tuple[int, int, int]) -> None:
 
 def test_control_gives_its_properties_back() -> None:
     """If control information is encoded, then it is read again."""
-    control = ControlInformation(
-        HdtPart.TRIPLES, "<x:>", {"order": "1", "numTriples": "5"}
-    )
-    assert read_control(FileCursor(control.encode()), HdtPart.TRIPLES) == control
+    name, properties = FORMATS[HdtPart.TRIPLES], {"order": "1", "numTriples": "5"}
+    control = ControlInformation(HdtPart.TRIPLES, name, properties)
+    cursor = FileCursor(control.encode())
+    assert read_control(cursor, HdtPart.TRIPLES) == control
 
 
 def test_control_of_another_part_is_refused() -> None:
@@ -274,6 +280,7 @@ def test_endless_control_is_refused() -> None:
 def test_other_format_is_named() -> None:
     """If a dictionary is in another format, then the fault names it."""
     other = "<http://purl.org/HDT/hdt#dictionaryMult>"
+    control = ControlInformation(HdtPart.DICTIONARY, other)
     with pytest.raises(SourceFault, match="dictionaryMult") as caught:
-        demand_format(ControlInformation(HdtPart.DICTIONARY, other), "<x:>")
+        read_control(FileCursor(control.encode()), HdtPart.DICTIONARY)
     assert caught.value.fault.reason is Reason.UNSUPPORTED_FORMAT

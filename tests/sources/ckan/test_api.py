@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.sources.ckan.api import PortalAddress, PortalScope, phrase
 from rdfcrawl.sources.ckan.portal import is_api_url, portal_url, recognize
-from rdfcrawl.sources.ckan.times import date_time, parse_time, solr_time
+from rdfcrawl.sources.ckan.values import date_time, parse_time, solr_time
 from rdfcrawl.uri import BadUri
 from tests.support.examples import examples
 

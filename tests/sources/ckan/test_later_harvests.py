@@ -12,7 +12,7 @@ from rdfcrawl.core.source_tasks import CkanStep, CkanTask
 from rdfcrawl.sources.ckan.api import PortalScope
 from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.plan import advance, request_of
-from rdfcrawl.sources.ckan.times import since_for_next, solr_time
+from rdfcrawl.sources.ckan.values import since_for_next, solr_time
 from tests.support.ckan_harvests import PORTAL, harvest
 from tests.support.ckan_portals import FakePortal, Harvest, Memory, id_of, time_of
 

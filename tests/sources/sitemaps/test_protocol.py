@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.source_tasks import SitemapTask
-from rdfcrawl.sources.sitemaps.addresses import may_list
 from rdfcrawl.sources.sitemaps.entry import (
     ChangeFrequency,
     EntryExtension,
     SitemapEntry,
     SitemapFormat,
     SitemapLimits,
+    may_list,
 )
 from rdfcrawl.sources.sitemaps.markup import MarkupLimits
 from rdfcrawl.sources.sitemaps.protocol import Sitemap

@@ -149,8 +149,7 @@ def test_the_example_of_the_second_revision() -> None:
     """If several dumps have no priorities and differ, then all of them are needed."""
     dataset = one(SECOND_REVISION)
     assert not dataset.are_mirrors
-    assert dataset.lastmod is not None
-    assert dataset.lastmod.text == "2007-11-21T14:41:09Z"
+    assert dataset.lastmod == "2007-11-21T14:41:09Z"
     assert dataset.changefreq == "weekly"
     assert dataset.prefixes[0].slicing is Slicing.SUBJECT_OBJECT
     assert dataset.endpoints[0].slicing is Slicing.SUBJECT_OBJECT
@@ -236,8 +235,7 @@ def test_frequency_and_date_with_and_without_prefix(prefix: str) -> None:
         f"<{prefix}lastmod>2007-11</{prefix}lastmod></sc:dataset>"
     )
     assert dataset.changefreq == "daily"
-    assert dataset.lastmod is not None
-    assert dataset.lastmod.text == "2007-11"
+    assert dataset.lastmod == "2007-11"
 
 
 @pytest.mark.parametrize(

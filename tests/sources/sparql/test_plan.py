@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.content import ByteSource
-from rdfcrawl.core.errors import ConfigError, FaultLog, Reason, SourceFault
+from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.core.source_tasks import (
     MAX_STEP_CHARS,
     SparqlPart,
@@ -26,7 +26,7 @@ from rdfcrawl.sources.sparql.exchange import (
     judge,
     query_request,
 )
-from rdfcrawl.sources.sparql.outcome import OutcomeBuilder, SparqlOutcome
+from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.plan import EndpointPlan
 from rdfcrawl.sources.sparql.settings import HarvestSettings
 from tests.support.examples import examples
@@ -393,12 +393,11 @@ def test_long_queries_go_as_forms() -> None:
 
 def test_long_names_are_refused_by_name() -> None:
     """If a graph's name fits in no record, then that is a fault."""
-    log, outcome = FaultLog(), SparqlOutcome()
+    outcome = SparqlOutcome(HarvestSettings())
     part = SparqlPart(graph="http://e/" + "x" * MAX_STEP_CHARS)
-    out = OutcomeBuilder(outcome, log, HarvestSettings())
-    out.follow(SparqlTask(step="page", part=part))
+    outcome.follow(SparqlTask(step="page", part=part))
     assert not outcome.tasks
-    assert log.all()[0].reason is Reason.TOO_LARGE
+    assert outcome.log.all()[0].reason is Reason.TOO_LARGE
     assert not outcome.checks[0].is_complete
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.dataweb.nodes.results import WRITERS
-from rdfcrawl.sources.sparql.cells import ResultTerm, Row, term
 from rdfcrawl.sources.sparql.results import iter_rows
 from rdfcrawl.sources.sparql.settings import ResultLimits
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row, term
 from tests.support.examples import examples
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
-from rdfcrawl.rdf.packing import open_packed
+from rdfcrawl.rdf.serializing import open_packed
 from rdfcrawl.stores.followers.rdf_files import FileFollower
 from rdfcrawl.stores.followers.renewed import document_name, host_name
 from rdfcrawl.stores.followers.verification import compare

@@ -56,8 +56,8 @@ def _measure() -> None:
         hand_over()
         answer(self, kind, payload, n_quads)
 
-    answer = _Child._send
-    _Child._send = send  # type: ignore[method-assign]
+    answer = _Child.send
+    _Child.send = send  # type: ignore[method-assign]
     atexit.register(hand_over)
 
 

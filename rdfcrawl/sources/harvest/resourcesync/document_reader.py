@@ -15,7 +15,7 @@ from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import SyncMode, SyncStep, SyncTask
 from rdfcrawl.core.tasks import RevisitedPage
-from rdfcrawl.sources.harvest.resourcesync.resources import check
+from rdfcrawl.sources.harvest.resourcesync.resources import ResourceWriter, check
 from rdfcrawl.sources.harvest.response import iter_unpacked
 from rdfcrawl.sources.resourcesync.describe import describe, describe_document
 from rdfcrawl.sources.resourcesync.documents import DocumentEntries, DocumentHeading
@@ -25,10 +25,14 @@ from rdfcrawl.sources.resourcesync.mirror import (
     DeletedResource,
     DumpedResource,
     FollowStep,
+    KnownResource,
     ListedResources,
+    MirrorState,
     OpenedSet,
     RelatedLink,
     RunPart,
+    StatedResource,
+    Step,
     UnfetchedResource,
     commit,
     version_of,
@@ -40,14 +44,7 @@ from rdfcrawl.uri import host_of
 if TYPE_CHECKING:
     from rdfcrawl.core.content import ByteSource
     from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
-    from rdfcrawl.sources.harvest.resourcesync.resources import ResourceWriter
     from rdfcrawl.sources.harvest.resourcesync.response import SyncResponse
-    from rdfcrawl.sources.resourcesync.mirror import (
-        KnownResource,
-        MirrorState,
-        StatedResource,
-        Step,
-    )
 
 
 _BATCH_SIZE: Final = 200

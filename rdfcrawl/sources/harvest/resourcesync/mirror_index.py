@@ -18,12 +18,12 @@ from rdfcrawl.sources.resourcesync.mirror import (
     KnownResource,
     MirrorState,
     RunPart,
+    StatedResource,
     n_outstanding,
 )
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.tables import StateStore
-    from rdfcrawl.sources.resourcesync.mirror import StatedResource
 
 # Tables of a set of resources; the parts of each run have another one.
 _STATE: Final = "state"  # "" -> state

@@ -25,7 +25,13 @@ from rdfcrawl.sources.resourcesync.fixity import (
     FixityVerifier,
     check_bytes,
 )
-from rdfcrawl.sources.resourcesync.mirror import is_settled, next_attempt, version_of
+from rdfcrawl.sources.resourcesync.mirror import (
+    DumpedResource,
+    StatedResource,
+    is_settled,
+    next_attempt,
+    version_of,
+)
 from rdfcrawl.sources.resourcesync.patch import MAX_BYTES, apply_patch
 from rdfcrawl.stores.drafts import synced_file
 
@@ -33,7 +39,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
     from rdfcrawl.core.source_tasks import SyncTask
     from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
-    from rdfcrawl.sources.resourcesync.mirror import DumpedResource, StatedResource
 
 
 _SHORT_BYTES: Final = 64 * 1024  # hashed faster than a thread starts

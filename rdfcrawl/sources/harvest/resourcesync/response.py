@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from rdfcrawl.core.content import ByteSource, body_of
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault, passing_fault
 from rdfcrawl.core.records import Document, Urgency
 from rdfcrawl.core.source_tasks import SyncSearch, SyncTask
 from rdfcrawl.rdf import sniffing
-from rdfcrawl.sources.harvest.protocol import next_step, read_task
+from rdfcrawl.sources.harvest.protocol import HarvestContext, next_step, read_task
 from rdfcrawl.sources.harvest.resourcesync.mirror_index import MirrorIndex
 from rdfcrawl.sources.harvest.response import HarvestedResponse, iter_quads
 from rdfcrawl.sources.resourcesync.policy import SyncPolicy
 from rdfcrawl.sources.resourcesync.resources import fitted
 from rdfcrawl.uri import host_of, registered_domain
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.harvest.protocol import HarvestContext
 
 
 @dataclass(frozen=True, slots=True)
