@@ -205,17 +205,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     Nothing shows that a test begins or ends, or that its fixtures are fine.
     """
     hooks = session.config.hook
-    for each in hooks.pytest_runtest_logreport.get_hookimpls():
-        if _sends_messages(each):
-            each.function = partial(_send_result, each.function)
+    for each in _senders(hooks.pytest_runtest_logreport):
+        each.function = partial(_send_result, each.function)
     for hook in (hooks.pytest_runtest_logstart, hooks.pytest_runtest_logfinish):
-        for each in hook.get_hookimpls():
-            if _sends_messages(each):
-                each.function = _send_nothing
+        for each in _senders(hook):
+            each.function = _send_nothing
 
 
-def _sends_messages(hook: Any) -> bool:
-    return type(hook.plugin).__name__ == "WorkerInteractor"
+def _senders(hook: Any) -> list[Any]:
+    return [
+        each
+        for each in hook.get_hookimpls()
+        if type(each.plugin).__name__ == "WorkerInteractor"
+    ]
 
 
 def _send_result(send: Callable[..., None], report: pytest.TestReport) -> None:
