@@ -14,7 +14,7 @@ from rdfcrawl.core import __version__
 from rdfcrawl.core.content import body_of, head_of
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, SourceFault
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.downloader.client import HttpResponse
+from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.http.recording import listening
 from rdfcrawl.downloader.network_faults import errno_of, note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
@@ -25,8 +25,8 @@ from rdfcrawl.downloader.warc.archive import (
     ArchiveOptions,
     WebArchive,
 )
-from rdfcrawl.downloader.warc.http_messages import find_head
-from rdfcrawl.frontier.request_turns import FREE
+from rdfcrawl.downloader.warc.http_messages import ResponseHead, find_head
+from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.core.tasks import RefreshedPage
-    from rdfcrawl.downloader.client import HttpClient, RequestOptions
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.warc.archive import Truncation
-    from rdfcrawl.downloader.warc.http_messages import ResponseHead
-    from rdfcrawl.frontier.request_turns import SoloTurn
 
 _FORMAT: Final = (
     "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
@@ -54,6 +51,8 @@ _TRUNCATIONS: Final[dict[Reason, Truncation]] = {
     Reason.TOO_LARGE: "length",
     Reason.TRUNCATED_BODY: "disconnect",
 }
+# A pipeline and the services of the fetch share it; see `services`.
+_archives: WeakKeyDictionary[Crawler, WebArchive] = WeakKeyDictionary()
 
 
 class WireCapture:
@@ -284,10 +283,6 @@ def _is_rest(response: HttpResponse, received: HttpResponse) -> bool:
         return False
     head = find_head(head_of(received, HEAD_BYTES))
     return head is not None and head.status == _PARTIAL
-
-
-# A pipeline and the services of the fetch share it; see `services`.
-_archives: WeakKeyDictionary[Crawler, WebArchive] = WeakKeyDictionary()
 
 
 def archive_of(crawler: Crawler) -> WebArchive:

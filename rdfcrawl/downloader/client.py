@@ -7,7 +7,7 @@ bytes; their bodies are not received.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -20,8 +20,6 @@ from rdfcrawl.frontier.request_turns import FREE, HostRestsError, SoloTurn
 from rdfcrawl.rdf.sniffing import media_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rdfcrawl.core.tasks import RefreshedPage, RequestTask
     from rdfcrawl.rdf.extraction.options import OwnFormats
 
@@ -30,6 +28,27 @@ MAX_ERROR_BODY_BYTES: Final = 2048
 MAX_COOKIES: Final = 50  # of one chain of redirects
 # 520 to 524 come from a content delivery network that cannot reach the server.
 FAILING: Final = frozenset({500, 502, 504, 520, 521, 522, 523, 524})
+IGNORED_MEDIA_TYPES: Final = (
+    *("image/*", "audio/*", "video/*", "font/*"),
+    *("text/css", "text/javascript", "text/ecmascript", "text/rtf"),
+    *("application/javascript", "application/x-javascript", "application/ecmascript"),
+    *("application/wasm", "application/pdf", "application/x-pdf"),
+    *("application/postscript", "application/rtf", "application/msword"),
+    *("application/vnd.ms-*", "application/vnd.openxmlformats-officedocument.*"),
+    *("application/vnd.oasis.opendocument.*", "application/epub+zip"),
+    *("application/font-*", "application/x-font-*", "application/ogg"),
+    *("application/x-shockwave-flash", "application/vnd.apple.mpegurl"),
+    *("application/x-mpegurl", "application/vnd.android.package-archive"),
+    *("application/vnd.microsoft.portable-executable", "application/x-msdownload"),
+    *("application/x-apple-diskimage", "application/x-iso9660-image"),
+    *("application/vnd.rar", "application/x-rar-compressed"),
+)
+"""Default of `IGNORED_MEDIA_TYPES`."""
+# RDFa may occur in any XML, and rules read JSON.
+_READ_SUFFIXES: Final = ("+xml", "+json")
+_READ: Final = frozenset(name for each in FORMATS for name in each.media_types)
+# Bodies up to this length are drained to reuse the connection.
+DRAINED_BYTES: Final = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,29 +192,6 @@ async def response_in_turn(
             turn.end()
         if not response.is_unsent:
             return response
-
-
-IGNORED_MEDIA_TYPES: Final = (
-    *("image/*", "audio/*", "video/*", "font/*"),
-    *("text/css", "text/javascript", "text/ecmascript", "text/rtf"),
-    *("application/javascript", "application/x-javascript", "application/ecmascript"),
-    *("application/wasm", "application/pdf", "application/x-pdf"),
-    *("application/postscript", "application/rtf", "application/msword"),
-    *("application/vnd.ms-*", "application/vnd.openxmlformats-officedocument.*"),
-    *("application/vnd.oasis.opendocument.*", "application/epub+zip"),
-    *("application/font-*", "application/x-font-*", "application/ogg"),
-    *("application/x-shockwave-flash", "application/vnd.apple.mpegurl"),
-    *("application/x-mpegurl", "application/vnd.android.package-archive"),
-    *("application/vnd.microsoft.portable-executable", "application/x-msdownload"),
-    *("application/x-apple-diskimage", "application/x-iso9660-image"),
-    *("application/vnd.rar", "application/x-rar-compressed"),
-)
-"""Default of `IGNORED_MEDIA_TYPES`."""
-# RDFa may occur in any XML, and rules read JSON.
-_READ_SUFFIXES: Final = ("+xml", "+json")
-_READ: Final = frozenset(name for each in FORMATS for name in each.media_types)
-# Bodies up to this length are drained to reuse the connection.
-DRAINED_BYTES: Final = 8 * 1024
 
 
 class UnreadBody(SourceFault):

@@ -11,15 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from rdfcrawl.downloader.client import MAX_COOKIES
+from rdfcrawl.downloader.client import MAX_COOKIES, RequestOptions
 from rdfcrawl.uri.guard.policy import literal_address
 from rdfcrawl.uri.hosts import registered_domain
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.client import RequestOptions
 
 MAX_COOKIE_CHARS: Final = 4096
 

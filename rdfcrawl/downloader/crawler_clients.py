@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Fault, Reason
@@ -19,12 +18,7 @@ from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.parse import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
-    from rdfcrawl.downloader.ftp.logins import FtpLogins
-    from rdfcrawl.downloader.http.exchange import HttpExchange
-    from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
+    from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.watch import WatchedExchange
     from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 
@@ -52,44 +46,6 @@ class RareExchange:
         """Close the connections."""
         if self._made is not None:
             await self._made.close()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlerClients:
-    """The connections of a crawler.
-
-    Attributes:
-        web: for HTTP: our own client, or Scrapy's downloader.
-        ftp: for FTP.
-        requests: for queued Scrapy requests.
-        fetchers: for custom schemes, if there are any.
-    """
-
-    web: HttpExchange | ScrapyExchange
-    ftp: RareExchange
-    requests: RareExchange
-    fetchers: FetcherExchange | None
-
-    def by_scheme(self, own: Iterable[str]) -> SchemeExchange:
-        """Return the client that dispatches requests by scheme.
-
-        `own` are the custom schemes.
-        """
-        return SchemeExchange(self.web, self.ftp, self.requests, self.fetchers, own)
-
-    def active_transfers(self) -> AbstractSet[object]:
-        """Return the tasks whose transfers make good progress."""
-        return frozenset().union(*(each.active_transfers() for each in self._all()))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        for each in self._all():
-            await each.close()
-
-    def _all(self) -> Iterator[WatchedExchange | RareExchange]:
-        yield from (self.web, self.requests, self.ftp)
-        if self.fetchers is not None:
-            yield self.fetchers
 
 
 class BlockedHostFilter:
@@ -150,6 +106,7 @@ class SchemeExchange:
     """A client that passes each request to the client of its scheme.
 
     Args:
+        web: for HTTP: our own client, or Scrapy's downloader.
         requests: for those of users' spiders.
         fetchers: for the custom schemes.
         own: the custom schemes.
@@ -157,16 +114,17 @@ class SchemeExchange:
 
     def __init__(
         self,
-        web: HttpClient,
-        ftp: HttpClient,
-        requests: HttpClient | None = None,
-        fetchers: HttpClient | None = None,
+        web: WatchedExchange,
+        ftp: WatchedExchange | RareExchange,
+        requests: RareExchange | None = None,
+        fetchers: WatchedExchange | None = None,
         own: Iterable[str] = (),
     ) -> None:
         self._of = {"http": web, "https": web, "ftp": ftp, "ftps": ftp}
         if fetchers is not None:
             self._of |= dict.fromkeys(own, fetchers)
         self._requests = requests
+        self._all = [each for each in (web, requests, ftp, fetchers) if each]
 
     def get(
         self, url: str, options: RequestOptions, turn: SoloTurn = FREE
@@ -176,6 +134,15 @@ class SchemeExchange:
             return self._requests.get(url, options, turn)
         exchange = self._of.get(scheme_of(url))
         return _unknown(url) if exchange is None else exchange.get(url, options, turn)
+
+    def active_transfers(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers make good progress."""
+        return frozenset().union(*(each.active_transfers() for each in self._all))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for each in self._all:
+            await each.close()
 
 
 async def _unknown(url: str) -> HttpResponse:
@@ -193,6 +160,6 @@ def ftp_logins() -> FtpLogins | None:
     name = "FTP_CREDENTIALS"
     if not (text := os.environ.get(name)):
         return None
-    from rdfcrawl.downloader.ftp.logins import FtpLogins  # noqa: PLC0415  (few crawls)
+    from rdfcrawl.downloader.ftp.address import FtpLogins  # noqa: PLC0415  (few crawls)
 
     return FtpLogins.parse(name, text)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.records import Document, Record
 from rdfcrawl.core.visits import Visit
-from rdfcrawl.downloader.contexts.download import ContextDownloader
-from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+from rdfcrawl.downloader.contexts.download import (
+    ContextDownloader,
+    ContextHosts,
+    ContextOptions,
+)
 from rdfcrawl.downloader.contexts.store import ContextStore
 from rdfcrawl.downloader.crawler_clients import SchemeExchange
 from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
@@ -28,7 +31,7 @@ from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpClient
-    from rdfcrawl.downloader.ftp.logins import FtpLogins
+    from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
 
@@ -99,16 +102,15 @@ async def open_web(
         spool = stack.enter_context(
             Spool(options.spool_dir, memory_limit_bytes=n_bytes)
         )
-        own = FetcherExchange(fetchers, options, spool)
-        stack.push_async_callback(own.close)
+        web = HttpExchange(options, spool, gate=gate)
+        web.open()
         exchange = SchemeExchange(
-            await stack.enter_async_context(HttpExchange(options, spool, gate=gate)),
-            await stack.enter_async_context(
-                FtpExchange(options, spool, logins=logins, gate=gate)
-            ),
-            fetchers=own,
+            web,
+            FtpExchange(options, spool, logins=logins, gate=gate),
+            fetchers=FetcherExchange(fetchers, options, spool),
             own=fetchers,
         )
+        stack.push_async_callback(exchange.close)
         robots = None
         if robots_agent:
             rules = RobotsOptions(agent=robots_agent, retry_times=0)

@@ -16,6 +16,8 @@ from rdfcrawl.core.options.table import OptionsTable, number
 if TYPE_CHECKING:
     from asyncio import Future
 
+_CLOSE: Final = 1.05  # relative difference that is ignored
+
 
 class InterruptibleSleep:
     """Sleep that ends early when the worker stops."""
@@ -116,9 +118,6 @@ class HostDelay:
 def _wake(future: Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-_CLOSE: Final = 1.05  # relative difference that is ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

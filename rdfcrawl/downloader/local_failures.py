@@ -44,13 +44,15 @@ _FREE_DESCRIPTORS: Final = 8  # needed to continue
 _DISK_SECS: Final = 1.0  # between two checks of the disk
 _MAX_KNOWN: Final = 5
 _DISCARD_PORT: Final = 9
-_LACKING: Final = frozenset(
-    {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM},
-)
+_LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 # May concern one host only, such as one with only IPv6 addresses.
-_NO_ROUTE: Final = frozenset(
-    {errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL},
-)
+_NO_ROUTE: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL})
+_OFF_SECS: Final = 3600.0  # smaller differences do not explain a refused certificate
+_LEAST_HOSTS: Final = 3  # that must agree, unless Redis confirms them
+_MOST_DATES: Final = 256
+# lifetime of a date, so that wrong dates of hosts have a limited effect
+_DATE_VALID_SECS: Final = 3600.0
+_MAX_CHARS: Final = 64
 
 
 class LocalFailure(StrEnum):
@@ -312,14 +314,6 @@ def _has_route(address: str) -> bool:
     return True
 
 
-_OFF_SECS: Final = 3600.0  # smaller differences do not explain a refused certificate
-_LEAST_HOSTS: Final = 3  # that must agree, unless Redis confirms them
-_MOST_DATES: Final = 256
-# lifetime of a date, so that wrong dates of hosts have a limited effect
-_CLOCK_VALID_SECS: Final = 3600.0
-_MAX_CHARS: Final = 64
-
-
 class ClockCheck:
     """Dates of hosts and Redis, compared with the local clock.
 
@@ -351,7 +345,7 @@ class ClockCheck:
         found = {}
         for url, date, age, at in self._dates:
             passed = steady - at
-            if passed > _CLOCK_VALID_SECS:
+            if passed > _DATE_VALID_SECS:
                 continue
             theirs = _secs_of(date, age)
             if theirs is not None:

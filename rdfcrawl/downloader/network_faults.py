@@ -28,6 +28,28 @@ _NO_NAME: Final = frozenset(
 
 # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
 _UNTIMELY: Final = frozenset({9, 10})
+# Exceptions, their reason, and whether it concerns the entire origin. The first match
+# counts, since aiohttp's classes inherit from one another.
+_MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] = (
+    (
+        (
+            aiohttp.ClientSSLError,
+            aiohttp.ClientConnectorCertificateError,
+            aiohttp.ServerFingerprintMismatch,
+            ssl.SSLError,
+        ),
+        Reason.TLS,
+        True,
+    ),
+    ((aiohttp.ClientConnectorDNSError,), Reason.DNS, True),
+    ((aiohttp.ConnectionTimeoutError,), Reason.TIMEOUT, True),
+    ((aiohttp.ClientConnectorError,), Reason.UNREACHABLE, True),
+    ((TimeoutError,), Reason.TIMEOUT, False),
+    ((aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError), Reason.BAD_URI, False),
+    ((UnicodeError,), Reason.BAD_URI, False),  # an impossible host name
+    ((aiohttp.ClientPayloadError,), Reason.TRUNCATED_BODY, False),
+    ((aiohttp.ClientError, OSError), Reason.BAD_HTTP, False),
+)
 
 
 def dns_reason(error: OSError) -> Reason:
@@ -72,30 +94,6 @@ def _causes(exc: BaseException) -> Iterator[BaseException]:
             return
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-# Exceptions, their reason, and whether it concerns the entire origin. The first match
-# counts, since aiohttp's classes inherit from one another.
-_MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] = (
-    (
-        (
-            aiohttp.ClientSSLError,
-            aiohttp.ClientConnectorCertificateError,
-            aiohttp.ServerFingerprintMismatch,
-            ssl.SSLError,
-        ),
-        Reason.TLS,
-        True,
-    ),
-    ((aiohttp.ClientConnectorDNSError,), Reason.DNS, True),
-    ((aiohttp.ConnectionTimeoutError,), Reason.TIMEOUT, True),
-    ((aiohttp.ClientConnectorError,), Reason.UNREACHABLE, True),
-    ((TimeoutError,), Reason.TIMEOUT, False),
-    ((aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError), Reason.BAD_URI, False),
-    ((UnicodeError,), Reason.BAD_URI, False),  # an impossible host name
-    ((aiohttp.ClientPayloadError,), Reason.TRUNCATED_BODY, False),
-    ((aiohttp.ClientError, OSError), Reason.BAD_HTTP, False),
-)
 
 
 def note_fault(response: HttpResponse, exc: SourceFault) -> None:

@@ -62,6 +62,12 @@ ACCEPT: Final = {
     Kind.WARC: "application/warc, application/gzip;q=0.9, */*;q=0.5",
 }
 """`Accept` header of each kind: explicit types first, any type last."""
+ROBOTS_ACCEPT: Final = "text/plain, */*;q=0.1"
+"""`Accept` header for robots.txt (RFC 9309 2.3: served as text/plain)."""
+ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
+"""The content codings that `content_encoding` can undo."""
+_DAY: Final = 86_400
+_is_header = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch  # RFC 9110 5.6.2
 
 
 def accept_also(media_types: Iterable[str]) -> Mapping[Kind, str]:
@@ -70,16 +76,6 @@ def accept_also(media_types: Iterable[str]) -> Mapping[Kind, str]:
     if not also:
         return ACCEPT
     return ACCEPT | {kind: ACCEPT[kind] + also for kind in (Kind.PAGE, Kind.DUMP)}
-
-
-ROBOTS_ACCEPT: Final = "text/plain, */*;q=0.1"
-"""`Accept` header for robots.txt (RFC 9309 2.3: served as text/plain)."""
-
-ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
-"""The content codings that `content_encoding` can undo."""
-
-
-_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,9 +237,6 @@ class FetchOptions(OptionsTable):
             timeout_secs=self.timeout_secs,
             first_byte_secs=self.first_byte_secs,
         )
-
-
-_is_header = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch  # RFC 9110 5.6.2
 
 
 def _headers(name: str, value: Any) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import unescape
 from typing import TYPE_CHECKING, Final
@@ -21,8 +21,8 @@ from urllib.parse import urldefrag, urljoin
 
 from rdfcrawl.core.errors import GUARDED, Fault, Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.tasks import RefreshedPage
-from rdfcrawl.downloader.client import conditional_headers
+from rdfcrawl.core.tasks import RefreshedPage, RequestTask
+from rdfcrawl.downloader.client import HttpResponse, RequestOptions, conditional_headers
 from rdfcrawl.frontier.queue.candidate import kind_of_named
 from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.queue.queued_records import meta_of
@@ -30,12 +30,8 @@ from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import is_same_server, origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.core.records import Record
-    from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies
     from rdfcrawl.downloader.host_delay import HostDelay
     from rdfcrawl.downloader.robots.cache import RobotsCache
@@ -55,6 +51,17 @@ _SECRETS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
 _NOT_SECRET: Final = frozenset(
     {"content-type", "if-modified-since", "if-none-match", "range"}
 )
+HEAD_BYTES: Final = 4096  # of a page, searched for the element
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+# Content that does not count, or not for clients that run scripts.
+_SKIPPED: Final = re.compile(rb"<(script|style|template|noscript|title|textarea)[\s>/]")
+_attributes: Final = re.compile(
+    rb"""([^\s"'<>/=]{1,32})\s{0,16}=\s{0,16}("[^"]*"|'[^']*'|[^\s"'>]+)"""
+).finditer
+_content: Final = re.compile(
+    r"\s*0+(?:\.[0-9.]*)?(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.*)",
+    re.IGNORECASE | re.DOTALL,
+).fullmatch
 
 
 def is_redirect(status: int, location: str) -> bool:
@@ -243,19 +250,6 @@ class RedirectJudge:
                 return None
         detail = f"{fault.detail} {target}".strip()
         return Fault(fault.reason, detail[: Fault.MAX_DETAIL])
-
-
-HEAD_BYTES: Final = 4096  # of a page, searched for the element
-_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-# Content that does not count, or not for clients that run scripts.
-_SKIPPED: Final = re.compile(rb"<(script|style|template|noscript|title|textarea)[\s>/]")
-_attributes: Final = re.compile(
-    rb"""([^\s"'<>/=]{1,32})\s{0,16}=\s{0,16}("[^"]*"|'[^']*'|[^\s"'>]+)"""
-).finditer
-_content: Final = re.compile(
-    r"\s*0+(?:\.[0-9.]*)?(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.*)",
-    re.IGNORECASE | re.DOTALL,
-).fullmatch
 
 
 def refresh_target(url: str, response: HttpResponse) -> str:

@@ -16,16 +16,27 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.downloader.client import FAILING
+from rdfcrawl.downloader.client import FAILING, HttpResponse, RequestOptions
 from rdfcrawl.downloader.redirects import is_redirect
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.tasks import RequestTask
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies
     from rdfcrawl.downloader.options import FetchOptions
+
+_PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
+_STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
+_CLASS_REASONS: Final = {
+    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: never followed
+    4: Reason.CLIENT_ERROR,
+    5: Reason.SERVER_ERROR,
+}
+_MIN_FAILED: Final = 3  # different URIs of an origin
+# Endpoints and portals respond this way to queries that are too large; smaller ones
+# follow.
+ADAPTING: Final = frozenset({Kind.SPARQL, Kind.CKAN})
 
 
 class RetryDecision(Enum):
@@ -51,15 +62,6 @@ class RetryDecision(Enum):
 _OF_HOST: Final = {
     Reason.GUARD_BLOCKED: RetryDecision.BLOCKED,
     Reason.TIMEOUT: RetryDecision.REFUSED,
-}
-_PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
-
-
-_STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
-_CLASS_REASONS: Final = {
-    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: never followed
-    4: Reason.CLIENT_ERROR,
-    5: Reason.SERVER_ERROR,
 }
 
 
@@ -115,19 +117,21 @@ def parse_http_date(value: str) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def parse_retry_after(value: str, now: datetime) -> float | None:
-    """Return seconds from `now`, at least 0, or None if `value` says nothing.
+def parse_retry_after(value: str, now: datetime | None = None) -> float | None:
+    """Return seconds from now, at least 0, or None if `value` says nothing.
 
     Source: RFC 9110 10.2.3: a number of seconds or an HTTP date.
 
-    >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))
+    >>> parse_retry_after("120")
     120.0
     """
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value[:12])
     moment = parse_http_date(value)
-    return None if moment is None else max(0.0, (moment - now).total_seconds())
+    if moment is None:
+        return None
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
 def by_its_own_clock(value: str, date: str) -> str:
@@ -224,12 +228,6 @@ class RecordAttempt:
             response=response,
             faults=list(faults),
         )
-
-
-_MIN_FAILED: Final = 3  # different URIs of an origin
-# Endpoints and portals respond this way to queries that are too large; smaller ones
-# follow.
-ADAPTING: Final = frozenset({Kind.SPARQL, Kind.CKAN})
 
 
 class HostEvidence:
@@ -333,7 +331,7 @@ class HostEvidence:
             if is_last_try and self._is_first_failure(attempt, origin):
                 verdict = RetryDecision.REFUSED
         if verdict is RetryDecision.REFUSED:
-            wait_secs = parse_retry_after(response.retry_after, datetime.now(UTC))
+            wait_secs = parse_retry_after(response.retry_after)
             attempt.refusal = self._refuse(attempt, origin, wait_secs)
             if attempt.refusal.is_confirmed:
                 return RetryDecision.UNREACHABLE

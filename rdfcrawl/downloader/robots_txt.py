@@ -5,21 +5,19 @@ from __future__ import annotations
 import errno
 from collections import OrderedDict
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.downloader.client import HttpClient, response_in_turn
+from rdfcrawl.downloader.client import HttpClient, HttpResponse, response_in_turn
 from rdfcrawl.downloader.retry_policy import parse_retry_after
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.downloader.robots.policy import RobotsResponse
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.client import HttpResponse
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.frontier.request_turns import Take
@@ -97,7 +95,7 @@ class RobotsFetch:
             status=response.status if is_whole or response.status >= 300 else 0,
             body=body,
             location=response.location,
-            retry_after_secs=parse_retry_after(response.retry_after, datetime.now(UTC)),
+            retry_after_secs=parse_retry_after(response.retry_after),
             fault=None if is_whole else response.fault,
             is_connection_refused=response.errno == errno.ECONNREFUSED,
             is_unsent=response.is_local_failure,

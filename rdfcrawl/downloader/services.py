@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ from redis.exceptions import RedisError
 from rdfcrawl.core.reservations import Obedience
 from rdfcrawl.downloader.crawler_clients import (
     BlockedHostFilter,
-    CrawlerClients,
     RareExchange,
+    SchemeExchange,
 )
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.http.connector import OtherAddresses
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.downloader.client import HttpClient, HttpRequest
     from rdfcrawl.downloader.contexts.store import ContextStore
-    from rdfcrawl.downloader.ftp.logins import FtpLogins
+    from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.robots.policy import RobotsSettings
@@ -112,7 +112,7 @@ class FetchServices:
             crawler, setup, session, known=known, clock=clock
         )
         self.active_transfers = self._clients.active_transfers
-        self.exchange = self._exchange(session, setup.fetchers)
+        self.exchange = self._exchange(session)
         # An archive must contain every file that was read: harvesters request it again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
@@ -129,7 +129,7 @@ class FetchServices:
         *,
         known: KnownNames,
         clock: ClockCheck,
-    ) -> CrawlerClients:
+    ) -> SchemeExchange:
         fetch, spool = self._options, self._spool
         is_recorded = self._archive is not None
         gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
@@ -169,16 +169,13 @@ class FetchServices:
                 crawler, spool, fetch, known, is_recorded=is_recorded
             )
 
-        return CrawlerClients(
-            web=web,
-            ftp=RareExchange(ftp),
-            requests=RareExchange(requests),
-            fetchers=fetchers,
+        return SchemeExchange(
+            web, RareExchange(ftp), RareExchange(requests), fetchers, setup.fetchers
         )
 
-    def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
+    def _exchange(self, session: CrawlSession) -> HttpClient:
         """Return the client of all schemes, wrapped by the layers common to them."""
-        exchange: HttpClient = self._clients.by_scheme(own)
+        exchange: HttpClient = self._clients
         if self._archive is not None:
             from rdfcrawl.downloader.archiving import ArchivingExchange
 
@@ -228,10 +225,7 @@ class FetchServices:
         )
 
     def _visitor(
-        self,
-        setup: FetchSetup,
-        session: CrawlSession,
-        sleepers: InterruptibleSleep,
+        self, setup: FetchSetup, session: CrawlSession, sleepers: InterruptibleSleep
     ) -> VisitMaker:
         hops = RedirectJudge(
             wants=session.links.wants_target,
@@ -258,8 +252,11 @@ class FetchServices:
     def contexts(self) -> ContextStore:
         """Contexts of JSON-LD; made by the first document that needs one."""
         from rdfcrawl.downloader.contexts.cache import SharedContexts
-        from rdfcrawl.downloader.contexts.download import ContextDownloader
-        from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+        from rdfcrawl.downloader.contexts.download import (
+            ContextDownloader,
+            ContextHosts,
+            ContextOptions,
+        )
         from rdfcrawl.downloader.contexts.store import ContextStore
 
         session = self._session

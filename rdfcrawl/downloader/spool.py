@@ -14,7 +14,7 @@ import secrets
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,8 +25,6 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.parts import PartFolder, read_facts, remove_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.records import FetchedResponse
@@ -34,8 +32,13 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.frontier.queue.options import WorkerOptions
 
+logger = logging.getLogger(__name__)
+
 
 _PROBE: Final = bytes(4096)
+_LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two checks of the disk
+_OWN: Final = 100  # stores, log, Redis, reader processes, libraries
+_PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 
 
 class WorkerDisk:
@@ -100,12 +103,6 @@ def _free_bytes(folder: Path) -> int | None:
     except OSError:  # perhaps removed: writing to it reports the error
         return None
     return facts.f_bavail * facts.f_frsize
-
-
-logger = logging.getLogger(__name__)
-
-
-_LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two checks of the disk
 
 
 class NoRoom(SourceFault):
@@ -366,10 +363,6 @@ def _iter_stale(folder: Path) -> Iterator[tuple[Path, int]]:
             os.close(lock_fd)
             continue
         yield path, lock_fd
-
-
-_OWN: Final = 100  # stores, log, Redis, reader processes, libraries
-_PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 
 
 def limited_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOptions:

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.client import UnreadBody
-from rdfcrawl.downloader.parts import remove_facts, write_facts
+from rdfcrawl.downloader.client import HttpResponse, RequestOptions, UnreadBody
+from rdfcrawl.downloader.parts import PartFacts, PartialBody, remove_facts, write_facts
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from io import RawIOBase
     from pathlib import Path
 
-    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
-    from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer
 

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from datetime import UTC, datetime
 from errno import ECONNREFUSED
 from typing import TYPE_CHECKING
 
@@ -269,26 +268,16 @@ class _VisitRun:
             verdict = await self._wait_as_requested(attempt, response)
         if verdict is RetryDecision.REDIRECT:
             target, verdict = await self._follow(attempt, url, response)
-            self._note_redirect(attempt, response, url, target)
-            return target, verdict
-        if verdict is RetryDecision.DONE and attempt.record.kind is Kind.PAGE:
+        elif verdict is RetryDecision.DONE and attempt.record.kind is Kind.PAGE:
             target = await self._refresh(attempt, url, response)
-            self._note_redirect(attempt, response, url, target)
-            return target, verdict
-        is_final = verdict is RetryDecision.RETRY and options.is_final
-        return None, RetryDecision.DONE if is_final else verdict
-
-    def _note_redirect(
-        self,
-        attempt: RecordAttempt,
-        response: HttpResponse,
-        url: str,
-        target: str | None,
-    ) -> None:
-        """Note a redirect within an origin as a success of its host."""
+        else:
+            is_final = verdict is RetryDecision.RETRY and options.is_final
+            return None, RetryDecision.DONE if is_final else verdict
+        # A redirect within an origin is a success of its host.
         if target is not None and (origin := origin_of(url)) == origin_of(target):
             self.records.responding.add(origin)
             self.evidence.note_status(attempt, origin, response.status)
+        return target, verdict
 
     async def _response(
         self, attempt: RecordAttempt, url: str, options: RequestOptions
@@ -314,7 +303,10 @@ class _VisitRun:
         if visit.delay_secs > 0:
             self._set_pace(response, turn)
         if response.status in self._options.busy_codes:
-            self._rest(response, turn)
+            secs = parse_retry_after(response.retry_after) or 0.0
+            if 0.0 < secs <= _WAIT_SECS:  # the refusal does not end the visit
+                self.pace.rest(secs)
+                turn.rest(secs)
         if response.is_unsent or response.has_restarted:
             has_restarted = response.has_restarted
             attempt.requested.pop()
@@ -341,13 +333,6 @@ class _VisitRun:
             self.pace.change(visit.delay_secs)
         if visit.delay_secs > before:
             turn.rest(visit.delay_secs)
-
-    def _rest(self, response: HttpResponse, turn: SoloTurn) -> None:
-        """Pause the host briefly after a refusal that does not end the visit."""
-        secs = parse_retry_after(response.retry_after, datetime.now(UTC)) or 0.0
-        if 0.0 < secs <= _WAIT_SECS:
-            self.pace.rest(secs)
-            turn.rest(secs)
 
     def _known_robots(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
         """Return the robots.txt for a source if its rules were just read."""
@@ -425,7 +410,7 @@ class _VisitRun:
         If that exceeds the visit's limit, the record is put back for this time. A
         record that has waited once is redirected without another wait.
         """
-        secs = parse_retry_after(response.retry_after, datetime.now(UTC)) or 0.0
+        secs = parse_retry_after(response.retry_after) or 0.0
         secs = min(secs, self._options.retry_after_max_secs)
         if secs > _WAIT_SECS and not attempt.record.retries:
             response.fault = Fault(Reason.HOST_BUSY, f"status {response.status}")

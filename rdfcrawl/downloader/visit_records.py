@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import MAY_PASS, Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind
-from rdfcrawl.core.visits import UrlDeferral
+from rdfcrawl.core.visits import UrlDeferral, Visit
 from rdfcrawl.downloader.client import FAILING, HttpResponse
 from rdfcrawl.downloader.retry_policy import (
     ADAPTING,
@@ -20,7 +20,6 @@ from rdfcrawl.downloader.retry_policy import (
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.spool import Spool
 

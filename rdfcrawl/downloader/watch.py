@@ -31,6 +31,24 @@ logger = logging.getLogger(__name__)
 
 SWEEP_SECS: Final = 1.0
 _FLOW: Final = 16  # times the minimum rate: good progress
+CALL_EVENTS: Final = 8
+BYTES_PER_EVENT: Final = 64  # an event that brings this much is free
+_FREE_EVENTS: Final = 512  # of each response
+MAX_CHUNKS_PER_CALL: Final = 512  # in one call of the event loop
+# Of one response, before its body is judged; then the least bytes per chunk, and the
+# most bytes on the wire per byte of the body.
+FREE_CHUNKS: Final = 1024
+LEAST_CHUNK_BYTES: Final = 8
+FREE_BYTES: Final = 256 * 1024
+MOST_BYTES_PER_BYTE: Final = 4
+# Between two reads of a response that brings little; doubles after each small read.
+# Meanwhile the system joins packets, so that fewer reads suffice.
+_LEAST_REST_SECS: Final = 0.008
+_MOST_REST_SECS: Final = 1.024
+_SMALL_READ_BYTES: Final = 4 * 1024
+_LARGE_READ_BYTES: Final = 16 * 1024
+_WINDOW_SECS: Final = 0.1
+_MOST_EVENTS: Final = 2000  # of all connections that bring little, per window
 
 
 class WatchedTransfer:
@@ -229,26 +247,6 @@ class WatchedExchange:
 def _is_active(transfer: WatchedTransfer) -> bool:
     """Return whether the response has begun."""
     return transfer.has_headers or transfer.n_bytes > 0
-
-
-CALL_EVENTS: Final = 8
-BYTES_PER_EVENT: Final = 64  # an event that brings this much is free
-_FREE_EVENTS: Final = 512  # of each response
-MAX_CHUNKS_PER_CALL: Final = 512  # in one call of the event loop
-# Of one response, before its body is judged; then the least bytes per chunk, and the
-# most bytes on the wire per byte of the body.
-FREE_CHUNKS: Final = 1024
-LEAST_CHUNK_BYTES: Final = 8
-FREE_BYTES: Final = 256 * 1024
-MOST_BYTES_PER_BYTE: Final = 4
-# Between two reads of a response that brings little; doubles after each small read.
-# Meanwhile the system joins packets, so that fewer reads suffice.
-_LEAST_REST_SECS: Final = 0.008
-_MOST_REST_SECS: Final = 1.024
-_SMALL_READ_BYTES: Final = 4 * 1024
-_LARGE_READ_BYTES: Final = 16 * 1024
-_WINDOW_SECS: Final = 0.1
-_MOST_EVENTS: Final = 2000  # of all connections that bring little, per window
 
 
 class CostlyResponse(SourceFault):

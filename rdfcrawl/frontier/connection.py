@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 
@@ -80,7 +80,9 @@ class FrontierConnection:
             revive=server.revive if server else None,
             reconnect=self._reconnect,
             refuse=self._refuse,
-            max_pause_secs=_pause_secs(frontier.redis),
+            max_pause_secs=_FAILOVER_PAUSE_SECS
+            if _has_replicas(frontier.redis)
+            else MAX_PAUSE_SECS,
         )
         self._server = server
 
@@ -151,9 +153,13 @@ class FrontierConnection:
         """Limit retries again, so that the end of the worker is not delayed."""
         self.frontier.redis.set_retry(_opening_tries(self.frontier.redis))
 
-    def explaining(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
         """Turn refusals of Redis while joining the crawl into `ConfigError`."""
-        return _explaining(self._url)
+        try:
+            yield
+        except RedisError as error:
+            raise explain_command(error, self._url) from error
 
     def _refuse(self, error: RedisError) -> WorkerRefusedError:
         why = explain_command(error, self._url)
@@ -180,10 +186,6 @@ def _has_replicas(redis: Redis) -> bool:
 
 def _opening_tries(redis: Redis) -> RetryWhileAway:
     return _tries_of_full(_LATER_TRIES if _has_replicas(redis) else _OPENING_TRIES)
-
-
-def _pause_secs(redis: Redis) -> float:
-    return _FAILOVER_PAUSE_SECS if _has_replicas(redis) else MAX_PAUSE_SECS
 
 
 def _tries_of_full(n: int) -> RetryWhileAway:
@@ -226,14 +228,6 @@ async def _first_facts(redis: Redis, *, is_joining: bool) -> ServerFacts:
     return facts
 
 
-@contextmanager
-def _explaining(url: str) -> Iterator[None]:
-    try:
-        yield
-    except RedisError as error:
-        raise explain_command(error, url) from error
-
-
 async def restart_crawl(frontier: Frontier, paths: CrawlPaths) -> None:
     """Delete a crawl without running workers; move its stored data aside."""
     if live := await frontier.live_workers():
@@ -255,7 +249,7 @@ KEY: Final = "logs"  # in Redis: the folders of workers
 
 
 async def lost_logs(frontier: Frontier, options: CrawlOptions) -> list[str]:
-    """Return a line for each log of this machine that was deleted or moved away.
+    """Return and log a line for each log of this machine that was deleted or moved.
 
     Call it before a worker opens its store. The crawl does not fetch these documents
     again, as they are done in the frontier.
@@ -275,6 +269,8 @@ async def lost_logs(frontier: Frontier, options: CrawlOptions) -> list[str]:
     if options.stores.uri == SEGMENTS:
         lines += _line(paths.quads, int(total.get("document/stored", 0)), "statements")
     lines += _line(paths.provenance, int(total.get("document/seen", 0)), "provenance")
+    if lines:
+        logger.warning("Missing: %s; %s", "; ".join(lines), HINT)
     return lines
 
 
@@ -289,12 +285,6 @@ HINT: Final = (
     "put the deleted folder back, or -a fresh=1 fetches its documents again, as the"
     " crawl has them as done"
 )
-
-
-def warn_of_lost_logs(lines: list[str]) -> None:
-    """Log missing data, with a remedy."""
-    if lines:
-        logger.warning("Missing: %s; %s", "; ".join(lines), HINT)
 
 
 async def begin_run(frontier: Frontier, run: int) -> int:

@@ -306,7 +306,8 @@ class FrontierScheduler(BaseScheduler):
             reason = REDIS_REFUSES if is_refused else "frontier_gone"
             self._stop(str(gone), reason=reason)
         if session.worker.is_drained and session.worker.has_started:
-            self._drain()
+            text = "an operator drains this worker: it ends, and others go on"
+            self._stop(text, reason=DRAINED, level=logging.INFO)
         if self._pauses() != self._has_paused:
             self._has_paused = not self._has_paused
             self._engine.wake()
@@ -473,11 +474,6 @@ class FrontierScheduler(BaseScheduler):
             fault = Fault(Reason.LEASES_LOST, "workers died of it")
             document = refused(record, [fault])
             await engine.scraper.start_itemproc_async(document, response=None)
-
-    def _drain(self) -> None:
-        """Stop like after a signal, with the reason of a drain."""
-        text = "an operator drains this worker: it ends, and others go on"
-        self._stop(text, reason=DRAINED, level=logging.INFO)
 
     def _stop(self, text: str, *, reason: str, level: int = logging.CRITICAL) -> None:
         engine = self._crawler.engine

@@ -16,7 +16,6 @@ from rdfcrawl.frontier.connection import (
     begin_run,
     lost_logs,
     restart_crawl,
-    warn_of_lost_logs,
 )
 from rdfcrawl.frontier.queue.bands import ScoreBands
 from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
@@ -127,23 +126,17 @@ class CrawlSession:
         try:
             with connection.explaining():
                 profiles = SpiderProfiles(connection.frontier, connection.outage)
-                options = await _enter(
-                    connection.frontier,
-                    profiles,
-                    options,
-                    settings,
-                    member=member or CrawlMember(),
-                    is_fresh=arguments.fresh,
-                )
-                return await cls._open(
-                    connection,
-                    profiles,
-                    options,
-                    profiles.merged(arguments),
-                    hooks,
-                    request_of=request_of,
-                    link_policy=link_policy,
-                )
+                frontier, member = connection.frontier, member or CrawlMember()
+                if not await frontier.live_workers():  # else another worker has done it
+                    await rewrite_torn_logs(frontier.redis)
+                if arguments.fresh:
+                    await restart_crawl(frontier, options.paths)
+                await frontier.open()
+                options = await keep_settings(frontier, options, settings)
+                await profiles.enter(member)
+                given = hooks, request_of, link_policy
+                arguments = profiles.merged(arguments)
+                return await cls._open(connection, profiles, options, arguments, *given)
         except BaseException:
             await connection.close()
             raise
@@ -156,13 +149,11 @@ class CrawlSession:
         options: CrawlOptions,
         arguments: CrawlArguments,
         hooks: WorkerHooks,
-        *,
         request_of: Callable[[str], Record] | None,
         link_policy: EveryLink | None,
     ) -> Self:
         frontier, retry = connection.frontier, connection.outage
         lost = await lost_logs(frontier, options)
-        warn_of_lost_logs(lost)
         await frontier.keep_epochs()
         run = await frontier.begin_run() if options.run is None else options.run
         book = AddressBook(frontier, retry, is_allowed=options.guard.allows_address)
@@ -322,23 +313,3 @@ class CrawlSession:
     def kept_robots(self, options: KeepingOptions) -> KeptRobots:
         """Return the robots.txt rules shared by all workers."""
         return KeptRobots(self.frontier, self._connection.outage, options)
-
-
-async def _enter(
-    frontier: Frontier,
-    profiles: SpiderProfiles,
-    options: CrawlOptions,
-    settings: BaseSettings,
-    *,
-    member: CrawlMember,
-    is_fresh: bool,
-) -> CrawlOptions:
-    """Create or join the crawl; return its stored options."""
-    if not await frontier.live_workers():  # else another worker has done it
-        await rewrite_torn_logs(frontier.redis)
-    if is_fresh:
-        await restart_crawl(frontier, options.paths)
-    await frontier.open()
-    options = await keep_settings(frontier, options, settings)
-    await profiles.enter(member)
-    return options

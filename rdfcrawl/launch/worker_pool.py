@@ -21,7 +21,6 @@ from rdfcrawl.frontier.connection import (
     FrontierConnection,
     lost_logs,
     restart_crawl,
-    warn_of_lost_logs,
 )
 from rdfcrawl.frontier.queue.options import RUN, WORKER
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
@@ -161,7 +160,6 @@ class WorkerPool:
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
         self._lost_logs = await lost_logs(frontier, self._options)
-        warn_of_lost_logs(self._lost_logs)
         self._run = await frontier.begin_run()
         self._words.append(f"-s{RUN}={self._run}")
         return await take_snapshot(frontier)

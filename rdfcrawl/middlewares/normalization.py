@@ -9,14 +9,12 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.request import fingerprint
 
 from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.uri import BadUri, is_of_web, requestable
+from rdfcrawl.uri import BadUri, NormalForm, is_of_web, requestable
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-    from rdfcrawl.uri import NormalForm
 
 
 class UriNormalizationMiddleware(BaseSpiderMiddleware):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from scrapy import Request, signals
@@ -207,7 +206,7 @@ class RobotsMiddleware:
             status=response.status,
             body=response.body,
             location=(header(b"Location") or b"").decode("latin-1"),
-            retry_after_secs=parse_retry_after(retry_after, datetime.now(UTC)),
+            retry_after_secs=parse_retry_after(retry_after),
         )
 
     def _count(self, name: str) -> None:

@@ -7,7 +7,6 @@ each flush; the statements about them follow their activities in the provenance.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
@@ -19,14 +18,13 @@ from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
-from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.queue.worker_reports import (
     OWN_FAULT_DOCUMENTS,
     keep_example,
     part_key,
 )
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
-from rdfcrawl.pipelines.logs import PipelineSegments
+from rdfcrawl.pipelines.logs import SegmentPipeline
 from rdfcrawl.pipelines.provenance import (
     Status,
     WorkerAgent,
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.formats import Format
     from rdfcrawl.frontier.queue.tables import FetchedContent
     from rdfcrawl.pipelines.items import HarvestingSpider
-    from rdfcrawl.stores.segments import SegmentLimits
 
     FirstUrls = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
 
@@ -63,35 +60,22 @@ _STATUS_NAMES: Final[dict[Status, str]] = {
 _MAX_LOGGED: Final = 5  # seeds; the statistics count all
 
 
-class AccountPipeline:
+class AccountPipeline(SegmentPipeline):
     """Pipeline that writes provenance and counts."""
 
-    def __init__(
-        self,
-        spider: HarvestingSpider,
-        limits: SegmentLimits,
-        stats: StatsCollector,
-        most_contents: int,
-    ) -> None:
+    def __init__(self, spider: HarvestingSpider, stats: StatsCollector) -> None:
         options = spider.options.crawl
-        self._stats = stats
-        self._counts: Counter[str] = Counter()
+        super().__init__(options.paths.provenance, options.stores.segments, stats)
         self._worker = WorkerAgent(options.worker, options.crawl_id)
         self._spider = spider
-        self._segments = PipelineSegments(options.paths.provenance, limits)
-        self._same = SameContents(self._first_urls, most_contents)
+        self._same = SameContents(self._first_urls, spider.options.same_contents)
         self._n_refused = 0
         self._time: KeptTime | None = None  # until the crawl is joined
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        spider = harvesting_spider(crawler)
-        options = spider.options
-        limits, most = options.crawl.stores.segments, options.same_contents
-        pipeline = cls(spider, limits, crawler.stats, most)
-        crawler.signals.connect(pipeline.flush, flush_stores)
-        return pipeline
+        return cls(harvesting_spider(crawler), crawler.stats).connected(crawler)
 
     def open_spider(self) -> None:
         """Open the segments of provenance and describe this worker."""
@@ -100,8 +84,8 @@ class AccountPipeline:
         self._time.resume()
         names = session.profiles.names
         self._worker = replace(self._worker, run=session.run, spiders=names)
-        self._segments.open(self._worker.name)
-        self._segments.write_document(describe_worker(self._worker))
+        self.open(self._worker.name)
+        self.write_document(describe_worker(self._worker))
 
     async def flush(self) -> StoreFault | None:
         """Make all provenance durable, before visits are acknowledged.
@@ -110,17 +94,11 @@ class AccountPipeline:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
         await self._log_same_contents()
-        self._report_statistics()
-        fault = await self._segments.flush()
+        fault = await super().flush()
         if fault is None and self._time is not None:
             with suppress(OSError):  # e.g. a full disk, which other stores report
                 self._time.keep()
         return fault
-
-    async def close_spider(self) -> None:
-        """Flush and close the segments."""
-        self._report_statistics()
-        await self._segments.close()
 
     def process_item(self, item: object) -> object:
         """Account for a document after all other steps."""
@@ -134,7 +112,7 @@ class AccountPipeline:
         """Account for a document, which may not be an item."""
         withhold(document)
         quads = describe(document, self._worker)
-        self._segments.write_document(quads)
+        self.write_document(quads)
         if document.facts is not NO_FACTS:
             self._same.note(document, quads)
         self._count(document)
@@ -151,7 +129,7 @@ class AccountPipeline:
     async def _log_same_contents(self) -> None:
         found = await self._same.compare()
         if found.n_documents:
-            self._segments.write_document(found.quads)
+            self.write_document(found.quads)
             self._counts["document/same_content"] += found.n_documents
 
     def _count(self, document: Document) -> None:
@@ -228,16 +206,10 @@ class AccountPipeline:
         for directive in reservations.directives:
             self._counts[f"robots_tag/{directive}"] += 1
         if reservations.tdm is not None:
-            self._counts[
-                "tdm/reserved" if reservations.tdm else "tdm/not_reserved"
-            ] += 1
+            name = "tdm/reserved" if reservations.tdm else "tdm/not_reserved"
+            self._counts[name] += 1
         for signal in reservations.signals:
             self._counts[f"content_signal/{signal}"] += 1
-
-    def _report_statistics(self) -> None:
-        for name, n in self._counts.items():
-            self._stats.inc_value(name, n)
-        self._counts.clear()
 
 
 def withhold(document: Document) -> None:
@@ -270,7 +242,7 @@ class SameContents:
         self._first_urls = first_urls
         self._most = most
         # content, requested URL, start, and activity
-        self._waiting: list[tuple[FetchedContent, str, int, bytes]] = []
+        self._waiting: list[tuple[FetchedContent, str, int, str]] = []
 
     def note(self, document: Document, quads: bytes) -> None:
         """Queue a document for comparison, if its content is comparable.
@@ -281,7 +253,7 @@ class SameContents:
         """
         if self._most and (content := compared_hash(document)):
             fetched = content, document.url
-            activity = quads[1 : quads.index(b">")]
+            activity = quads[1 : quads.index(b">")].decode()
             url, started_ms = document.record.url, document.response.started_ms
             self._waiting.append((fetched, url, started_ms, activity))
 
@@ -302,12 +274,10 @@ class SameContents:
             return SameStatements(b"", 0)
         if not any(urls):  # the usual case
             return SameStatements(b"", 0)
+        found = zip(urls, waiting, strict=True)
         lines = [
-            identity(activity.decode(), crawled, started_ms)
-            + same_content(activity.decode(), url)
-            for url, ((_, own), crawled, started_ms, activity) in zip(
-                urls, waiting, strict=True
-            )
+            identity(activity, crawled, started_ms) + same_content(activity, url)
+            for url, ((_, own), crawled, started_ms, activity) in found
             if url not in ("", own)
         ]
         return SameStatements("".join(lines).encode(), len(lines))
@@ -334,9 +304,7 @@ def compared_hash(document: Document) -> str:
     their statements, independent of their URL.
     """
     shown, text_hash, sketch, *_ = document.facts
-    if not shown or shown == _HASH_OF_NOTHING:
-        return ""
-    if not document.record.kind.is_of_url:
+    if shown in ("", _HASH_OF_NOTHING) or not document.record.kind.is_of_url:
         return ""
     is_page = document.reading.format is HTML
     is_set = sketch and not is_page and not has_losses(document)

@@ -81,11 +81,8 @@ class StoredDigests:
         """
         record = document.record
         is_judged = record.kind.is_source or isinstance(record.task, RefreshedPage)
-        return (
-            bool(self._spider.joined().run)
-            and may_be_revisited(document)
-            and not is_judged
-        )
+        is_later_run = bool(self._spider.joined().run)
+        return is_later_run and may_be_revisited(document) and not is_judged
 
     async def has(self, document: Document) -> bool:
         """Return whether an earlier run has stored the document completely."""

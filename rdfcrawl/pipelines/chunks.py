@@ -23,8 +23,6 @@ from rdfcrawl.pipelines.items import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -41,8 +39,7 @@ class KeepPipeline:
     """
 
     def __init__(self, folder: Path, spool_bytes: int) -> None:
-        self._folder = folder
-        self._spool_bytes = spool_bytes
+        self._folder, self._spool_bytes = folder, spool_bytes
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -137,13 +134,8 @@ class SlicesPipeline:
         if item.chunks is None or task is None or item.record.kind.is_source:
             return item
         if isinstance(task, DumpPart | SamplePage | DescribedSample):
-            return self._wrap(item, task)
+            # Slow to import, and rarely needed.
+            from rdfcrawl.pipelines.dataset_chunks import DatasetChunks  # noqa: PLC0415
+
+            return DatasetChunks(self._spider).wrap(item, task)
         return item
-
-    def _wrap(
-        self, document: Document, task: DumpPart | SamplePage | DescribedSample
-    ) -> Awaitable[Document]:
-        # Slow to import, and rarely needed.
-        from rdfcrawl.pipelines.dataset_chunks import DatasetChunks  # noqa: PLC0415
-
-        return DatasetChunks(self._spider).wrap(document, task)

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
@@ -55,19 +54,12 @@ _MOST_LINKS_HELD = 8_000  # fits the processor's cache
 class DiscoverPipeline:
     """Pipeline that reads all quads of a document and queues its links."""
 
-    def __init__(
-        self,
-        spider: HarvestingSpider,
-        limits: CopyLimits,
-        *,
-        stats: StatsCollector,
-    ) -> None:
+    def __init__(self, spider: HarvestingSpider, stats: StatsCollector) -> None:
         self._spider = spider
         self._stats = stats
         self._read_secs: list[float] = []  # of documents since the last report
         self._session: CrawlSession
         self._fetches: PageFetches | None = None
-        self._limits = limits
         self._suspects: AbstractSet[str] = frozenset()  # contents of many documents
         self._near_hosts: AbstractSet[str] = frozenset()
         self._discoveries: dict[int, DocumentDiscovery] = {}  # by profile
@@ -75,8 +67,7 @@ class DiscoverPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        spider = harvesting_spider(crawler)
-        pipeline = cls(spider, spider.options.copies, stats=crawler.stats)
+        pipeline = cls(harvesting_spider(crawler), crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
@@ -85,7 +76,7 @@ class DiscoverPipeline:
         self._session = self._spider.joined()
         self._links = self._session.links
         self._fetches = PageFetches(self._session.state_store)
-        self._copies = CopiedPages(self._session, self._limits)
+        self._copies = CopiedPages(self._session, self._spider.options.copies)
         self._suspects = self._copies.judge.suspects
         self._near_hosts = self._copies.judge.near_hosts
         self._schemes = self._session.options.schemes
@@ -294,12 +285,9 @@ def _n_stored(document: Document) -> int:
 _NAMES = tuple(f"document/parse_secs/{each}" for each in (*PARSE_SECS_BOUNDS, "more"))
 
 
-_place_of = partial(bisect_left, PARSE_SECS_BOUNDS)
-
-
 def add_reading_times(stats: StatsCollector, times: Collection[float]) -> None:
     """Add the reading times of documents to the statistics of a worker."""
-    for place, n in Counter(map(_place_of, times)).items():
+    for place, n in Counter(bisect_left(PARSE_SECS_BOUNDS, x) for x in times).items():
         stats.inc_value(_NAMES[place], n)
     if times:
         before = stats.get_value(PARSE_SECS_SUM, 0.0)

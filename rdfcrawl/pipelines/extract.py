@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -343,6 +344,10 @@ class _Chunks:
             await child.close()
 
 
+# `ExtractOutcome` has all fields of `ReadResult`.
+_result_fields = attrgetter(*ReadResult._fields)
+
+
 class _NearContexts:
     """Contexts available without waiting; a `ContextSource`."""
 
@@ -360,18 +365,9 @@ class _NearContexts:
 
 def result_of(outcome: ExtractOutcome, first: ReadResult = NOT_READ) -> ReadResult:
     """Return the outcome of a reader, appended to a first result."""
-    found = ReadResult(
-        outcome.format,
-        outcome.decided_by,
-        outcome.packings,
-        tuple(outcome.members),
-        outcome.n_members,
-        outcome.extracted,
-        outcome.links,
-        outcome.outlinks,
-        outcome.targets,
-        outcome.is_partial,
-    )
+    found = ReadResult._make(_result_fields(outcome))
+    if found.members:
+        found = found._replace(members=tuple(found.members))
     if first is NOT_READ:
         return found
     if first.format is not None:

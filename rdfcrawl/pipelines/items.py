@@ -5,11 +5,12 @@ Items are documents, or items of users' spiders.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, cast
 
 from itemadapter import ItemAdapter
 from itemadapter.adapter import AdapterInterface
@@ -18,7 +19,9 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.deprecate import argument_is_required
 from scrapy.utils.python import global_object_name
 
+from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import Document, Record
+from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
 from rdfcrawl.pipelines.provenance import status_of
 
@@ -199,3 +202,52 @@ class closing(Generic[T]):  # noqa: N801  # as `contextlib.aclosing`
 
     async def __aexit__(self, *exc_info: object) -> None:
         await close_chunks(self._chunks)
+
+
+class DurablePipeline:
+    """Pipeline whose output is durable before visits are acknowledged."""
+
+    _is_open = False
+    _fault: StoreFault | None = None  # of the last flush
+
+    def connected(self, crawler: Crawler) -> Self:
+        """Flush the pipeline when stores are flushed; return it."""
+        crawler.signals.connect(self.flush, flush_stores)
+        return self
+
+    async def flush(self) -> StoreFault | None:
+        """Make all output durable.
+
+        Returns:
+            The reason of a failure. Scrapy would log an exception with a traceback.
+        """
+        self._fault = await self._attempt(self._sync) if self._is_open else None
+        return self._fault
+
+    async def close_spider(self) -> None:
+        """Flush and close the output, if it was opened; report a failure only once."""
+        fault = await self._attempt(self._end) if self._is_open else None
+        if fault and not self._fault:  # else it was reported, and the crawl stops
+            logging.getLogger(type(self).__module__).critical("%s", fault)
+        self._is_open = False
+
+    async def _attempt(self, step: Callable[[], Awaitable[None]]) -> StoreFault | None:
+        try:
+            await step()
+        except Exception as error:
+            return self._as_fault(error)
+        return None
+
+    async def _sync(self) -> None:
+        """Make all output durable; may raise exceptions that `_as_fault` accepts."""
+        raise NotImplementedError
+
+    async def _end(self) -> None:
+        """Flush and close the output; see `_sync`."""
+        raise NotImplementedError
+
+    def _as_fault(self, error: Exception) -> StoreFault:
+        """Return the fault for an exception, or raise it."""
+        if isinstance(error, StoreFault):
+            return error
+        raise error

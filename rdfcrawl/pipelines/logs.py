@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import NOT_READ, Document
-from rdfcrawl.core.visits import flush_stores
-from rdfcrawl.pipelines.items import harvesting_spider, pass_through
+from rdfcrawl.pipelines.items import DurablePipeline, harvesting_spider, pass_through
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
 from rdfcrawl.stores.nquads import document_mark, recover
@@ -24,28 +23,26 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.downloader.warc.archive import WebArchive
-    from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
-    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.pipelines.items import HarvestingSpider
+    from rdfcrawl.pipelines.spider_options import SpiderOptions
     from rdfcrawl.stores.segments import SegmentLimits
 
 
-logger = logging.getLogger(__name__)
-
-
-class PipelineSegments:
-    """The segments of one worker in a folder of a crawl.
+class SegmentPipeline(DurablePipeline):
+    """Pipeline that writes segments next to the stores.
 
     Args:
         folder: of the crawl, shared by its workers.
         limits: of each segment.
+        stats: of the crawl.
     """
 
-    def __init__(self, folder: Path, limits: SegmentLimits) -> None:
-        self._folder, self._limits = folder, limits
+    def __init__(
+        self, folder: Path, limits: SegmentLimits, stats: StatsCollector
+    ) -> None:
+        self._folder, self._limits, self._stats = folder, limits, stats
         self._segments: QuadSegments
-        self._is_open = False
-        self._fault: StoreFault | None = None  # of the last flush
+        self._counts: Counter[str] = Counter()  # since the last report
 
     def open(self, worker: str) -> None:
         """Repair the segments of dead workers, and open those of this one."""
@@ -57,44 +54,28 @@ class PipelineSegments:
         """Append the quads of one document."""
         self._segments.write_document(quads)
 
-    async def flush(self) -> StoreFault | None:
-        """Make all that was written durable.
+    def _report(self) -> None:
+        """Add the counts to the statistics."""
+        for name, n in self._counts.items():
+            self._stats.inc_value(name, n)
+        self._counts.clear()
 
-        Returns:
-            The reason of a failure. Scrapy would log an exception with a traceback.
-        """
-        self._fault = None
-        if self._is_open:  # failed to close; else they are flushed
-            try:
-                await self._segments.flush(sync=True)
-            except StoreFault as fault:
-                self._fault = fault
-        return self._fault
+    async def _sync(self) -> None:
+        self._report()
+        await self._segments.flush(sync=True)
 
-    async def close(self) -> None:
-        """Flush and close the segments; report a failure only once."""
-        try:
-            await self._segments.close()
-        except StoreFault as fault:
-            if self._fault is None:  # else it was reported, and the crawl stops
-                logger.critical("%s", fault)
-        self._is_open = False
+    async def _end(self) -> None:
+        self._report()
+        await self._segments.close()
 
 
-class LinkLogPipeline:
+class LinkLogPipeline(SegmentPipeline):
     """Pipeline that logs links before they are filtered."""
 
-    def __init__(
-        self,
-        options: CrawlOptions,
-        most: int,
-        limits: SegmentLimits,
-        stats: StatsCollector,
-    ) -> None:
-        self._worker = options.worker
-        self._most, self._stats = most, stats
-        self._segments = PipelineSegments(options.paths.links, limits)
-        self._n_logged = self._n_cut = 0
+    def __init__(self, options: SpiderOptions, stats: StatsCollector) -> None:
+        crawl = options.crawl
+        super().__init__(crawl.paths.links, crawl.stores.segments, stats)
+        self._worker, self._most = crawl.worker, options.extract.most_outlinks
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -104,31 +85,13 @@ class LinkLogPipeline:
             NotConfigured: the log of links is disabled.
         """
         options = harvesting_spider(crawler).options
-        most = options.extract.most_outlinks
-        if not most:
+        if not options.extract.most_outlinks:
             raise NotConfigured
-        limits = options.crawl.stores.segments
-        pipeline = cls(options.crawl, most, limits, crawler.stats)
-        crawler.signals.connect(pipeline.flush, flush_stores)
-        return pipeline
+        return cls(options, crawler.stats).connected(crawler)
 
     def open_spider(self) -> None:
         """Repair the segments of dead workers, and open those of this one."""
-        self._segments.open(self._worker)
-
-    async def flush(self) -> StoreFault | None:
-        """Make all links durable, before visits are acknowledged.
-
-        Returns:
-            The reason of a failure. Scrapy would log an exception with a traceback.
-        """
-        self._report_statistics()
-        return await self._segments.flush()
-
-    async def close_spider(self) -> None:
-        """Flush and close the segments."""
-        self._report_statistics()
-        await self._segments.close()
+        self.open(self._worker)
 
     def process_item(self, item: object) -> object:
         """Log the links of a document that was read, even if there are none.
@@ -150,31 +113,23 @@ class LinkLogPipeline:
             lines += lines_of_links(links)
             n_lines = lines.count(b"\n")
         if n_lines >= self._most:
-            self._n_cut += 1
+            self._counts["link/log_full"] += 1
             if n_lines > self._most:
                 lines = b"".join(lines.splitlines(keepends=True)[: self._most])
                 n_lines = self._most
-        self._n_logged += n_lines
+        if n_lines:
+            self._counts["link/logged"] += n_lines
         mark = document_mark(graph_iri(document.url), document.response.started_ms)
-        self._segments.write_document(mark + lines)
-
-    def _report_statistics(self) -> None:
-        if self._n_logged:
-            self._stats.inc_value("link/logged", self._n_logged)
-        if self._n_cut:
-            self._stats.inc_value("link/log_full", self._n_cut)
-        self._n_logged = self._n_cut = 0
+        self.write_document(mark + lines)
 
 
-class DecisionLogPipeline:
+class DecisionLogPipeline(SegmentPipeline):
     """Pipeline without items, which logs decisions when stores are flushed."""
 
-    def __init__(
-        self, spider: HarvestingSpider, limits: SegmentLimits, stats: StatsCollector
-    ) -> None:
-        self._spider, self._stats = spider, stats
-        self._segments = PipelineSegments(spider.options.crawl.paths.decisions, limits)
-        self._decisions: DecisionLog | None = None  # until the crawl is joined
+    def __init__(self, spider: HarvestingSpider, stats: StatsCollector) -> None:
+        crawl = spider.options.crawl
+        super().__init__(crawl.paths.decisions, crawl.stores.segments, stats)
+        self._spider = spider
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -186,40 +141,21 @@ class DecisionLogPipeline:
         spider = harvesting_spider(crawler)
         if not spider.options.crawl.decisions.share:
             raise NotConfigured
-        pipeline = cls(spider, spider.options.crawl.stores.segments, crawler.stats)
-        crawler.signals.connect(pipeline.flush, flush_stores)
-        return pipeline
+        return cls(spider, crawler.stats).connected(crawler)
 
     def open_spider(self) -> None:
         """Repair the segments of dead workers, and open new ones."""
         self._decisions = self._spider.joined().decisions
-        self._segments.open(self._spider.options.crawl.worker)
+        self._counts = self._decisions.counts
+        self.open(self._spider.options.crawl.worker)
 
-    async def flush(self) -> StoreFault | None:
-        """Make all decisions durable, before visits are acknowledged.
-
-        Returns:
-            The reason of a failure. Scrapy would log an exception with a traceback.
-        """
-        self._write()
-        return await self._segments.flush()
-
-    async def close_spider(self) -> None:
-        """Write the last decisions, and close the segments."""
-        self._write()
-        await self._segments.close()
-
-    def _write(self) -> None:
-        if self._decisions is None:
-            return
+    def _report(self) -> None:
         if lines := self._decisions.take():
-            self._segments.write_document(lines)
-        for name, n in self._decisions.counts.items():
-            self._stats.inc_value(name, n)
-        self._decisions.counts.clear()
+            self.write_document(lines)
+        super()._report()
 
 
-class ArchivePipeline:
+class ArchivePipeline(DurablePipeline):
     """Pipeline without items, which makes the web archive durable.
 
     The records are written during the fetch, before a response is processed.
@@ -227,7 +163,6 @@ class ArchivePipeline:
 
     def __init__(self, archive: WebArchive) -> None:
         self._archive = archive
-        self._fault: StoreFault | None = None  # of the last flush
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -241,9 +176,7 @@ class ArchivePipeline:
             raise NotConfigured
         from rdfcrawl.downloader.archiving import archive_of  # noqa: PLC0415  (few crawls)
 
-        pipeline = cls(archive_of(crawler))
-        crawler.signals.connect(pipeline.flush, flush_stores)
-        return pipeline
+        return cls(archive_of(crawler)).connected(crawler)
 
     async def open_spider(self) -> None:
         """Repair the files of dead workers, and begin to write.
@@ -255,31 +188,15 @@ class ArchivePipeline:
             await asyncio.to_thread(self._archive.open)
         except OSError as error:
             raise StoreFault(f"{self._archive.options.folder}: {error}") from error
+        self._is_open = True
 
-    async def flush(self) -> StoreFault | None:
-        """Make all records durable, before visits are acknowledged.
+    async def _sync(self) -> None:
+        await asyncio.to_thread(self._archive.flush)
 
-        Returns:
-            The reason of a failure. Scrapy would log an exception with a traceback.
-        """
-        self._fault = None
-        if self._archive.is_open:
-            try:
-                await asyncio.to_thread(self._archive.flush)
-            except OSError as error:
-                self._fault = _as_fault(error)
-        return self._fault
+    async def _end(self) -> None:
+        await asyncio.to_thread(self._archive.close)
 
-    async def close_spider(self) -> None:
-        """Finish all files."""
-        if not self._archive.is_open:
-            return
-        try:
-            await asyncio.to_thread(self._archive.close)
-        except OSError as error:
-            if self._fault is None:  # else it was reported, and the crawl stops
-                logger.critical("%s", _as_fault(error))
-
-
-def _as_fault(error: OSError) -> StoreFault:
-    return StoreFault(f"warc: {error.strerror or error}")
+    def _as_fault(self, error: Exception) -> StoreFault:
+        if isinstance(error, OSError):
+            return StoreFault(f"warc: {error.strerror or error}")
+        return super()._as_fault(error)

@@ -330,14 +330,12 @@ def _members(reading: ReadResult, activity: str) -> str:
 
 
 def _member(member: Member, name: str) -> str:
-    read_as = (
-        f"<{name}> <{RC}format> {literal(member.format)}{_END}" if member.format else ""
-    )
+    read_as = f"<{name}> <{RC}format> {literal(member.format)}{_END}"
     return (
         f"<{name}> <{RDF_TYPE}> <{RC}Member>{_END}"
         f"<{name}> <{RDFS}label> {literal(member.name)}{_END}"
         f'<{name}> <{SQUIRREL}approxNumberOfTriples> "{member.n_quads}{_INTEGER_END}'
-        f"{read_as}"
+        f"{read_as if member.format else ''}"
     )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.reservations import ReservationPolicy
-    from rdfcrawl.downloader.ftp.logins import FtpLogins
+    from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.rdf.links.policy import EveryLink
     from rdfcrawl.stores.options import StoreOptions
@@ -146,11 +146,8 @@ class SpiderOptions(OptionsTable):
                 " it, a URL or a mail address; or set CONTACT_REQUIRED=False"
             )
         confined = replace(guard, is_confined=True)
-        return replace(
-            self,
-            crawl=replace(self.crawl, guard=confined),
-            fetch=replace(self.fetch, guard=confined),
-        )
+        crawl = replace(self.crawl, guard=confined)
+        return replace(self, crawl=crawl, fetch=replace(self.fetch, guard=confined))
 
 
 def names_contact(user_agent: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import (
@@ -14,7 +13,6 @@ from rdfcrawl.core.errors import (
 )
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.tasks import RefreshedPage
-from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
@@ -23,7 +21,12 @@ from rdfcrawl.pipelines.changes import (
     may_be_revisited,
     moved_from,
 )
-from rdfcrawl.pipelines.items import close_chunks, harvesting_spider, pass_through
+from rdfcrawl.pipelines.items import (
+    DurablePipeline,
+    close_chunks,
+    harvesting_spider,
+    pass_through,
+)
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import build_store, check_writer
 
@@ -35,12 +38,10 @@ if TYPE_CHECKING:
     from rdfcrawl.core.content import QuadChunk
     from rdfcrawl.stores.protocol import DocumentWriter, Store
 
-logger = logging.getLogger(__name__)
-
 _GONE: Final = frozenset({404, 410})
 
 
-class StorePipeline:
+class StorePipeline(DurablePipeline):
     """Pipeline that writes the quads of each document as they pass."""
 
     def __init__(
@@ -48,10 +49,8 @@ class StorePipeline:
     ) -> None:
         self._store = store
         self._kept_store = kept_store
-        self._digests = digests
+        self.digests = digests
         self._writer_class: type | None = None  # checked class
-        self._is_open = False
-        self._fault: StoreFault | None = None  # of the last flush
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -63,9 +62,7 @@ class StorePipeline:
         spider = harvesting_spider(crawler)
         stores = spider.options.crawl.stores
         store, kept_store = build_store(crawler, stores), KeptStore(spider, stores.uri)
-        pipeline = cls(store, StoredDigests(spider), kept_store)
-        crawler.signals.connect(pipeline.flush, flush_stores)
-        return pipeline
+        return cls(store, StoredDigests(spider), kept_store).connected(crawler)
 
     async def open_spider(self) -> None:
         """Open the store, and repair the damage of a crash.
@@ -89,28 +86,24 @@ class StorePipeline:
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
-        self._fault = None
-        if self._is_open:  # failed to close; else everything is flushed
-            written = self._digests.take()
-            try:
-                await self._store.flush()
-                await self._kept_store.keep()
-            except Exception as error:
-                self._fault = _as_fault(self._store, error)
-            else:
-                await self._digests.put(written)
-        return self._fault
+        written = self.digests.take() if self._is_open else {}
+        fault = await super().flush()
+        if fault is None:
+            await self.digests.put(written)
+        return fault
 
-    async def close_spider(self) -> None:
-        """Flush and close the store, if it was opened."""
-        if not self._is_open:
-            return
-        try:
-            await self._store.close()
-        except Exception as error:
-            if self._fault is None:  # else it was reported, and the crawl stops
-                logger.critical("%s", _as_fault(self._store, error))
-        self._is_open = False
+    async def _sync(self) -> None:
+        await self._store.flush()
+        await self._kept_store.keep()
+
+    async def _end(self) -> None:
+        await self._store.close()
+
+    def _as_fault(self, error: Exception) -> StoreFault:
+        """Return any exception as a fault: user-defined stores may raise any."""
+        if isinstance(error, StoreFault):
+            return error
+        return passing_fault(error) or StoreFault(_message(self._store, error))
 
     async def process_item(self, item: object) -> object:
         """Tee a document's quads into the store; documents without quads pass.
@@ -144,24 +137,16 @@ class StorePipeline:
             self._writer_class = type(writer)
         return writer
 
-    def may_have(self, document: Document) -> bool:
-        """Return whether an earlier run may have stored a page or dump."""
-        return self._digests.may_have(document)
-
-    async def has(self, document: Document) -> bool:
-        """Return whether an earlier run has stored the document completely."""
-        return await self._digests.has(document)
-
     async def stored_redirect(self, document: Document) -> str:
         """Return the URL of a redirected page stored by an earlier run; or ""."""
         url = moved_from(document)
-        if not (url and self.may_have(document)):
+        if not (url and self.digests.may_have(document)):
             return ""
-        return url if await self.has(document.part(url)) else ""
+        return url if await self.digests.has(document.part(url)) else ""
 
     async def forget(self, document: Document) -> None:
         """Delete a document in the store."""
-        await self._digests.forget(document)
+        await self.digests.forget(document)
         writer = await self.open_document(document)
         await writer.end()
 
@@ -181,13 +166,13 @@ class StorePipeline:
         self, document: Document, writer: DocumentWriter, digest: DocumentDigest | None
     ) -> None:
         """Commit a document to the store, unless it is unchanged."""
-        if digest is not None and await self._digests.is_stored(document, digest):
+        if digest is not None and await self.digests.is_stored(document, digest):
             document.is_unchanged = True
             await writer.abandon()
             return
         await writer.end()
         if digest is not None:
-            self._digests.note(document, digest)
+            self.digests.note(document, digest)
 
 
 class StoreTee:
@@ -215,9 +200,8 @@ class StoreTee:
     async def __anext__(self) -> QuadChunk:
         try:
             async for chunk in self._chunks:
-                if not (
-                    chunk.n_quads or chunk.lines
-                ):  # of a user's pipeline or harvester
+                # Chunks of a user's pipeline or harvester may be empty.
+                if not (chunk.n_quads or chunk.lines):
                     continue
                 self._n_quads += chunk.n_quads
                 if self._document.withheld is Reason.NOINDEX:
@@ -245,8 +229,8 @@ class StoreTee:
             if may_be_revisited(document):
                 await self._pipeline.forget(document)
         elif document.status in _GONE:
-            if writer is None and self._pipeline.may_have(document):
-                document.is_deleted = await self._pipeline.has(document)
+            if writer is None and self._pipeline.digests.may_have(document):
+                document.is_deleted = await self._pipeline.digests.has(document)
                 await self._pipeline.forget(document)
         elif writer is None and lost != document.url and _replaces(document):
             writer = self._writer = await self._pipeline.open_document(document)
@@ -264,13 +248,6 @@ class StoreTee:
                 await writer.abandon()
         finally:
             await close_chunks(self._chunks)
-
-
-def _as_fault(store: Store, error: Exception) -> StoreFault:
-    """Return the exception of a store as a fault; user-defined stores may raise any."""
-    if isinstance(error, StoreFault):
-        return error
-    return passing_fault(error) or StoreFault(_message(store, error))
 
 
 def _message(store: Store, error: Exception) -> str:

@@ -122,7 +122,11 @@ class StatementReader:
     ) -> bytes:
         # Line-based formats only nest by `<<(`, and one byte is counted much faster.
         if block.count(b"(") > nesting.MAX_DEPTH and nesting.is_text_too_deep(block):
-            block = self._without_deep_lines(block)
+            lines = block.splitlines(keepends=True)
+            is_deep = nesting.is_text_too_deep
+            kept = [b"\n" if is_deep(line) else line for line in lines]
+            self._log.note(Reason.SYNTAX, nesting.TOO_DEEP, kept.count(b"\n"))
+            block = b"".join(kept)
         out = io.BytesIO()
         for number, line, error in checking.iter_refused(block, self._format, out):
             repaired = checking.mended(line, self._log, self._format)
@@ -136,12 +140,6 @@ class StatementReader:
                 self.is_partial = True
                 break
         return out.getvalue()
-
-    def _without_deep_lines(self, block: bytes) -> bytes:
-        lines = block.splitlines(keepends=True)
-        kept = [b"\n" if nesting.is_text_too_deep(line) else line for line in lines]
-        self._log.note(Reason.SYNTAX, nesting.TOO_DEEP, kept.count(b"\n"))
-        return b"".join(kept)
 
     # Other formats: one parser, which continues where that is safe.
 

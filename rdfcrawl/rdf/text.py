@@ -77,17 +77,13 @@ def detect_encoding(
     if info is None or info.name in _NO_CHARSETS or not info._is_text_encoding:  # noqa: SLF001
         log.note(Reason.BAD_CHARSET, f"unknown charset {name!r}, read as UTF-8")
         return "utf-8", 0
-    if info.name in _WIDE:
-        return _wide_encoding(info.name, head, log), 0
-    return info.name, 0
-
-
-def _wide_encoding(name: str, head: bytes, log: FaultLog) -> str:
-    """Return the byte order of a text without mark that begins in ASCII."""
+    if info.name not in _WIDE:
+        return info.name, 0
+    # The byte order of a text without mark that begins in ASCII.
     if b"\0" not in head:
-        log.note(Reason.BAD_CHARSET, f"is not {name}, read as UTF-8")
-        return "utf-8"
-    return f"{name}-be" if head.startswith(b"\0") else f"{name}-le"
+        log.note(Reason.BAD_CHARSET, f"is not {info.name}, read as UTF-8")
+        return "utf-8", 0
+    return f"{info.name}-{'be' if head.startswith(bytes(1)) else 'le'}", 0
 
 
 def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:

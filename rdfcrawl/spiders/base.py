@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from scrapy import Spider
 
-from rdfcrawl.core.console import fail, program
+from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import RequestTask
+from rdfcrawl.spiders.commands import exits_on_config_error, is_of_command
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SEEDS_AT_ONCE = 500
+SEEDS_AT_ONCE = 500
 
 
 class RdfSpider(Spider):
@@ -85,8 +85,8 @@ class RdfSpider(Spider):
         from rdfcrawl.pipelines.spider_options import SpiderOptions
 
         super().update_settings(settings)
-        is_command, is_shell = _is_of_command(cls.start), is_of_shell(settings)
-        with _exits_on_config_error(is_command or is_shell):
+        is_command, is_shell = is_of_command(cls.start), is_of_shell(settings)
+        with exits_on_config_error(is_command or is_shell):
             apply_defaults(settings, wants_pipelines=not is_command)
             if is_shell:  # the spider is created in another thread, which cannot exit
                 SpiderOptions.from_settings(settings, cls.name)
@@ -94,7 +94,7 @@ class RdfSpider(Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Return the spider; raise `ConfigError` for invalid arguments or settings."""
-        with _exits_on_config_error(_is_of_command(cls.start)):
+        with exits_on_config_error(is_of_command(cls.start)):
             return cls._from_crawler(crawler, *args, **kwargs)
 
     @classmethod
@@ -103,25 +103,18 @@ class RdfSpider(Spider):
         from rdfcrawl.pipelines.items import adapt_documents
 
         adapt_documents()
-        is_onlooker = not crawler.crawling or _is_of_command(cls.start)
+        is_onlooker = not crawler.crawling or is_of_command(cls.start)
         ready = cls.prepare(crawler, kwargs, is_onlooker=is_onlooker)
         options = ready.options
         if crawler.crawling:
             options = options.limited_to_open_files(crawler.settings)
-        passed = ready.accepts.passed & kwargs.keys()
-        spider = super().from_crawler(
-            crawler,
-            *args,
-            arguments=ready.arguments,
-            options=options,
-            **{name: kwargs[name] for name in passed},
-        )
-        spider.options = replace(
-            options, crawl=options.crawl.of_spider(spider, crawler.settings)
-        )
+        passed = {name: kwargs[name] for name in ready.accepts.passed & kwargs.keys()}
+        passed |= {"arguments": ready.arguments, "options": options}
+        spider = super().from_crawler(crawler, *args, **passed)
+        crawl = options.crawl.of_spider(spider, crawler.settings)
+        spider.options = replace(options, crawl=crawl)
         spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
-        spider.fetchers = {}
         if options.fetch.fetchers:
             from rdfcrawl.downloader.scheme_fetcher import build_fetchers
 
@@ -145,11 +138,7 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: one of them is wrong.
         """
-        from rdfcrawl.core.options.scrapy_settings import (
-            apply_defaults,
-            check_components,
-            has_defaults,
-        )
+        from rdfcrawl.core.options import scrapy_settings
         from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
         from rdfcrawl.pipelines.spider_options import (
             PreparedSpider,
@@ -161,8 +150,8 @@ class RdfSpider(Spider):
             return prepared[crawler]
         settings, accepts = crawler.settings, cls.accepts()
         # A subclass may skip `super().update_settings`.
-        if not (settings.frozen or has_defaults(settings)):
-            apply_defaults(settings, wants_pipelines=not is_onlooker)
+        if not (settings.frozen or scrapy_settings.has_defaults(settings)):
+            scrapy_settings.apply_defaults(settings, wants_pipelines=not is_onlooker)
         given = cls.given(arguments, settings)
         parsed = accepts.parse(given)
         options = SpiderOptions.from_settings(
@@ -173,7 +162,7 @@ class RdfSpider(Spider):
         check_schemes(parsed, options.crawl.schemes.of_seeds)
         if not is_onlooker:
             options = options.restricted_without_contact()
-            check_components(settings)
+            scrapy_settings.check_components(settings)
         prepared[crawler] = PreparedSpider(
             accepts=accepts, given=given, arguments=parsed, options=options
         )
@@ -184,12 +173,9 @@ class RdfSpider(Spider):
         """Return the arguments that the class takes."""
         from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
 
-        takes = [name for base in cls.__mro__ for name in vars(base).get("takes", ())]
-        return ArgumentSet(
-            tuple(sorted(set(takes))),
-            cls.arguments_class or CrawlArguments,
-            _own_parameters(cls),
-        )
+        takes = {name for base in cls.__mro__ for name in vars(base).get("takes", ())}
+        values = cls.arguments_class or CrawlArguments
+        return ArgumentSet(tuple(sorted(takes)), values, _own_parameters(cls))
 
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
@@ -197,13 +183,12 @@ class RdfSpider(Spider):
         from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.queue.profiles import CrawlMember
 
+        named = given.keys() & {"seeds", *NAMED}
         return CrawlMember(
             spider=cls.name,
             accepts=cls.accepts(),
             given=given,
-            has_seeds=bool(
-                getattr(cls, "start_urls", ()) or given.keys() & {"seeds", *NAMED}
-            ),
+            has_seeds=bool(getattr(cls, "start_urls", ()) or named),
         )
 
     @classmethod
@@ -222,12 +207,9 @@ class RdfSpider(Spider):
         from rdfcrawl.frontier.arguments.parsers import MAX_DEPTH
 
         passed = cls.accepts().passed  # values from a script may have any type
+        others = {key for key in passed if not isinstance(arguments.get(key, ""), str)}
         given = texts_of(
-            {
-                name: value
-                for name, value in arguments.items()
-                if name not in passed or isinstance(value, str)
-            }
+            {key: arguments[key] for key in arguments if key not in others}
         )
         if allowed := getattr(cls, "allowed_domains", None):
             given.setdefault("domains", ",".join(allowed))
@@ -244,7 +226,6 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid seeds."""
-        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seeds import (
             SeedFilter,
             iter_start_urls,
@@ -257,34 +238,30 @@ class RdfSpider(Spider):
         seeds = SeedFilter(self.options.fetch.guard)
         await self._note_sources(schemes)
         typed = seeds.allowed(iter_typed_seeds(given.seeds, schemes))
-        for group in in_batches(typed, _SEEDS_AT_ONCE):
-            await session.seeds.add_seeds(
-                seed.url for seed in group if seed.kind is None
-            )
+        for group in in_batches(typed, SEEDS_AT_ONCE):
+            urls = (seed.url for seed in group if seed.kind is None)
+            await session.seeds.add_seeds(urls)
             await self._add_sources(group, Urgency.SOON)
-        await session.seeds.add_seeds(
-            seeds.allowed(iter_start_urls(self.start_urls, schemes))
-        )
-        for name in NAMED:
-            named = seeds.allowed(self._named(name, schemes))
-            for group in in_batches(named, _SEEDS_AT_ONCE):
-                await self._add_sources(group)
+        start_urls = iter_start_urls(self.start_urls, schemes)
+        await session.seeds.add_seeds(seeds.allowed(start_urls))
+        for group in in_batches(seeds.allowed(self._named(schemes)), SEEDS_AT_ONCE):
+            await self._add_sources(group)
         async for follow_ups in self.harvesters.discovery.revisits():
             await session.seeds.add_sources(follow_ups, widens=False)
         for document in seeds.refused():
             yield document
 
-    def _named(self, name: str, schemes: frozenset[str]) -> Iterator[Seed | BadSeed]:
-        """Yield the sources that an argument names."""
+    def _named(self, schemes: frozenset[str]) -> Iterator[Seed | BadSeed]:
+        """Yield the sources that arguments name."""
         from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seeds import Seed, iter_seeds
 
-        for each in iter_seeds(getattr(self.arguments, name), schemes):
-            yield Seed(each, NAMED[name]) if isinstance(each, str) else each
+        for name, kind in NAMED.items():
+            for each in iter_seeds(getattr(self.arguments, name), schemes):
+                yield Seed(each, kind) if isinstance(each, str) else each
 
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Register all named sitemaps before the first one is read."""
-        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seeds import SeedFilter, iter_typed_seeds
         from rdfcrawl.frontier.redis.operations import in_batches
 
@@ -292,14 +269,11 @@ class RdfSpider(Spider):
         if not (budget.of_host or budget.of_domain):
             return
         typed = iter_typed_seeds(self.arguments.seeds, schemes)
-        every = chain(typed, *(self._named(name, schemes) for name in NAMED))
+        every = chain(typed, self._named(schemes))
         seeds = SeedFilter(self.options.fetch.guard).allowed(every)
-        for group in in_batches(seeds, _SEEDS_AT_ONCE):
-            roots = [
-                self.harvesters.root(each.kind, each.url)
-                for each in group
-                if each.kind is Kind.SITEMAP
-            ]
+        for group in in_batches(seeds, SEEDS_AT_ONCE):
+            sitemaps = (each for each in group if each.kind is Kind.SITEMAP)
+            roots = [self.harvesters.root(each.kind, each.url) for each in sitemaps]
             await self.harvesters.expect_named(roots)
 
     async def _add_sources(
@@ -418,30 +392,22 @@ class RdfSpider(Spider):
         number = record.profile
         if number == profiles.own or number not in profiles.arguments:
             return self.harvesters
-        from rdfcrawl.sources.harvest.registry import HarvesterRegistry
+        if number not in self._harvesters:
+            from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
-        harvesters = self._harvesters.get(number)
-        if harvesters is None:
             context = partial(self._context, number)
             classes = self.options.harvest.harvesters
-            harvesters = HarvesterRegistry(context, classes)
-            self._harvesters[number] = harvesters
-        return harvesters
+            self._harvesters[number] = HarvesterRegistry(context, classes)
+        return self._harvesters[number]
 
     def _context(self, profile: int | None = None) -> HarvestContext:
         from rdfcrawl.sources.harvest.protocol import HarvestContext
 
         session = self.joined()
         number = session.profiles.own if profile is None else profile
-        arguments = session.profiles.arguments[number]
-        options = self.options
-        return HarvestContext(
-            arguments,
-            options.crawl,
-            options.harvest,
-            session,
-            self.crawler.stats.inc_value,
-        )
+        arguments, options = session.profiles.arguments[number], self.options
+        count = self.crawler.stats.inc_value
+        return HarvestContext(arguments, options.crawl, options.harvest, session, count)
 
     def parse(self, response: Response) -> Any:
         """Do nothing with an ordinary response that has no callback.
@@ -513,9 +479,9 @@ class RdfSpider(Spider):
         document.reservations = reservations
         document.withheld = reservations.withholds(policy)
         follow = self.joined().profiles.of(document.record).follow
-        document.is_nofollow = reservations.forbids_following(
-            policy, wants_nofollow=Relation.NOFOLLOW in follow.relations
-        )
+        wants = Relation.NOFOLLOW in follow.relations
+        is_forbidden = reservations.forbids_following(policy, wants_nofollow=wants)
+        document.is_nofollow = is_forbidden
 
 
 def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
@@ -532,25 +498,3 @@ def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
         for each in signature(vars(base)["__init__"]).parameters.values()
         if each.kind in named and each.name not in ours
     )
-
-
-@contextmanager
-def _exits_on_config_error(is_command: bool) -> Iterator[None]:
-    """Exit with code 2 and one line if a command raises `ConfigError`.
-
-    A script gets the error.
-    """
-    try:
-        yield
-    except ConfigError as error:
-        if is_command:
-            fail(str(error))
-        raise
-
-
-def _is_of_command(start: object) -> bool:
-    """Return whether `fetch`, `view`, `parse` or `check` has replaced `start`.
-
-    `shell` does not; it creates a spider without a crawl.
-    """
-    return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from rdfcrawl.core.records import Record, Urgency
-from rdfcrawl.spiders.base import RdfSpider
+from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
 
 if TYPE_CHECKING:
     from scrapy.http import Response
-
-_SEEDS_AT_ONCE = 500
 
 
 class FrontierSpider(RdfSpider):
@@ -46,7 +44,7 @@ class FrontierSpider(RdfSpider):
         seeds = SeedFilter(self.options.fetch.guard)
         given = iter_seeds(self.arguments.seeds, schemes)
         urls = seeds.allowed(chain(given, iter_start_urls(self.start_urls, schemes)))
-        for group in in_batches(urls, _SEEDS_AT_ONCE):
+        for group in in_batches(urls, SEEDS_AT_ONCE):
             requests = [(self.request_of(url), Urgency.SOON) for url in group]
             await self.joined().seeds.add_requests(requests)
         for document in seeds.refused():

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, path, text
 from rdfcrawl.core.times import advance_to, now_ms
-from rdfcrawl.stores.drafts import sync, synced_file
+from rdfcrawl.stores.drafts import replacing_file, sync, synced_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -297,14 +297,8 @@ class KeptTime:
         now = now_ms()
         if self._read() >= now:
             return
-        draft = self._path.with_name(f".{_CLOCK}-{secrets.token_hex(6)}")
-        try:
-            draft.write_text(f"{now}\n", encoding="ascii")
-            draft.replace(self._path)
-        except BaseException:
-            with suppress(OSError):
-                draft.unlink()
-            raise
+        with replacing_file(self._path, is_lasting=False) as file:
+            file.write(f"{now}\n")
 
     def _read(self) -> int:
         """Return the kept time in ms; 0 if there is none."""

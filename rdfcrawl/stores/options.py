@@ -45,11 +45,10 @@ STORE_CLASSES: Final = {
     "segments": "rdfcrawl.stores.nquads.NQuadsStore",
     "oxigraph": "rdfcrawl.stores.followers.oxigraph.OxigraphFollower",
     "parquet": "rdfcrawl.stores.followers.parquet.ParquetFollower",
-    "jsonld": "rdfcrawl.stores.followers.rdf_files.FileFollower",
-    "nquads": "rdfcrawl.stores.followers.rdf_files.FileFollower",
-    "ntriples": "rdfcrawl.stores.followers.rdf_files.FileFollower",
-    "trig": "rdfcrawl.stores.followers.rdf_files.FileFollower",
-    "turtle": "rdfcrawl.stores.followers.rdf_files.FileFollower",
+    **dict.fromkeys(
+        ("jsonld", "nquads", "ntriples", "trig", "turtle"),
+        "rdfcrawl.stores.followers.rdf_files.FileFollower",
+    ),
     "shapes": "rdfcrawl.stores.shapes.follower.ShapesFollower",
     **{
         f"{kind}+{protocol}": "rdfcrawl.stores.followers.sparql.follower.SparqlFollower"

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.segment_file import GzipMember
 
 
-_READERS: Final = "readers.lock"
-_REPLACING: Final = "compaction.lock"
+READERS: Final = "readers.lock"
+COMPACTION: Final = "compaction.lock"
 
 
 @contextmanager
 def reading(segments: Path) -> Iterator[None]:
     """Keep all segments of a folder where they are."""
     try:
-        fd = os.open(segments / _READERS, os.O_RDONLY | os.O_CREAT, 0o644)
+        fd = os.open(segments / READERS, os.O_RDONLY | os.O_CREAT, 0o644)
     except OSError:  # the folder is read-only, or gone
         yield
         return
@@ -53,32 +53,16 @@ def reading(segments: Path) -> Iterator[None]:
 
 
 @contextmanager
-def removing(directory_fd: int) -> Iterator[bool]:
-    """Block new readers during the context; yields whether there are no readers.
+def locked_alone(directory_fd: int, name: str) -> Iterator[bool]:
+    """Take a lock without waiting; yields whether no other process has it.
 
     Args:
         directory_fd: of the folder, whose path may change.
+        name: `READERS` blocks new readers, `COMPACTION` other compactions.
 
     Raises:
         OSError: the folder cannot be written to, or its file system has no locks.
     """
-    with _locked(directory_fd, _READERS) as is_locked:
-        yield is_locked
-
-
-@contextmanager
-def replacing(directory_fd: int) -> Iterator[bool]:
-    """Block other compactions during the context; yields whether there are none.
-
-    Raises:
-        OSError: as `removing`.
-    """
-    with _locked(directory_fd, _REPLACING) as is_locked:
-        yield is_locked
-
-
-@contextmanager
-def _locked(directory_fd: int, name: str) -> Iterator[bool]:
     fd = os.open(name, os.O_RDWR | os.O_CREAT, 0o644, dir_fd=directory_fd)
     try:
         try:

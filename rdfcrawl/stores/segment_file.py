@@ -203,7 +203,10 @@ def iter_content(fd: int, member: GzipMember) -> Iterator[bytes]:
         if not pending:
             pending = os.pread(fd, min(_READ_BYTES, end - offset), offset)
             offset += len(pending)
-        piece = _inflate(inflate, pending)
+        try:
+            piece: bytes = inflate.decompress(pending, _INFLATE_BYTES)
+        except isal_zlib.IsalError as error:  # type: ignore[misc] # its stub is wrong
+            raise TornMember(str(error)) from error
         if not piece and not pending and not inflate.eof:
             raise TornMember(member)
         crc = isal_zlib.crc32(piece, crc)
@@ -213,14 +216,6 @@ def iter_content(fd: int, member: GzipMember) -> Iterator[bytes]:
     trailer = os.pread(fd, _TRAILER_BYTES, end)
     if offset < end or inflate.unused_data or trailer != _trailer(crc, n_content):
         raise TornMember(member)
-
-
-def _inflate(inflate: isal_zlib.Decompress, pending: bytes) -> bytes:
-    try:
-        piece: bytes = inflate.decompress(pending, _INFLATE_BYTES)
-    except isal_zlib.IsalError as error:  # type: ignore[misc] # its stub is wrong
-        raise TornMember(str(error)) from error
-    return piece
 
 
 def is_whole(fd: int, member: GzipMember) -> bool:

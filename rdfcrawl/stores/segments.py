@@ -297,9 +297,7 @@ class QuadSegments:
         self._check_disk()
         file = self._file()
         member = pack_member(
-            b"".join(self._pending),
-            level=self._limits.level,
-            is_synced=file.is_synced,
+            b"".join(self._pending), level=self._limits.level, is_synced=file.is_synced
         )
         with _store_fault():
             file.append(member)

@@ -35,6 +35,30 @@ _AUTHORITY = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#]*)").match
 _PORT = re.compile(r":([0-9]+)$").search
 _LONGEST_SCHEME_CHARS: Final = 8  # "https://"
 _MAX_PREFIXES: Final = 8  # up to here, prefixes are faster than a set
+_WILDCARD: Final = "*."
+# Commas separate the hosts of a list, although a host of a URL may contain commas.
+_is_name = re.compile(r"[^\s/?#@\\*%,]+").fullmatch
+_is_number = re.compile(r".*\.[0-9]+|\[.*").fullmatch  # an address, or the end of one
+_port_in = re.compile(r":([0-9]+)$").search
+_IRI_AUTHORITY: Final = re.compile(
+    rb"<?([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@>]*@)?"
+    rb"(\[[^\]/>]*\]|[^/?#:>\t]*)(?::([0-9]{1,9}))?"
+)
+MAX_CACHED_HOSTS: Final = 1 << 16
+_IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}").fullmatch
+# Scripts that are written together: Japanese, Chinese, Korean, each with Latin.
+_TOGETHER: Final = (
+    frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA"}),
+    frozenset({"LATIN", "CJK", "BOPOMOFO"}),
+    frozenset({"LATIN", "CJK", "HANGUL"}),
+)
+# Letters that look like Latin ones, of Cyrillic, Greek and Armenian.
+_LIKE_LATIN: Final = frozenset(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0457\u0458\u0455\u0501\u04bb"
+    "\u04cf\u051b\u051d\u044c\u0475\u0454"
+    "\u03b1\u03bf\u03bd\u03c1\u03c5\u03b9\u03ba"
+    "\u0585\u057d\u0578\u0570\u0581"
+)
 
 
 class Origin(NamedTuple):
@@ -140,13 +164,6 @@ def without_origins(far: set[bytes], links: Iterable[bytes]) -> list[bytes]:
     return [x for x in links if x[: x.find(b"/", 8) + 1 or None] not in far]
 
 
-_WILDCARD: Final = "*."
-# Commas separate the hosts of a list, although a host of a URL may contain commas.
-_is_name = re.compile(r"[^\s/?#@\\*%,]+").fullmatch
-_is_number = re.compile(r".*\.[0-9]+|\[.*").fullmatch  # an address, or the end of one
-_port_in = re.compile(r":([0-9]+)$").search
-
-
 @dataclass(frozen=True, slots=True)
 class HostNames:
     """A set of hosts.
@@ -203,12 +220,6 @@ class HostNames:
 NO_HOSTS: Final = HostNames()
 
 
-_IRI_HOSTS_AUTHORITY: Final = re.compile(
-    rb"<?([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@>]*@)?"
-    rb"(\[[^\]/>]*\]|[^/?#:>\t]*)(?::([0-9]{1,9}))?"
-)
-
-
 @lru_cache(maxsize=65_536)
 def host_of_iri(iri: bytes) -> bytes:
     """Return host and port in lower case, without a default port; b"" if none.
@@ -216,7 +227,7 @@ def host_of_iri(iri: bytes) -> bytes:
     >>> host_of_iri(b"<https://E.example:443/a>"), host_of_iri(b"<urn:a>")
     (b'e.example', b'')
     """
-    found = _IRI_HOSTS_AUTHORITY.match(iri)
+    found = _IRI_AUTHORITY.match(iri)
     if found is None:
         return b""
     scheme, host, port = found[1].decode().lower(), found[2].lower(), found[3]
@@ -224,11 +235,6 @@ def host_of_iri(iri: bytes) -> bytes:
     if not port or int(port) == DEFAULT_PORTS.get(scheme):
         return host
     return b"%s:%s" % (host, port)
-
-
-MAX_CACHED_HOSTS: Final = 1 << 16
-
-_IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}").fullmatch
 
 
 class HostGrouping(StrEnum):
@@ -360,21 +366,6 @@ def host_of_address(address: str) -> str:
     '[::1]'
     """
     return f"[{address}]" if ":" in address else address
-
-
-# Scripts that are written together: Japanese, Chinese, Korean, each with Latin.
-_TOGETHER: Final = (
-    frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA"}),
-    frozenset({"LATIN", "CJK", "BOPOMOFO"}),
-    frozenset({"LATIN", "CJK", "HANGUL"}),
-)
-# Letters that look like Latin ones, of Cyrillic, Greek and Armenian.
-_LIKE_LATIN: Final = frozenset(
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0457\u0458\u0455\u0501\u04bb"
-    "\u04cf\u051b\u051d\u044c\u0475\u0454"
-    "\u03b1\u03bf\u03bd\u03c1\u03c5\u03b9\u03ba"
-    "\u0585\u057d\u0578\u0570\u0581"
-)
 
 
 def has_lookalike(url: str) -> bool:

@@ -50,6 +50,34 @@ _USERINFO = re.compile(r"\A([a-z][a-z0-9+.-]*://)[^/?]*@")
 _BEGINNINGS: Final = ("https:", "http:", "ftp:", "ftps:")
 _HAS_NO_PATH = re.compile(r"[a-z][a-z0-9+.-]*://[^/?]*(?=\?|\Z)").match
 _HAS_PORT = re.compile(r"//[^/]*:[0-9]+/").match
+# Names of session parameters that PHP, Java servlets, ASP, ColdFusion, Django,
+# osCommerce and Zen Cart give to clients without cookies.
+SESSION_PARAMETERS: Final = (
+    "phpsessid",
+    "jsessionid",
+    "aspsessionid*",
+    "asp.net_sessionid",
+    "cfid",
+    "cftoken",
+    "oscsid",
+    "zenid",
+    "sessionid",
+    "session_id",
+    "sessid",
+    "sid",
+)
+_UNRESERVED = frozenset(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+)
+_HEX_DIGITS = "0123456789ABCDEFabcdef"
+_PARTS = re.compile(r"((?:https?|ftps?)://)(?:[^/]*@)?([^/]+)(/[^?#]*)\??([^#]*)").match
+_GENERIC = re.compile(
+    r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)(\?[^#]*)?"
+).match
+# RFC 3986 3.3 and 3.4: characters allowed in a path or query. A "%" without two digits
+# is escaped; otherwise decoding the following characters could make it an escape.
+_NOT_CANONICAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]").sub
+_DOT_SEGMENT = re.compile(r"/\.\.?(?:/|\Z)").search
 
 
 class BadUri(SourceFault, ValueError):
@@ -153,37 +181,6 @@ def _parse_ftps(href: str) -> str:
         raise BadUri(f"not a URL: {href[:200]!r}") from None
     authority, slash, path = parsed[2:].partition("/")
     return f"ftps://{authority.removesuffix(':990')}{slash}{path}"
-
-
-# Names of session parameters that PHP, Java servlets, ASP, ColdFusion, Django,
-# osCommerce and Zen Cart give to clients without cookies.
-SESSION_PARAMETERS: Final = (
-    "phpsessid",
-    "jsessionid",
-    "aspsessionid*",
-    "asp.net_sessionid",
-    "cfid",
-    "cftoken",
-    "oscsid",
-    "zenid",
-    "sessionid",
-    "session_id",
-    "sessid",
-    "sid",
-)
-
-_UNRESERVED = frozenset(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-)
-_HEX_DIGITS = "0123456789ABCDEFabcdef"
-_PARTS = re.compile(r"((?:https?|ftps?)://)(?:[^/]*@)?([^/]+)(/[^?#]*)\??([^#]*)").match
-_GENERIC = re.compile(
-    r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)(\?[^#]*)?"
-).match
-# RFC 3986 3.3 and 3.4: characters allowed in a path or query. A "%" without two digits
-# is escaped; otherwise decoding the following characters could make it an escape.
-_NOT_CANONICAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]").sub
-_DOT_SEGMENT = re.compile(r"/\.\.?(?:/|\Z)").search
 
 
 def _canonical_escape(digits: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,10 @@ from redis.backoff import NoBackoff
 from rdfcrawl.downloader.contexts.cache import (
     MAX_SHARED,
     ContextEntry,
-    MemoryContexts,
     SharedContexts,
 )
-from rdfcrawl.downloader.contexts.download import lifetime_secs
-from rdfcrawl.downloader.contexts.options import ContextOptions
+from rdfcrawl.downloader.contexts.download import ContextOptions, lifetime_secs
+from rdfcrawl.downloader.robots.storage import SizedMemory
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 
 if TYPE_CHECKING:
@@ -148,17 +148,17 @@ def entry_of(content: bytes, **changes: Any) -> ContextEntry:
 
 def test_memory_is_bounded() -> None:
     """If contexts are more than memory may hold, then those used last stay."""
-    memory = MemoryContexts(max_bytes=10_000)
+    memory = SizedMemory[ContextEntry](sys.maxsize, max_bytes=10_000)
     for n in range(20):
-        memory.put(str(n), entry_of(b"x" * 1000))
-        memory.get("0")
-    assert memory.get("0")
-    assert memory.get("19")
-    assert memory.get("1") is None
-    memory.put("huge", entry_of(b"x" * 20_000))
-    assert memory.get("huge") is None
-    memory.put("0", entry_of(b"y"))
-    found = memory.get("0")
+        memory.keep(str(n), entry_of(b"x" * 1000), 60.0)
+        memory.fresh("0")
+    assert memory.fresh("0")
+    assert memory.fresh("19")
+    assert memory.last("1") is None
+    memory.keep("huge", entry_of(b"x" * 20_000), 60.0)
+    assert memory.last("huge") is None
+    memory.keep("0", entry_of(b"y"), 60.0)
+    found = memory.fresh("0")
     assert found is not None
     assert found.content == b"y"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.downloader.contexts.options import ContextHosts, LocalTurns
+from rdfcrawl.downloader.contexts.download import ContextHosts, LocalTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ class TimedLocalTurns(LocalTurns):
         self.times: list[float] = []
         self._now = 0.0
         clock = SimpleNamespace(monotonic=self._look)
-        patch.setattr("rdfcrawl.downloader.contexts.options.time", clock)
+        patch.setattr("rdfcrawl.downloader.contexts.download.time", clock)
 
     def _look(self) -> float:
         self._now = monotonic()

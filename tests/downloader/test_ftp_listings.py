@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.ftp.address import parse_address, quote_name
-from rdfcrawl.downloader.ftp.container import ContainerWriter
-from rdfcrawl.downloader.ftp.listing import parse_facts, parse_list_line
-from rdfcrawl.downloader.ftp.pool import FtpLimits
+from rdfcrawl.downloader.ftp.connection import FtpLimits
+from rdfcrawl.downloader.ftp.directories import (
+    ContainerWriter,
+    parse_facts,
+    parse_list_line,
+)
 from rdfcrawl.uri import requestable
 from tests.support.examples import examples
 from tests.support.ftp_servers import OddFtp, RealFtp

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.downloader.ftp.logins import FtpLogins
-from rdfcrawl.downloader.ftp.pool import FtpLimits
-from rdfcrawl.downloader.ftp.replies import FtpRefused, status_of
+from rdfcrawl.downloader.ftp.address import FtpLogins
+from rdfcrawl.downloader.ftp.connection import FtpLimits
+from rdfcrawl.downloader.ftp.protocol import FtpRefused, status_of
 from rdfcrawl.uri.guard.policy import Guard
 from tests.support.ftp_servers import OddFtp, RealFtp, write_certificate
 
@@ -348,7 +348,7 @@ def test_status_of_unknown_replies() -> None:
 
 def test_tls_is_checked_by_default() -> None:
     """If certificates are verified, then host names are as well."""
-    from rdfcrawl.downloader.ftp.pool import _tls_context
+    from rdfcrawl.downloader.ftp.connection import _tls_context
 
     assert _tls_context(verifies=True).check_hostname
     assert _tls_context(verifies=False).verify_mode is ssl.CERT_NONE

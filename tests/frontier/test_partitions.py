@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.frontier.queue.candidate import home_partitions, machine_of
+from rdfcrawl.frontier.queue.candidate import machine_of, poll_plan
 
 _names = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=6, unique=True)
 
@@ -20,7 +20,7 @@ def test_each_partition_has_one_home(workers: list[str], n_partitions: int) -> N
     homes = [
         p
         for worker in workers
-        for p in home_partitions(worker, workers[::-1], n_partitions)
+        for p in poll_plan(worker, tuple(workers[::-1]), n_partitions).home
     ]
     assert sorted(homes) == list(range(n_partitions))
 
@@ -30,7 +30,7 @@ def places(workers: list[str], n_partitions: int) -> dict[int, str]:
     return {
         p: worker
         for worker in workers
-        for p in home_partitions(worker, workers, n_partitions)
+        for p in poll_plan(worker, tuple(workers), n_partitions).home
     }
 
 
@@ -74,14 +74,14 @@ def test_nobody_has_more_than_its_share(workers: list[str], n_partitions: int) -
 
 def test_a_worker_alone_has_all() -> None:
     """If the list lacks the worker itself, then it counts all the same."""
-    assert home_partitions("me", [], 5) == [0, 1, 2, 3, 4]
+    assert poll_plan("me", (), 5).home == (0, 1, 2, 3, 4)
 
 
 @pytest.mark.parametrize("n_workers", [2, 4, 16])
 def test_shares_are_fair(n_workers: int) -> None:
     """If there are many partitions, then no worker has more than twice its share."""
     workers = [f"host-{i}-abc" for i in range(n_workers)]
-    sizes = Counter({w: len(home_partitions(w, workers, 1024)) for w in workers})
+    sizes = Counter({w: len(poll_plan(w, tuple(workers), 1024).home) for w in workers})
     assert sizes.total() == 1024
     assert max(sizes.values()) < 2 * 1024 / n_workers
     assert min(sizes.values()) > 1024 / n_workers / 2

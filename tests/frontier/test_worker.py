@@ -44,7 +44,7 @@ async def test_longer_delay_of_a_newcomer_is_kept_by_all(
     await slow.add(candidates(slow, [f"https://{n}.example/" for n in range(99)]))
     await next_visit(workers[1])
     await workers[0].leases.confirm()  # as it does before any request
-    assert quick.delay_secs == 0.7
+    assert quick.delays.secs == 0.7
     for worker in workers:
         await worker.close()
 
@@ -59,10 +59,10 @@ async def test_worker_that_was_silent_confirms_the_delay(
     await worker.leases.beat()
     await slow.beat("slow", {})
     await worker.leases.confirm()
-    assert quick.delay_secs == 0.1  # `slow` waits for it
+    assert quick.delays.secs == 0.1  # `slow` waits for it
     worker.heard_until = 0.0
     await worker.leases.confirm()
-    assert quick.delay_secs == 0.7
+    assert quick.delays.secs == 0.7
     worker.stopping.set()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from rdfcrawl.frontier.queue.candidate import home_partitions
+from rdfcrawl.frontier.queue.candidate import poll_plan
 from rdfcrawl.frontier.request_turns import steady_time
 from tests.support.frontier_state import (
     candidates,
@@ -154,7 +154,8 @@ async def test_what_another_spider_is_to_do_comes_to_its_worker(
     workers = [new_worker(frontier, name) for name in names]
     (url,) = paths(1)
     (partition,) = {each.partition for each in candidates(frontier, [url])}
-    workers.sort(key=lambda x: partition in home_partitions(x.options.name, names, 16))
+    live = tuple(names)
+    workers.sort(key=lambda x: partition in poll_plan(x.options.name, live, 16).home)
     own, other = workers  # at home there is the one that cannot do it
     for worker in workers:
         worker.has_other_spiders = True

@@ -23,7 +23,11 @@ from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.formats import FORMATS, HTML
 from rdfcrawl.core.reservations import read_directives, read_tdm
 from rdfcrawl.downloader.contexts.cache import ContextEntry
-from rdfcrawl.downloader.ftp.listing import ListingLines, parse_facts, parse_list_line
+from rdfcrawl.downloader.ftp.directories import (
+    ListingLines,
+    parse_facts,
+    parse_list_line,
+)
 from rdfcrawl.downloader.http.parsing import (
     ChunkDecoder,
     check_begin,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import FaultLog, SourceFault
 from rdfcrawl.downloader.ftp.address import parse_address
-from rdfcrawl.downloader.ftp.replies import status_of
+from rdfcrawl.downloader.ftp.protocol import status_of
 from rdfcrawl.rdf.html.extractors import scan
 from rdfcrawl.rdf.html.host import sniff_host
 from rdfcrawl.rdf.html.jsonld import load_json

@@ -12,9 +12,9 @@ from rdfcrawl.core.formats import FORMATS, PACKING_EXTENSIONS
 from rdfcrawl.core.records import MAX_RETRIES
 from rdfcrawl.downloader.client import DRAINED_BYTES
 from rdfcrawl.downloader.contexts.cache import MAX_SHARED_BYTES
-from rdfcrawl.downloader.contexts.options import ContextOptions
-from rdfcrawl.downloader.ftp.pool import FtpLimits
-from rdfcrawl.downloader.ftp.replies import status_of
+from rdfcrawl.downloader.contexts.download import ContextOptions
+from rdfcrawl.downloader.ftp.connection import FtpLimits
+from rdfcrawl.downloader.ftp.protocol import status_of
 from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.parts import OVERLAP_BYTES
 from rdfcrawl.downloader.robots.cache import RobotsOptions

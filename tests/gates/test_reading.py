@@ -44,6 +44,6 @@ def test_settings_and_seeds_are_read_once(loopback: Loopback, tmp_path: Path) ->
     reads = {name: counts["settings"].get(name) for name in ours}
     known = {name: each for name, each in reads.items() if each}
     assert len(known) > 90
-    assert {name: x for name, x in known.items() if x != {"Setting.read": 1}} == {}
+    assert {name: x for name, x in known.items() if x != {"OptionsTable.read": 1}} == {}
     names = declared().keys() & counts["settings"].keys()
     assert sum(sum(counts["settings"][name].values()) for name in names) <= 200

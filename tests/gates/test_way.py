@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 # Upper limits of functions and files: a change that shortens a way lowers them.
 SEED, ENTRY = "RdfSpider.start", "VisitProcessor._process_harvested"
 STOPS = {
-    SEED: (80, 36),
+    SEED: (77, 22),
     "StoreTee.__anext__": (104, 24),
     "DiscoverPipeline.process_item": (12, 9),
-    "LinkSender.send": (19, 8),
-    ENTRY: (122, 44),
+    "LinkSender.send": (19, 6),
+    ENTRY: (119, 35),
 }
-FOLLOWED = 71, 17
+FOLLOWED = 54, 13
 
 
 def test_ways_are_short(

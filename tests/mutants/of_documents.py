@@ -121,7 +121,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         9,
-        "rdfcrawl/downloader/ftp/listing.py",
+        "rdfcrawl/downloader/ftp/directories.py",
         'r"(?:\\A|;)([^=;]++)=([^;]*+)"',
         'r"([^=;]+)=([^;]*)"',
         "tests/fuzz/test_linear.py::test_expressions_are_linear",

@@ -195,7 +195,7 @@ MUTANTS = (
     Mutant(
         28,
         "rdfcrawl/rdf/extraction/child.py",
-        "    layers = () if wanted == Confinement.PROCESS else confine()\n",
+        "    layers = () if wanted == Confinement.PROCESS else confinement.confine()\n",
         "    layers = ()\n",
         "tests/rdf/extraction/test_confinement.py::test_no_library_reaches_out_of_a_child",
     ),

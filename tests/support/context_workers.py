@@ -11,8 +11,11 @@ import pytest
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.downloader.contexts.cache import SharedContexts
-from rdfcrawl.downloader.contexts.download import ContextDownloader
-from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+from rdfcrawl.downloader.contexts.download import (
+    ContextDownloader,
+    ContextHosts,
+    ContextOptions,
+)
 from rdfcrawl.downloader.contexts.store import ContextStore
 from rdfcrawl.downloader.http.exchange import HttpExchange
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions

@@ -11,7 +11,6 @@ import hashlib
 import json
 import time
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -55,6 +54,11 @@ class ContextEntry:
     is_private: bool = False
 
     @property
+    def n_bytes(self) -> int:
+        """Approximate size in memory."""
+        return 2 * len(self.url) + len(self.content) + 500
+
+    @property
     def is_fresh(self) -> bool:
         """Whether the entry may be used without revalidation."""
         return time.time() < self.fresh_until
@@ -95,32 +99,6 @@ class ContextEntry:
         except (zlib.error, ValueError, TypeError):
             return None
         return entry if stream.eof else None
-
-
-class MemoryContexts:
-    """Recently used entries, within a bound of bytes."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._entries: OrderedDict[str, ContextEntry] = OrderedDict()
-        self._n_bytes = 0
-
-    def get(self, name: str) -> ContextEntry | None:
-        """Return an entry, fresh or not."""
-        entry = self._entries.get(name)
-        if entry is not None:
-            self._entries.move_to_end(name)
-        return entry
-
-    def put(self, name: str, entry: ContextEntry) -> None:
-        """Store an entry, replacing an older version."""
-        if old := self._entries.pop(name, None):
-            self._n_bytes -= _size(name, old)
-        self._entries[name] = entry
-        self._n_bytes += _size(name, entry)
-        while self._n_bytes > self._max_bytes:
-            dropped_name, dropped = self._entries.popitem(last=False)
-            self._n_bytes -= _size(dropped_name, dropped)
 
 
 class SharedContexts:
@@ -193,7 +171,3 @@ class SharedContexts:
     def _of(self, name: str) -> str:
         digest = hashlib.blake2b(name.encode(errors="replace"), digest_size=16)
         return self._key(f"context:{digest.hexdigest()}")
-
-
-def _size(name: str, entry: ContextEntry) -> int:
-    return len(name) + len(entry.url) + len(entry.content) + 500

@@ -6,6 +6,8 @@ any document. The built-in contexts are not loaded here.
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -17,14 +19,13 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.core.shared_tasks import SharedTasks
 from rdfcrawl.downloader.contexts.cache import (
     ContextEntry,
-    MemoryContexts,
     SharedContexts,
 )
+from rdfcrawl.downloader.robots.storage import SizedMemory
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.contexts.download import ContextDownloader
-    from rdfcrawl.downloader.contexts.options import ContextOptions
+    from rdfcrawl.downloader.contexts.download import ContextDownloader, ContextOptions
     from rdfcrawl.rdf.environment import ContextDocument
 
 MAX_DOCUMENTS: Final = 10_000  # whose loads are counted
@@ -46,7 +47,8 @@ class ContextStore:
     count: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
-        self._memory = MemoryContexts(self.options.memory_bytes)
+        most = self.options.memory_bytes
+        self._memory = SizedMemory[ContextEntry](sys.maxsize, most)
         self._loading = SharedTasks[ContextEntry]()
         self._n_loaded: OrderedDict[str, int] = OrderedDict()
 
@@ -56,7 +58,7 @@ class ContextStore:
         Raises:
             SourceFault: `REMOTE_CONTEXT`: a recent request failed.
         """
-        entry = self._in_memory(_checked(url))
+        entry = self._memory.fresh(_checked(url))
         if entry is None:
             return None
         self.count("memory")
@@ -68,11 +70,9 @@ class ContextStore:
         Raises:
             SourceFault: `REMOTE_CONTEXT`: it is unavailable; the detail says why.
         """
+        if (known := self.peek(url)) is not None:
+            return known
         url = _checked(url)
-        entry = self._in_memory(url)
-        if entry is not None:
-            self.count("memory")
-            return entry.document()
         if url not in self._loading:
             self._spend(url, document_url)
         return (await self._loading.run(url, partial(self._load, url))).document()
@@ -80,10 +80,6 @@ class ContextStore:
     async def close(self) -> None:
         """Cancel all loads."""
         await self._loading.close()
-
-    def _in_memory(self, url: str) -> ContextEntry | None:
-        entry = self._memory.get(url)
-        return entry if entry is not None and entry.is_fresh else None
 
     def _spend(self, url: str, document_url: str) -> None:
         """Count a load for a document, which may cause only a limited number."""
@@ -98,31 +94,34 @@ class ContextStore:
             raise SourceFault(Reason.REMOTE_CONTEXT, detail)
 
     async def _load(self, url: str) -> ContextEntry:
-        known = self._memory.get(url)
+        known = self._memory.last(url)
         shared = self.shared
         if shared is None:
             return await self._fetched(url, known)
         entry = await shared.get(url)
         if entry is not None and entry.is_fresh:
-            return self._keep(url, entry)
+            return self._shared(url, entry)
         known = entry if entry is not None and entry.is_usable else known
         entry = await shared.claim(url)
         if entry is not None:
-            return self._keep(url, entry)
+            return self._shared(url, entry)
         try:
             return await self._fetched(url, known)
         finally:
             await shared.release(url)
 
-    def _keep(self, url: str, entry: ContextEntry) -> ContextEntry:
+    def _shared(self, url: str, entry: ContextEntry) -> ContextEntry:
         self.count("shared")
-        self._memory.put(url, entry)
+        self._keep(url, entry)
         return entry
+
+    def _keep(self, url: str, entry: ContextEntry) -> None:
+        self._memory.keep(url, entry, entry.fresh_until - time.time())
 
     async def _fetched(self, url: str, known: ContextEntry | None) -> ContextEntry:
         found = await self.download(url, known=known)
         self.count(found.how)
-        self._memory.put(url, found.entry)
+        self._keep(url, found.entry)
         if self.shared is not None:
             await self.shared.put(url, found.entry)
         return found.entry

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.downloader.client import HttpResponse, RequestOptions
-from rdfcrawl.downloader.ftp.address import parse_address
-from rdfcrawl.downloader.ftp.logins import FtpLogins
-from rdfcrawl.downloader.ftp.pool import FtpLimits, FtpPool
+from rdfcrawl.downloader.ftp.address import FtpLogins, parse_address
+from rdfcrawl.downloader.ftp.connection import FtpLimits, FtpPool
 from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.downloader.ftp.request import FtpRequest
 from rdfcrawl.downloader.network_faults import errno_of, is_untimely, note_fault
@@ -67,7 +66,7 @@ class FtpExchange(WatchedExchange):
     async def get(
         self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
-        """See `HttpClient.get`; `ftp.replies` maps replies to statuses."""
+        """See `HttpClient.get`; `ftp.protocol` maps replies to statuses."""
         if options.data:
             return HttpResponse(status=405)  # FTP has no other methods
         response = HttpResponse()

@@ -17,9 +17,8 @@ from rdfcrawl.downloader.client import (
     HttpResponse,
     RequestOptions,
 )
-from rdfcrawl.downloader.ftp.container import MEDIA_TYPE, ContainerWriter
-from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
-from rdfcrawl.downloader.ftp.replies import FtpRefused
+from rdfcrawl.downloader.ftp.directories import MEDIA_TYPE, ContainerWriter
+from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, FtpRefused, NoConnection
 from rdfcrawl.downloader.parts import OVERLAP_BYTES, UnfitPart, facts_of_file
 from rdfcrawl.downloader.retry_policy import backoff_secs
 from rdfcrawl.downloader.spool_sink import SpoolSink
@@ -27,9 +26,8 @@ from rdfcrawl.frontier.request_turns import NotSentError, SoloTurn
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.ftp.address import FtpAddress
-    from rdfcrawl.downloader.ftp.connection import FtpConnection
-    from rdfcrawl.downloader.ftp.listing import Format, FtpEntry
-    from rdfcrawl.downloader.ftp.pool import FtpPool
+    from rdfcrawl.downloader.ftp.connection import FtpConnection, FtpPool
+    from rdfcrawl.downloader.ftp.directories import Format, FtpEntry
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer

@@ -14,14 +14,14 @@ import asyncio
 import re
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
-from multidict import CIMultiDict
+from multidict import CIMultiDict, MultiMapping
 from yarl import URL
 
 from rdfcrawl.core.errors import Reason, SourceFault
@@ -31,8 +31,6 @@ from rdfcrawl.uri import host_of
 from rdfcrawl.uri.guard.resolver import GuardedResolver, resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aiohappyeyeballs import AddrInfoType
     from aiohttp import ClientRequest, ClientTimeout
     from aiohttp.abc import ResolveResult
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
-    from multidict import MultiMapping
 
     from rdfcrawl.downloader.http.parsing import BodyReader
     from rdfcrawl.downloader.http.protocol import ResponseProtocol
@@ -56,6 +53,13 @@ connecting_for: Final[ContextVar[SoloTurn]] = ContextVar("connecting_for", defau
 
 # The sockets opened by the current attempt to connect.
 _opened: Final[ContextVar[list[socket.socket]]] = ContextVar("opened")
+# Other URLs need a slower parser.
+_PLAIN: Final = re.compile(
+    r"(https?://(?:[A-Za-z0-9.\-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?)(/[!-\"$-~]*)"
+)
+_NOT_IN_TARGET: Final = re.compile(r"[\x00-\x20\x7f]")
+_NOT_IN_HEADER: Final = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
+_MAX_PREPARED: Final = 1024
 
 
 class TurnConnector(aiohttp.TCPConnector):
@@ -179,15 +183,6 @@ def _peer(connection: Connection) -> str:
     if transport is None:
         return ""
     return str(transport.get_extra_info("peername", ("",))[0])
-
-
-# Other URLs need a slower parser.
-_PLAIN: Final = re.compile(
-    r"(https?://(?:[A-Za-z0-9.\-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?)(/[!-\"$-~]*)"
-)
-_NOT_IN_TARGET: Final = re.compile(r"[\x00-\x20\x7f]")
-_NOT_IN_HEADER: Final = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
-_MAX_PREPARED: Final = 1024
 
 
 @dataclass(slots=True, eq=False)

@@ -173,10 +173,7 @@ class HttpExchange(WatchedExchange):
 
 
 async def _check_type(
-    url: str,
-    unread: UnreadTypes,
-    response: HttpResponse,
-    received: ReceivedResponse,
+    url: str, unread: UnreadTypes, response: HttpResponse, received: ReceivedResponse
 ) -> None:
     """Raise `UnreadBody` for a body that no parser reads.
 

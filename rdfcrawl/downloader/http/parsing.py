@@ -36,6 +36,18 @@ _status_line: Final = re.compile(
 ).match
 _strict_status_line: Final = re.compile(r"HTTP/1\.[01] [0-9]{3}(?: |$)").match
 _strict_name: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
+_MAX_LINE: Final = 4096  # bytes of the line with the size of a chunk
+_MAX_TRAILER_BYTES: Final = 64 * 1024
+# Like urllib, skip blanks before the size; like curl, ignore the rest of the line.
+_size_line: Final = re.compile(
+    rb"[ \t]{0,64}([0-9A-Fa-f]{1,15})(?:[^0-9A-Fa-f\n][^\n]{0,4016})?\n"
+).match
+_begin_of_size_line: Final = re.compile(
+    rb"[ \t]{0,64}(?:[0-9A-Fa-f]{1,15}(?:[^0-9A-Fa-f\n][^\n]{0,4016})?)?"
+).fullmatch
+_usual_size_line: Final = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n").match
+_CR, _LF = b"\r\n"
+HIGH_BYTES: Final = 256 * 1024  # received and unread: above this, reading pauses
 
 
 @dataclass(slots=True)
@@ -198,19 +210,6 @@ def _tokens(headers: CIMultiDict[str], name: str) -> list[str]:
     return [token for token in tokens if token]
 
 
-_MAX_LINE: Final = 4096  # bytes of the line with the size of a chunk
-_MAX_TRAILER_BYTES: Final = 64 * 1024
-# Like urllib, skip blanks before the size; like curl, ignore the rest of the line.
-_size_line: Final = re.compile(
-    rb"[ \t]{0,64}([0-9A-Fa-f]{1,15})(?:[^0-9A-Fa-f\n][^\n]{0,4016})?\n"
-).match
-_begin_of_size_line: Final = re.compile(
-    rb"[ \t]{0,64}(?:[0-9A-Fa-f]{1,15}(?:[^0-9A-Fa-f\n][^\n]{0,4016})?)?"
-).fullmatch
-_usual_size_line: Final = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n").match
-_CR, _LF = b"\r\n"
-
-
 class ChunkDecoder:
     """Decoder of one body.
 
@@ -358,9 +357,6 @@ def looks_chunked(data: bytes) -> bool | None:
     if _size_line(data) is not None:
         return True
     return None if _begin_of_size_line(data) else False
-
-
-HIGH_BYTES: Final = 256 * 1024  # received and unread: above this, reading pauses
 
 
 class BodyReader(Protocol):

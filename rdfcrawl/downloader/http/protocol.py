@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from enum import Enum, auto
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import aiohttp
 
@@ -22,6 +22,7 @@ from rdfcrawl.downloader.http.parsing import (
     MAX_HEAD_BYTES,
     MAX_INTERIM,
     ArrivingBody,
+    BodyReader,
     ChunkDecoder,
     ReceivedHead,
     check_begin,
@@ -36,9 +37,6 @@ from rdfcrawl.downloader.watch import (
     ResponseCost,
     check_cost,
 )
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.http.parsing import BodyReader
 
 
 class _State(Enum):

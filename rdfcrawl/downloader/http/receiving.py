@@ -17,14 +17,13 @@ from multidict import CIMultiDict, MultiMapping
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.http.parsing import MAX_LENGTH_DIGITS
+from rdfcrawl.downloader.http.parsing import MAX_LENGTH_DIGITS, BodyReader
 from rdfcrawl.downloader.parts import PartialBody, UnfitPart, check_rest, facts_of
 from rdfcrawl.downloader.spool_sink import SpoolSink
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.http.connector import ReceivedResponse
-    from rdfcrawl.downloader.http.parsing import BodyReader
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer
     from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from multidict import CIMultiDict
 from scrapy import Request, signals
@@ -30,9 +32,8 @@ from rdfcrawl.downloader.client import (
     UnreadBody,
 )
 from rdfcrawl.downloader.http.exchange import note_headers, parse_content_type
-from rdfcrawl.downloader.http.recording import listening
+from rdfcrawl.downloader.http.recording import WireListener, listening
 from rdfcrawl.downloader.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
-from rdfcrawl.downloader.http.scrapy_recording import report
 from rdfcrawl.downloader.network_faults import errno_of, look_up, note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
@@ -286,3 +287,42 @@ def _text_headers(response: Response) -> CIMultiDict[str]:
         for name, values in response.headers.items()
         for value in values
     )
+
+
+def report(listener: WireListener, request: Request, response: Response) -> None:
+    """Report the messages that Scrapy has sent and received.
+
+    They have the form of Scrapy's HTTP handler: header names in Scrapy's capitals,
+    bodies without chunks, but in their content coding.
+    """
+    listener.keeps_all = True  # middlewares may change it
+    listener.address = str(response.ip_address or "")
+    listener.send(_request_head(request) + request.body)
+    listener.receive(_response_head(response))
+    listener.receive(response.body)
+
+
+def _request_head(request: Request) -> bytes:
+    parts = urlsplit(request.url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    lines = [f"{request.method} {target} HTTP/1.1".encode()]
+    if "Host" not in request.headers:
+        lines.append(b"Host: " + parts.netloc.rpartition("@")[2].encode())
+    if request.body:
+        lines.append(b"Content-Length: %d" % len(request.body))
+    return _head(lines, request.headers)
+
+
+def _response_head(response: Response) -> bytes:
+    try:
+        phrase = HTTPStatus(response.status).phrase
+    except ValueError:
+        phrase = ""
+    line = f"HTTP/1.1 {response.status} {phrase}".encode()
+    return _head([line], response.headers)
+
+
+def _head(lines: list[bytes], headers: Headers) -> bytes:
+    for name, values in headers.items():
+        lines += (name + b": " + value for value in values)
+    return b"\r\n".join([*lines, b"", b""])

@@ -25,8 +25,8 @@ from rdfcrawl.downloader.robots.policy import (
     judge,
     rules_of,
 )
-from rdfcrawl.downloader.robots.storage import OriginMemory, pack_rules, unpack_rules
-from rdfcrawl.frontier.queue.host_rules import OwnRules
+from rdfcrawl.downloader.robots.storage import SizedMemory, pack_rules, unpack_rules
+from rdfcrawl.frontier.queue.host_rules import KeptRules, OwnRules, RulesKeeper
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.hosts import origin_of
@@ -36,7 +36,6 @@ ROBOTS_PATH: Final = "/robots.txt"
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.robots.storage import RobotsDeathStore
-    from rdfcrawl.frontier.queue.host_rules import KeptRules, RulesKeeper
 
     Get = Callable[[str, Take], Awaitable[RobotsResponse]]
 
@@ -100,7 +99,7 @@ class RobotsCache:
         pauses = options.put_off_secs, options.max_put_off_secs
         self._keeper = keeper or OwnRules(*pauses)
         self.has_reservations = False
-        self._known = OriginMemory[RobotsRules](options.max_origins, options.max_bytes)
+        self._known = SizedMemory[RobotsRules](options.max_origins, options.max_bytes)
         self._fetching = SharedTasks[RobotsRules | RobotsResponse]()
 
     async def apply(self, visit: Visit) -> float:

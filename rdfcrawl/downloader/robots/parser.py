@@ -41,6 +41,53 @@ _IN_QUERY: Final = {ord(x): f"%{ord(x):02X}" for x in ":/?#[]@"}
 _has_two_spellings: Final = re.compile(
     r"\?.*(?:[:/?#\[\]@]|%(?:3A|2F|3F|23|5B|5D|40))"
 ).search
+MAX_SIGNALS: Final = 100  # lines of a group
+_MAX_CHARS: Final = 2048  # of a line
+# A closed set, since each is a statistic. The same use has two names in the two
+# vocabularies.
+_USES: Final = {
+    b"search": "search",
+    b"ai-input": "ai-input",
+    b"ai-train": "ai-train",
+    b"train-ai": "ai-train",
+    b"train-genai": "ai-train",
+}
+USES: Final = frozenset(_USES.values())
+_VALUES: Final = {b"yes": "yes", b"y": "yes", b"no": "no", b"n": "no"}
+_each_pair: Final = re.compile(rb"([A-Za-z-]{1,32})[ \t]*=[ \t]*([A-Za-z]+)").findall
+MAX_ROBOTS_BYTES: Final = 500 * 1024  # RFC 9309 2.5: parse at least 500 KiB
+MAX_SITEMAPS: Final = 1000
+# 2.2.4 permits leniency: common misspellings, and a missing colon.
+_RECORD: Final = re.compile(
+    rb"[ \t\v\f]*(?:(?P<agent>user[- \t]?agent)"
+    rb"|(?P<disallow>diss?all?ow|diasllow|disallaw)"
+    rb"|(?P<allow>allow)"
+    rb"|(?P<delay>crawl[- \t]?delay)"
+    rb"|(?P<sitemap>site-?maps?)"
+    rb"|(?P<signal>content-(?:signals?|usage)))"
+    rb"(?:[ \t]*(?P<colon>:|\xef\xbc\x9a)|[ \t])(?P<value>[^#]*)",
+    re.IGNORECASE,
+).match
+_KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap", "signal")
+_TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
+# RFC 9309 does not define `Crawl-delay`; these values occur.
+_DELAY: Final = re.compile(
+    rb"\+?(?:(?P<hex>0x[0-9a-f]+)|(?P<number>(?:[0-9]+(?:[.,][0-9]*)?"
+    rb"|[.,][0-9]+)(?:e[+-]?[0-9]+)?)|(?P<endless>inf))"
+    rb"(?:[ \t]*(?P<unit>ms|m|min(?:ute)?s?|h|hours?)(?![a-z]))?",
+    re.IGNORECASE,
+).match
+_UNIT_SECS: Final = {b"ms": 0.001, b"m": 60.0, b"h": 3600.0}  # by prefix
+_ENDLESS_SECS: Final = 1e9  # infinity in practice
+_ANY_AGENT: Final = b"*"
+_HEAD_BYTES: Final = 64
+# UTF-32 first: its little-endian mark begins like that of UTF-16.
+_WIDE: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 
 
 def pattern_of(value: bytes) -> str:
@@ -209,22 +256,6 @@ class _Wild(NamedTuple):
         return end is None or (len(path) - at >= len(end) and path.endswith(end))
 
 
-MAX_SIGNALS: Final = 100  # lines of a group
-_MAX_CHARS: Final = 2048  # of a line
-# A closed set, since each is a statistic. The same use has two names in the two
-# vocabularies.
-_USES: Final = {
-    b"search": "search",
-    b"ai-input": "ai-input",
-    b"ai-train": "ai-train",
-    b"train-ai": "ai-train",
-    b"train-genai": "ai-train",
-}
-USES: Final = frozenset(_USES.values())
-_VALUES: Final = {b"yes": "yes", b"y": "yes", b"no": "no", b"n": "no"}
-_each_pair: Final = re.compile(rb"([A-Za-z-]{1,32})[ \t]*=[ \t]*([A-Za-z]+)").findall
-
-
 class SignalRule(NamedTuple):
     """One line: the pattern of paths, and the uses allowed or not."""
 
@@ -249,42 +280,6 @@ def read_signals(value: bytes) -> SignalRule | None:
         if name.lower() in _USES and word.lower() in _VALUES
     )
     return SignalRule(pattern, said) if said else None
-
-
-MAX_ROBOTS_BYTES: Final = 500 * 1024  # RFC 9309 2.5: parse at least 500 KiB
-MAX_SITEMAPS: Final = 1000
-
-# 2.2.4 permits leniency: common misspellings, and a missing colon.
-_RECORD: Final = re.compile(
-    rb"[ \t\v\f]*(?:(?P<agent>user[- \t]?agent)"
-    rb"|(?P<disallow>diss?all?ow|diasllow|disallaw)"
-    rb"|(?P<allow>allow)"
-    rb"|(?P<delay>crawl[- \t]?delay)"
-    rb"|(?P<sitemap>site-?maps?)"
-    rb"|(?P<signal>content-(?:signals?|usage)))"
-    rb"(?:[ \t]*(?P<colon>:|\xef\xbc\x9a)|[ \t])(?P<value>[^#]*)",
-    re.IGNORECASE,
-).match
-_KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap", "signal")
-_TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
-# RFC 9309 does not define `Crawl-delay`; these values occur.
-_DELAY: Final = re.compile(
-    rb"\+?(?:(?P<hex>0x[0-9a-f]+)|(?P<number>(?:[0-9]+(?:[.,][0-9]*)?"
-    rb"|[.,][0-9]+)(?:e[+-]?[0-9]+)?)|(?P<endless>inf))"
-    rb"(?:[ \t]*(?P<unit>ms|m|min(?:ute)?s?|h|hours?)(?![a-z]))?",
-    re.IGNORECASE,
-).match
-_UNIT_SECS: Final = {b"ms": 0.001, b"m": 60.0, b"h": 3600.0}  # by prefix
-_ENDLESS_SECS: Final = 1e9  # infinity in practice
-_ANY_AGENT: Final = b"*"
-_HEAD_BYTES: Final = 64
-# UTF-32 first: its little-endian mark begins like that of UTF-16.
-_WIDE: Final = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 @dataclass(slots=True, eq=False)

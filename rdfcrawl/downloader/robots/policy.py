@@ -24,6 +24,8 @@ from rdfcrawl.downloader.robots.parser import (
 from rdfcrawl.frontier.queue.host_rules import KeepingOptions
 
 MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
+_REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
+_NOT_SENT: Final = (*_REFUSALS, Reason.DNS_BLOCKED)
 
 
 class RobotsAccess(Enum):
@@ -142,10 +144,6 @@ def rules_of(records: RobotsRecords) -> RobotsRules:
         records.has_more_sitemaps,
         signals=signals,
     )
-
-
-_REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
-_NOT_SENT: Final = (*_REFUSALS, Reason.DNS_BLOCKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,19 @@ from rdfcrawl.downloader.robots.policy import ALLOW_ALL, RobotsRules, rules_of
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
+# Three times the maximum size of a robots.txt (escapes), and of a TDM file.
+_MAX_BYTES: Final = 8 * 1024 * 1024
+DAMAGES: Final = (
+    *(zlib.error, AttributeError, ValueError, TypeError, LookupError),
+    RecursionError,
+)
+# As for URIs: three lives of eight parts; a request costs one part, parsing a full
+# life.
+_LIVES: Final = 24
+_REQUESTED: Final = 1
+_READ: Final = 7  # in addition
+_SECS: Final = 24 * 3600  # robots.txt is fetched once a day
+
 
 class SizedEntry(Protocol):
     """A value that knows its approximate size."""
@@ -42,44 +55,36 @@ class _Entry(NamedTuple, Generic[V]):
     expires_at: float
 
 
-class OriginMemory(Generic[V]):
-    """Values by origin with expiry, within limits of number and size."""
+class SizedMemory(Generic[V]):
+    """Values by key with expiry, within limits of number and size."""
 
-    def __init__(self, max_origins: int, max_bytes: int) -> None:
-        self._max_origins, self._max_bytes = max_origins, max_bytes
+    def __init__(self, max_keys: int, max_bytes: int) -> None:
+        self._max_keys, self._max_bytes = max_keys, max_bytes
         self._entries: OrderedDict[str, _Entry[V]] = OrderedDict()
         self._n_bytes = 0
 
-    def fresh(self, origin: str) -> V | None:
-        """Return the value of an origin, unless expired."""
-        entry = self._entries.get(origin)
+    def fresh(self, key: str) -> V | None:
+        """Return the value of a key, unless expired."""
+        entry = self._entries.get(key)
         if entry is None or entry.expires_at <= time.monotonic():
             return None
-        self._entries.move_to_end(origin)
+        self._entries.move_to_end(key)
         return entry.value
 
-    def last(self, origin: str) -> V | None:
-        """Return the value of an origin, even if expired."""
-        entry = self._entries.get(origin)
+    def last(self, key: str) -> V | None:
+        """Return the value of a key, even if expired."""
+        entry = self._entries.get(key)
         return None if entry is None else entry.value
 
-    def keep(self, origin: str, value: V, ttl_secs: float) -> None:
+    def keep(self, key: str, value: V, ttl_secs: float) -> None:
         """Store a value for a time; drop the least recently used ones."""
-        if old := self._entries.pop(origin, None):
+        if old := self._entries.pop(key, None):
             self._n_bytes -= old.value.n_bytes
-        self._entries[origin] = _Entry(value, time.monotonic() + ttl_secs)
+        self._entries[key] = _Entry(value, time.monotonic() + ttl_secs)
         self._n_bytes += value.n_bytes
-        while len(self._entries) > self._max_origins or self._n_bytes > self._max_bytes:
+        while len(self._entries) > self._max_keys or self._n_bytes > self._max_bytes:
             _, dropped = self._entries.popitem(last=False)
             self._n_bytes -= dropped.value.n_bytes
-
-
-# Three times the maximum size of a robots.txt (escapes), and of a TDM file.
-_MAX_BYTES: Final = 8 * 1024 * 1024
-DAMAGES: Final = (
-    *(zlib.error, AttributeError, ValueError, TypeError, LookupError),
-    RecursionError,
-)
 
 
 def pack_rules(records: RobotsRecords | None) -> bytes:
@@ -140,14 +145,6 @@ def _records(found: Any) -> RobotsRecords:
             for pattern, said in signals
         ],
     )
-
-
-# As for URIs: three lives of eight parts; a request costs one part, parsing a full
-# life.
-_LIVES: Final = 24
-_REQUESTED: Final = 1
-_READ: Final = 7  # in addition
-_SECS: Final = 24 * 3600  # robots.txt is fetched once a day
 
 
 class RobotsDeathStore:

@@ -23,15 +23,14 @@ from rdfcrawl.core.reservations import (
 )
 from rdfcrawl.core.shared_tasks import SharedTasks
 from rdfcrawl.downloader.robots.parser import PathPattern, path_of
-from rdfcrawl.downloader.robots.policy import RobotsAccess, judge
-from rdfcrawl.downloader.robots.storage import DAMAGES, OriginMemory, packed, unpacked
+from rdfcrawl.downloader.robots.policy import RobotsAccess, RobotsResponse, judge
+from rdfcrawl.downloader.robots.storage import DAMAGES, SizedMemory, packed, unpacked
 from rdfcrawl.frontier.request_turns import HostRestsError, SoloTurn, SoloTurns, Take
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-    from rdfcrawl.downloader.robots.policy import RobotsResponse
     from rdfcrawl.frontier.queue.host_rules import RulesKeeper
 
 
@@ -149,7 +148,7 @@ class TdmCache:
         self._robots, self._options = robots, options
         self._keeper, self._count = keeper, count
         self._turns = turns or SoloTurns()
-        self._known = OriginMemory[TdmRules](options.max_origins, options.max_bytes)
+        self._known = SizedMemory[TdmRules](options.max_origins, options.max_bytes)
         self._fetching = SharedTasks[TdmRules | None]()
 
     def known(self, url: str) -> Reservations | None:

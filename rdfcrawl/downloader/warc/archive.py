@@ -11,23 +11,24 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
-from rdfcrawl.downloader.warc.archive_files import ArchiveFolder, repair_archives
-from rdfcrawl.downloader.warc.capture_index import CaptureIndex, LastCapture
-from rdfcrawl.downloader.warc.http_messages import find_head, redacted, split_request
-from rdfcrawl.downloader.warc.records import (
+from rdfcrawl.downloader.warc.archive_files import (
     COPY_KEPT,
     FIELDS_TYPE,
     NOT_MODIFIED,
     REQUEST_TYPE,
     RESPONSE_TYPE,
     SAME_PAYLOAD,
+    ArchiveFolder,
     WarcRecord,
     digest_field,
     fields_block,
     new_record_id,
+    repair_archives,
     sha1,
     warc_date,
 )
+from rdfcrawl.downloader.warc.capture_index import CaptureIndex, LastCapture
+from rdfcrawl.downloader.warc.http_messages import find_head, redacted, split_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -366,10 +367,7 @@ def _shared_fields(
     source: ArchivedExchange | ArchivedResource,
 ) -> list[tuple[str, str]]:
     """Return the fields common to all records of a source."""
-    fields = [
-        ("WARC-Date", warc_date(source.at_ms)),
-        ("WARC-Target-URI", source.url),
-    ]
+    fields = [("WARC-Date", warc_date(source.at_ms)), ("WARC-Target-URI", source.url)]
     if source.address:
         fields.append(("WARC-IP-Address", source.address))
     return fields

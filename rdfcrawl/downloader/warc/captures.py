@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from rdfcrawl.core.errors import (
     Fault,
@@ -19,21 +19,20 @@ from rdfcrawl.core.errors import (
     needed_by_operator,
 )
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.warc.bodies import RecordBody
+from rdfcrawl.downloader.warc.archive_files import COPY_KEPT
 from rdfcrawl.downloader.warc.part import (
     READ_BYTES,
     BadMember,
     FilePart,
     PackedRecords,
     PartEnds,
+    RecordBody,
 )
-from rdfcrawl.downloader.warc.records import COPY_KEPT
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-    from typing import BinaryIO
 
     from rdfcrawl.core.errors import FaultLog
 
@@ -41,9 +40,7 @@ HEAD_BYTES: Final = 4096
 MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message
 _ARC: Final = "filedesc://"  # start of the first line of ARC files
 _OTHERS: Final = frozenset(
-    {
-        *("warcinfo", "request", "metadata", "revisit", "conversion", "continuation"),
-    }
+    {*("warcinfo", "request", "metadata", "revisit", "conversion", "continuation")}
 )
 _REDIRECTION: Final = 300  # and above: RFC 9110 15.4
 GONE: Final = frozenset({404, 410})

@@ -1,27 +1,35 @@
-"""A part of a WARC file: its records, with their offsets.
+"""A part of a WARC file: its records, with their offsets and bodies.
 
 If each record of a compressed WARC file is a separate gzip member, reading may start at
-any of them. A file of one member, or of none, is read from its beginning.
+any of them. A file of one member, or of none, is read from its beginning. Archives
+differ: some keep bodies as sent, others have decoded them and kept the headers.
 
 Source: The WARC Format 1.1 (IIPC), annex D.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.core.errors import Fault, RdfcrawlError, Reason, SourceFault
 from rdfcrawl.core.messages import counted
+from rdfcrawl.downloader.warc.http_messages import BodyFrame
+from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder, UnknownCoding
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from collections.abc import Iterator
+
 
 READ_BYTES: Final = 64 * 1024
 MAX_MEMBER_BYTES: Final = 4 * 1024**3
 _GZIP: Final = b"\x1f\x8b\x08"
 _WARC: Final = b"WARC/"
 _GZIP_WINDOW: Final = 31
+_begins_chunk: Final = re.compile(rb"[0-9A-Fa-f]{1,16}[ \t]*(?:;[^\r\n]*)?\r?\n").match
 
 
 class PartEnds(RdfcrawlError):
@@ -175,3 +183,81 @@ class PackedRecords:
         """Leave the part within the member, after the bytes read so far."""
         self._part.push_back(self._unread)
         self._unread = b""
+
+
+class RecordBody:
+    """The body of a warcio record, to be read once.
+
+    Args:
+        record: after its head.
+        max_ratio: decoded : encoded.
+
+    Attributes:
+        fault: error that ended the body; set at its end.
+
+    Raises:
+        SourceFault: `BAD_CONTENT_ENCODING`: there are too many codings.
+    """
+
+    def __init__(self, record: Any, *, max_ratio: float) -> None:
+        self.fault: Fault | None = None
+        self._pieces: Iterator[bytes] = iter(
+            partial(record.raw_stream.read, READ_BYTES), b""
+        )
+        self._ahead = b""
+        http = record.http_headers
+        if http is None:
+            return
+        if (http.get_header("Transfer-Encoding") or "").lower().endswith("chunked"):
+            self._pieces = self._unchunked(self._pieces)
+        coding = http.get_header("Content-Encoding") or ""
+        if coding:
+            decoder = BodyDecoder(coding, max_ratio=max_ratio)
+            self._pieces = self._decoded(self._pieces, decoder)
+
+    def read(self, n_bytes: int = READ_BYTES) -> bytes:
+        """Return at most `n_bytes` of the next bytes; none at the end."""
+        if not self._ahead:
+            self._ahead = next(self._pieces, b"")
+        taken, self._ahead = self._ahead[:n_bytes], self._ahead[n_bytes:]
+        return taken
+
+    def begin(self, n_bytes: int) -> bytes:
+        """Return at least `n_bytes` of the first bytes, if available."""
+        begin = b""
+        while len(begin) < n_bytes and (piece := self.read()):
+            begin += piece
+        return begin
+
+    def _unchunked(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        first = next(pieces, b"")
+        pieces = chain([first], pieces)
+        if not _begins_chunk(first):
+            yield from pieces
+            return
+        frame = BodyFrame(is_chunked=True)
+        yield from frame.pieces(pieces)
+        if not frame.is_complete:
+            self.fault = Fault(Reason.TRUNCATED_BODY, "the last chunk is missing")
+
+    def _decoded(
+        self, pieces: Iterator[bytes], decoder: BodyDecoder
+    ) -> Iterator[bytes]:
+        n_bytes = 0
+        try:
+            for position, piece in enumerate(pieces):
+                try:
+                    for decoded in decoder.pieces(piece):
+                        n_bytes += len(decoded)
+                        yield decoded
+                except UnknownCoding:
+                    raise
+                except SourceFault as error:
+                    is_broken = error.fault.reason is Reason.BAD_CONTENT_ENCODING
+                    if position or n_bytes or not is_broken:
+                        raise
+                    yield from chain([piece], pieces)  # already decoded
+                    return
+            decoder.finish()
+        except SourceFault as error:
+            self.fault = self.fault or error.fault

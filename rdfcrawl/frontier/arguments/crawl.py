@@ -15,6 +15,7 @@ from rdfcrawl.frontier.arguments.parsers import (
     BOOLEANS,
     INLINE,
     MAX_DEPTH,
+    MAX_QUOTA,
     CrawlPolicy,
     GivenUp,
     Take,
@@ -28,7 +29,6 @@ from rdfcrawl.frontier.arguments.parsers import (
     parse_number,
     parse_own,
     parse_query,
-    parse_quota,
     parse_retry,
     parse_seeds,
     parse_shapes,
@@ -137,7 +137,7 @@ class CrawlArguments:
     """`domain`: each registered domain has a [quota of
     fetches](../explanation/refresh.md#quotas), which sitemaps and links share by
     their results so far. Given with `quota`; must be there when the crawl begins"""
-    quota: int = argument(parse_quota, 0)
+    quota: int = argument(parse_number(MAX_QUOTA, minimum=2), 0)
     """with `schedule=domain`: most pages requested of a registered domain in an epoch,
     2 to 100000. How long that is, `SCHEDULE_EPOCH_SECS` says
     ([settings](settings.md))"""

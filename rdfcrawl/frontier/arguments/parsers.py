@@ -150,22 +150,16 @@ def parse_url_patterns(name: str, text: str) -> UrlPatterns:
         raise ConfigError(f"argument {name}={text}: {error}") from error
 
 
-def parse_number(maximum: int) -> Callable[[str, str], int]:
+def parse_number(maximum: int, minimum: int = 0) -> Callable[[str, str], int]:
     """Return the parser of an integer."""
 
     def parse(name: str, text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) > maximum:
-            raise _must_be(name, text, f"an integer from 0 to {maximum}")
+        is_number = re.fullmatch(r"[0-9]{1,12}", text)
+        if not is_number or not minimum <= int(text) <= maximum:
+            raise _must_be(name, text, f"an integer from {minimum} to {maximum}")
         return int(text)
 
     return parse
-
-
-def parse_quota(name: str, text: str) -> int:
-    """Return the most fetches of a registered domain in an epoch."""
-    if not re.fullmatch(r"[0-9]{1,6}", text) or not 2 <= int(text) <= MAX_QUOTA:
-        raise _must_be(name, text, f"an integer from 2 to {MAX_QUOTA}")
-    return int(text)
 
 
 def parse_shapes(name: str, text: str) -> Path | None:

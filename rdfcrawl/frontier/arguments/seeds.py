@@ -29,11 +29,7 @@ _URI, _TYPE = "uri", "type"
 # Types of Squirrel, including its older versions, and our names of sources. None: the
 # kind is derived from the URL.
 TYPES: Final[dict[str, Kind | None]] = {
-    "": None,
-    "unknown": None,
-    "dereferenceable": None,
-    "html": None,
-    "csv": None,
+    **dict.fromkeys(("", "unknown", "dereferenceable", "html", "csv")),
     "dump": Kind.DUMP,
     "rdf-dump": Kind.DUMP,
     "sparql": Kind.SPARQL,

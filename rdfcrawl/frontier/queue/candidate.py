@@ -343,22 +343,15 @@ def machine_of(worker: str) -> str:
     return worker.rsplit("-", 2)[0]
 
 
-def home_partitions(
-    worker: str, workers: Sequence[str], n_partitions: int
-) -> list[int]:
-    """Return the partitions that a worker polls first, by rendezvous hashing.
+class PollPlan(NamedTuple):
+    """The partitions of a crawl from the view of one worker.
 
     Each machine is home to partitions in proportion to its number of workers, and each
-    partition to one of these. So a restarted worker, under another name, leaves all
-    partitions and the stored documents of their hosts on their machines. Workers that
-    see the same list agree. A wrong list only costs empty polls, as claims are atomic.
-    `worker` counts as live even if the list lacks it.
+    partition to one of these, by rendezvous hashing. So a restarted worker, under
+    another name, leaves all partitions and the stored documents of their hosts on their
+    machines. Workers that see the same list agree. A wrong list only costs empty polls,
+    as claims are atomic. The worker counts as live even if the list lacks it.
     """
-    return list(_homes(worker, tuple(workers), n_partitions)[0])
-
-
-class PollPlan(NamedTuple):
-    """The partitions of a crawl from the view of one worker."""
 
     home: tuple[int, ...]  # its own
     near: tuple[int, ...]  # of other workers on this machine
@@ -368,23 +361,16 @@ class PollPlan(NamedTuple):
 @lru_cache(maxsize=16)  # called at each claim; the list of workers rarely changes
 def poll_plan(worker: str, workers: tuple[str, ...], n_partitions: int) -> PollPlan:
     """Return the partitions of a worker, of its machine, and of other machines."""
-    home, of_machine = _homes(worker, workers, n_partitions)
-    near = tuple(p for p in of_machine if p not in home)
-    away = tuple(sorted({*range(n_partitions)} - {*of_machine}))
-    return PollPlan(home, near, away)
-
-
-def _homes(
-    worker: str, workers: tuple[str, ...], n_partitions: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the partitions of a worker, and those of its machine."""
     machines: defaultdict[str, set[str]] = defaultdict(set)
     for name in (*workers, worker):
         machines[machine_of(name)].add(name)
     mine = machine_of(worker)
     sizes = {name: len(names) for name, names in machines.items()}
     of_machine = _at_home(mine, sizes, range(n_partitions))
-    return _at_home(worker, dict.fromkeys(machines[mine], 1), of_machine), of_machine
+    home = _at_home(worker, dict.fromkeys(machines[mine], 1), of_machine)
+    near = tuple(p for p in of_machine if p not in home)
+    away = tuple(sorted({*range(n_partitions)} - {*of_machine}))
+    return PollPlan(home, near, away)
 
 
 def _at_home(

@@ -179,7 +179,21 @@ class CandidateAdder:
             for name, item in rows.items()
             if (candidate := self._refused(name, item, budgets))
         ]
-        return await self._take_up(partition, refused)
+        here, away = self._split_away(refused)
+        calls = list(self._calls(here))
+        marks = await self._run("add", calls)
+        away += self._sent_away(calls, marks)
+        fates = [*marks, *await self._add_away(away)]
+        taken: dict[str, list[Argument]] = {}
+        for row, mark in zip([*_rows(calls), *away], fates, strict=True):
+            if mark in (_NEW, _SEEN):
+                taken.setdefault(row.key, []).extend((row.fingerprint, row.item))
+        forget = [
+            (self._prefixes[partition], ["forget", 0, self._fill, 0, *arguments])
+            for arguments in _cut(taken)
+        ]
+        await self._run("budget", forget)
+        return fates.count(_NEW)
 
     def _refused(
         self, name: bytes, item: bytes, budgets: Mapping[int, CrawlBudget]
@@ -194,23 +208,6 @@ class CandidateAdder:
         return Candidate(
             partition, key, int(fingerprint), item, budgets[record.profile]
         )
-
-    async def _take_up(self, partition: int, refused: list[Candidate]) -> int:
-        here, rows = self._split_away(refused)
-        calls = list(self._calls(here))
-        marks = await self._run("add", calls)
-        away = [*rows, *self._sent_away(calls, marks)]
-        fates = [*marks, *await self._add_away(away)]
-        taken: dict[str, list[Argument]] = {}
-        for row, mark in zip([*_rows(calls), *away], fates, strict=True):
-            if mark in (_NEW, _SEEN):
-                taken.setdefault(row.key, []).extend((row.fingerprint, row.item))
-        forget = [
-            (self._prefixes[partition], ["forget", 0, self._fill, 0, *arguments])
-            for arguments in _cut(taken)
-        ]
-        await self._run("budget", forget)
-        return fates.count(_NEW)
 
     def _split_away(
         self, candidates: Sequence[Candidate]
@@ -230,10 +227,7 @@ class CandidateAdder:
         return candidates, rows
 
     def _calls(
-        self,
-        candidates: Iterable[Candidate],
-        *,
-        mode: Literal["add", "look"] = "add",
+        self, candidates: Iterable[Candidate], *, mode: Literal["add", "look"] = "add"
     ) -> Iterator[Call]:
         partitions: dict[int | tuple[int, CrawlBudget], dict[str, list[Argument]]] = {}
         for partition, key, number, item, budget in candidates:
@@ -312,7 +306,10 @@ class CandidateAdder:
             head = self._add_head(budget, mode)
             if is_home:
                 head = [mode, budget.of_domain, self._fill, self._most_over]
-            pairs = {key: _pairs(rows, some) for key, some in keys.items()}
+            pairs: dict[str, list[Argument]] = {
+                key: [x for i in some for x in (rows[i].fingerprint, rows[i].item)]
+                for key, some in keys.items()
+            }
             calls += [
                 (self._prefixes[partition], head + arguments)
                 for arguments in _cut(pairs, "" if is_home else "+")
@@ -326,10 +323,6 @@ class CandidateAdder:
         if not calls:
             return b""
         return b"".join(cast("list[bytes]", await self._scripts.run(name, calls)))
-
-
-def _pairs(rows: Sequence[_Row], which: Iterable[int]) -> list[Argument]:
-    return [x for i in which for x in (rows[i].fingerprint, rows[i].item)]
 
 
 def _added(marks: bytes) -> AddedCounts:

@@ -134,24 +134,9 @@ class Frontier:
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
         self.owed = OwedHosts(scripts)
-        self._marks = PartitionMarks(redis, self.state)
+        self.marks = PartitionMarks(redis, self.state)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
-
-    @property
-    def delay_secs(self) -> float:
-        """Least time between requests to a host without a delay, for all workers."""
-        return self.delays.secs
-
-    @property
-    def is_spread(self) -> bool:
-        """Whether links and parents may be on servers that fail independently."""
-        return self._marks.are_needed
-
-    @property
-    def silence_secs(self) -> float:
-        """Time of silence after which a worker no longer counts as live."""
-        return self.reports.silence_secs
 
     def key(self, name: str) -> str:
         """Return the Redis key of an object shared by the crawl."""
@@ -199,7 +184,7 @@ class Frontier:
         self.epochs.open(self._prefixes, stored, self.options.epochs)
         self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
         mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
-        await self._marks.write(self._prefixes, mark)
+        await self.marks.write(self._prefixes, mark)
         # Checks the right to run scripts.
         await self.scripts.run("renew", [(self._prefixes[0], [1])])
         self.state.join(self.crawl_id, conf=conf, cleared=cleared, mark=mark)
@@ -305,7 +290,7 @@ class Frontier:
         self.state.check(mark, cleared)
         *columns, marks = zip(*rows, strict=True)
         if mark is not None and mark != cleared:
-            self._marks.check(marks)
+            self.marks.check(marks)
         # `scrapy frontier check` repairs damaged counters.
         sums = (sum(int(n or 0) for n in column) for column in columns)
         return StateCounts(*(max(0, n) for n in sums))
@@ -340,7 +325,7 @@ class Frontier:
         """
         ticket: list[Argument] = ["", ""] if number is None else [self._name, number]
         most = most_keys, most_keys if most_spare is None else most_spare
-        arguments = [*claim_arguments(self.options, self.delay_secs, *most), *ticket]
+        arguments = [*claim_arguments(self.options, self.delays.secs, *most), *ticket]
         elsewhere = [*arguments, _STEAL_AFTER_MS]
         calls = [
             (self._prefixes[p], elsewhere if p in not_at_home else arguments)
@@ -352,7 +337,7 @@ class Frontier:
         for partition, (next_due, *rows) in zip(
             partitions, cast("list[list[Any]]", replies), strict=True
         ):
-            visits += [visit_of(partition, row, self.delay_secs) for row in rows]
+            visits += [visit_of(partition, row, self.delays.secs) for row in rows]
             if next_due >= 0:
                 due.append(next_due)
         for visit in visits if self.epochs.options else ():
@@ -418,7 +403,7 @@ class Frontier:
         Returns:
             Numbers of batches, URIs put back, and URIs given up, which go to `buried`.
         """
-        arguments: list[Argument] = [100, millisecs(self.delay_secs)]
+        arguments: list[Argument] = [100, millisecs(self.delays.secs)]
         prefixes = self._prefixes
         if partitions is not None:
             prefixes = [prefixes[number] for number in partitions]
@@ -469,9 +454,7 @@ class Frontier:
         return sum(found[::2]), names[:most]
 
     def _by_partition(
-        self,
-        visits: Iterable[Visit],
-        arguments_of: Callable[[Visit], list[Argument]],
+        self, visits: Iterable[Visit], arguments_of: Callable[[Visit], list[Argument]]
     ) -> list[tuple[str, list[Argument]]]:
         calls: dict[int, list[Argument]] = {}
         for visit in visits:

@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import hiredis
 import redis.asyncio
-from redis.asyncio.connection import (
-    AbstractConnection,
-    ConnectionPool,
-    SSLConnection,
-)
+from redis.asyncio.connection import AbstractConnection, ConnectionPool, SSLConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import ExponentialBackoff, NoBackoff

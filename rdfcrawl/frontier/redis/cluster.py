@@ -53,11 +53,10 @@ Command = tuple[tuple[Any, ...], Mapping[str, Any]]
 _MOVE_PAUSES_SECS: Final = (0.01, 0.03, 0.1, 0.2, 0.4)
 _ASK_SECS: Final = 2.0  # a node that does not report slots within this is skipped
 _HOME: Final = b"rc"  # commands without a key, such as TIME, use this key
-_KEY_AFTER: Final = {
-    "EVALSHA": 3,
-    "EVAL": 3,
-}  # else the first argument is the key
+_KEY_AFTER: Final = {"EVALSHA": 3, "EVAL": 3}  # else the first argument is the key
 _KEYLESS: Final = frozenset({"TIME", "INFO", "PING", "CONFIG GET", "CONFIG SET"})
+# Wrong login, not a cluster, or no permission: no other node would help.
+_OF_OPERATOR = AuthenticationError, AuthorizationError, ResponseError
 # After these errors, the slots may have moved.
 _LOST = RedisConnectionError, RedisTimeoutError, ClusterDownError, ReadOnlyError
 
@@ -87,9 +86,8 @@ class ClusterClient(ManyPrimaries):
         self._known: list[NodeAddress] = []  # including replicas
         self._silent: set[NodeAddress] = set()  # did not respond last time
         self._owners: list[NodeAddress | None] = []  # by slot
-        self._move_reporter: NodeAddress | None = (
-            None  # node that reported a moved slot
-        )
+        # node that reported a moved slot
+        self._move_reporter: NodeAddress | None = None
         self._is_stale = True
         self._refreshing = asyncio.Lock()
 
@@ -272,9 +270,7 @@ class ClusterClient(ManyPrimaries):
             for address in self._query_order():
                 try:
                     rows = await self._fetch_slots(address)
-                except (AuthenticationError, AuthorizationError):
-                    raise
-                except ResponseError:  # not a cluster, or no permission
+                except _OF_OPERATOR:
                     raise
                 except RedisError as error:
                     self._silent.add(address)

@@ -86,19 +86,13 @@ _REMEDIES: Final = tuple(
             "DB index is out of range",
             "name a lower number in REDIS_URL or REDIS_DB, or raise `databases` there",
         ),
-        (
-            "max number of clients",
-            "raise `maxclients` there, or start fewer workers",
-        ),
+        ("max number of clients", "raise `maxclients` there, or start fewer workers"),
         (
             "CERTIFICATE_VERIFY_FAILED",
             "name the file of who signed it as ssl_ca_certs in REDIS_URL",
         ),
         ("is loading", "try again when it has read its file"),
-        (
-            "protected mode",
-            "set a password there, or turn `protected-mode` off",
-        ),
+        ("protected mode", "set a password there, or turn `protected-mode` off"),
     )
 )
 # Script errors for a missing right, as worded by Redis 6.2, 7.0 and later.

@@ -100,7 +100,7 @@ _SHARED: dict[AnyOperation, tuple[str, ...]] = {
 _ALLOW_OOM = "#!lua flags=allow-oom\n"
 _MAY_RUN_FULL: frozenset[AnyOperation]
 _MAY_RUN_FULL = frozenset((*OPERATIONS, *OPERATOR_OPERATIONS)) - {
-    *("add", "budget", "retry", "ping", "contents", "robots", "import"),
+    *("add", "budget", "retry", "ping", "contents", "robots", "import")
 }
 # In Lua: start of a definition, a comment, a name.
 _DEFINITION = re.compile(r"^(?=local )", re.MULTILINE)

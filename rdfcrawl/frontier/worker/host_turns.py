@@ -73,7 +73,7 @@ class HostTurns(SoloTurns):
         self, visit: Visit, url: str, *, is_for_rules: bool = False
     ) -> SoloTurn | None:
         """See `SoloTurns.of_visit`."""
-        is_delayed = visit.delay_secs > 0 or self.frontier.delay_secs > 0
+        is_delayed = visit.delay_secs > 0 or self.frontier.delays.secs > 0
         if is_delayed or self._addresses is not None:
             self._report_rules_request(visit)
             turn = self._new_turn(visit.key, visit.delay_secs, visit, url)
@@ -82,7 +82,7 @@ class HostTurns(SoloTurns):
         if not self._undelayed.is_good():
             if not await self._undelayed.take_another():
                 return None
-            if self.frontier.delay_secs > 0:  # known by now
+            if self.frontier.delays.secs > 0:  # known by now
                 return await self.of_visit(visit, url, is_for_rules=is_for_rules)
         if visit.is_lost:
             return None
@@ -239,17 +239,15 @@ class _HostTurn(SoloTurn):
         lock = self._turns.clocks.lock(self._key)
         await lock.acquire()
         self._lock = lock
+        is_given = False
         try:
-            if await self._wait_for_turn():
-                return True
-        except RedisError:  # the worker stops, or the crawl is gone: reported elsewhere
-            self._give_back()
-            return False
-        except BaseException:
-            self._give_back()
-            raise
-        self._give_back()
-        return False
+            # An error: the worker stops, or the crawl is gone; reported elsewhere.
+            with suppress(RedisError):
+                is_given = await self._wait_for_turn()
+        finally:
+            if not is_given:
+                self._give_back()
+        return is_given
 
     async def _wait_for_turn(self) -> bool:
         turns, visit = self._turns, self._visit
@@ -262,10 +260,8 @@ class _HostTurn(SoloTurn):
             # Read before the call, so that the turn ends here before it ends in Redis.
             asked_at, lease_secs = steady_time(), turns.frontier.options.lease_secs
             self._is_given = True  # unknown until there is a reply
-            (epoch, partition), delay = self._lease(), self._delay()
-            entry = TurnEntry(
-                self._token, self._key, delay, epoch, lease_secs + delay, 0.0, partition
-            )
+            delay = self._delay()
+            entry = self._entry(delay, hold_secs=lease_secs + delay)
             what, ms, least_ms = await self._request(entry)
             if what == _RESTS:
                 self.rests_secs = ms / 1000
@@ -291,17 +287,22 @@ class _HostTurn(SoloTurn):
         while (left := until - monotonic()) > 0 and not self.sleepers.is_stopping:
             await self.sleepers.sleep(left)
 
-    def _lease(self) -> tuple[int | None, int | None]:
-        """Return epoch and partition of the visit, if it is of the requested host."""
+    def _entry(self, delay: float, *, hold_secs: float | None = None) -> TurnEntry:
+        """Return an entry, with the lease of the visit if it is of the host."""
         visit = self._visit
-        if visit is None or visit.key != self._key:
-            return None, None
-        return visit.epoch, visit.partition
+        epoch: int | None = None
+        partition: int | None = None
+        if visit is not None and visit.key == self._key:
+            epoch, partition = visit.epoch, visit.partition
+        sent_at = self.sent_at
+        return TurnEntry(
+            self._token, self._key, delay, epoch, hold_secs, sent_at, partition
+        )
 
     def _delay(self) -> float:
         if self._visit is not None:  # its robots.txt may have raised it
             self._delay_secs = self._visit.delay_secs
-        return max(self._delay_secs, self._turns.frontier.delay_secs)
+        return max(self._delay_secs, self._turns.frontier.delays.secs)
 
     def is_good(self) -> bool:
         """See `SoloTurn.is_good`."""
@@ -327,17 +328,7 @@ class _HostTurn(SoloTurn):
     def rest(self, delay_secs: float) -> None:
         """See `SoloTurn.rest`; other workers must know it."""
         if self.sent_at:
-            (epoch, partition), key = self._lease(), self._key
-            self._turns.clocks.report(
-                TurnEntry(
-                    self._token,
-                    key,
-                    delay_secs,
-                    epoch,
-                    sent_at=self.sent_at,
-                    partition=partition,
-                )
-            )
+            self._turns.clocks.report(self._entry(delay_secs))
 
     async def take_another(self) -> bool:
         """See `SoloTurn.take_another`."""
@@ -360,16 +351,7 @@ class _HostTurn(SoloTurn):
 
     def _report(self) -> None:
         self._is_given = False
-        (epoch, partition), delay = self._lease(), self._delay()
-        sent = TurnEntry(
-            self._token,
-            self._key,
-            delay,
-            epoch,
-            sent_at=self.sent_at,
-            partition=partition,
-        )
-        self._turns.clocks.report(sent)
+        self._turns.clocks.report(self._entry(self._delay()))
         self._leave()
 
     def _leave(self) -> None:

@@ -117,7 +117,7 @@ class LinkIngest:
 
     def set_filter(self, link_filter: LinkFilter) -> None:
         """Use this filter for links from now on."""
-        self._link_filter = link_filter
+        self.link_filter = link_filter
         self._decides_by_host = link_filter.scope.extent in (
             CrawlExtent.HOST,
             CrawlExtent.DOMAIN,
@@ -166,7 +166,7 @@ class LinkIngest:
         self.rejected.recent += len(links) - len(fresh)
         page = url if url.isascii() and url.isprintable() else payload_url(url)
         # A source may name its documents freely; the requested server counts.
-        policy = self._link_filter.schemes
+        policy = self.link_filter.schemes
         schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
         bands = self._link_bands
         if is_last:
@@ -190,7 +190,7 @@ class LinkIngest:
         traps: list[str] = []
         far, covered = self._far, self.covered.prefixes
         is_simple, is_plain = self._is_simple, self._is_plain
-        admits = None if self._link_filter.is_open else self._link_filter.admits
+        admits = None if self.link_filter.is_open else self.link_filter.admits
         places, judge, profile = self._places.known, self.forms.judge, self._profile
         link_band, later_band = self._link_bands
         for link in links:
@@ -205,7 +205,7 @@ class LinkIngest:
                 except BadUri as error:
                     bad.append(error.fault)
                     self._note_all(Decision.BAD_URI, [link], page)
-                    if self._link_filter.schemes.own:  # other schemes may lead there
+                    if self.link_filter.schemes.own:  # other schemes may lead there
                         self._recent.forget(link)
                     continue
             if admits and not admits(url):
@@ -272,7 +272,7 @@ class LinkIngest:
 
     def _ignores(self, url: str, parent: str) -> bool:
         """Return whether a URL has the name of a picture or the like; count it."""
-        is_ignored = self._link_filter.ignored.covers_url(url)
+        is_ignored = self.link_filter.ignored.covers_url(url)
         if is_ignored:
             self.rejected.ignored_extension += 1
             self._note(Decision.IGNORED_EXTENSION, url, parent)
@@ -291,8 +291,8 @@ class LinkIngest:
         """Count an unwanted link; remember its host if that is the reason."""
         self.rejected.filtered += 1
         if self.decisions is not None:
-            self._note(self._link_filter.refusal(target), target, page)
-        if self._decides_by_host and not self._link_filter.scope.covers(target):
+            self._note(self.link_filter.refusal(target), target, page)
+        if self._decides_by_host and not self.link_filter.scope.covers(target):
             if len(self._far) >= _MAX_CACHED:
                 self._far.clear()
             self._far.add(origin_of_link(link))
@@ -305,7 +305,7 @@ class LinkIngest:
     def seed_url(self, text: str) -> str:
         """Return the URL of a seed; raise `BadUri` if its scheme is not crawled."""
         url = seed_url(text)
-        check_scheme(url, self._link_filter.schemes.of_seeds)
+        check_scheme(url, self.link_filter.schemes.of_seeds)
         return url
 
     def request(self, record: Record, urgency: Urgency) -> Candidate:
@@ -324,7 +324,7 @@ class LinkIngest:
         candidates = []
         bad: list[Fault] = []
         traps: list[str] = []
-        policy = self._link_filter.schemes
+        policy = self.link_filter.schemes
         schemes = policy.of_links(source_url) if source_url else policy.of_seeds
         for follow_up in follow_ups:
             record = follow_up.record
@@ -341,7 +341,7 @@ class LinkIngest:
                 # The kind of a record is better evidence than its name.
                 if record.kind is Kind.PAGE and self._ignores(url, record.parent):
                     continue
-                if is_endless(url, self._link_filter.traps):
+                if is_endless(url, self.link_filter.traps):
                     traps.append(url)
                     self._note(Decision.URL_TRAP, url, record.parent)
                     continue
@@ -366,7 +366,7 @@ class LinkIngest:
         """Return whether the requestable URL of a record is followed; count if not."""
         if record.depth > self._max_depth:
             self.rejected.too_deep += 1
-        elif not self._link_filter.admits(url):
+        elif not self.link_filter.admits(url):
             self.rejected.filtered += 1
         else:
             return True
@@ -377,7 +377,7 @@ class LinkIngest:
         """Return why a requestable URL at a depth is refused; None if it is wanted."""
         if depth > self._max_depth:
             return Decision.TOO_DEEP
-        return self._link_filter.refusal(url)
+        return self.link_filter.refusal(url)
 
     def _to_queue(self, follow_up: FollowUp, url: str) -> Record:
         record, change = follow_up.record, ""
@@ -394,11 +394,7 @@ class LinkIngest:
 
     def wants(self, url: str, depth: int) -> bool:
         """Return whether a requestable URL at a depth would be followed."""
-        return depth <= self._max_depth and self._link_filter.admits(url)
-
-    def wants_source(self, url: str) -> bool:
-        """Return whether a source named by another site would be harvested."""
-        return self._link_filter.admits_source(url)
+        return depth <= self._max_depth and self.link_filter.admits(url)
 
     def uncovered(self, waiting: Iterable[DeferredRecord]) -> list[Candidate]:
         """Return the candidates among deferred records that are no longer covered."""
@@ -443,30 +439,26 @@ class LinkIngest:
         Refusals are counted. `allow` applies only to pages: URLs of a source need not
         match it, and are in scope on the host of the source.
         """
-        links = self._link_filter
+        links = self.link_filter
         if not record.kind.is_source:
-            is_wanted = links.admits(target) and not is_endless(
-                target, self._link_filter.traps
-            )
+            is_wanted = links.admits(target) and not is_endless(target, links.traps)
         else:
             is_near = host_of(target) == host_of(record.url)
             is_near = is_near or links.scope.covers(target)
             is_wanted = is_near and not links.deny.match(target)
         if not is_wanted:
             self.rejected.filtered += 1
-            self._note(self._refusal_of_target(target), target, record.url)
+            why = links.refusal(target) or Decision.OUT_OF_SCOPE
+            if is_endless(target, links.traps):
+                why = Decision.URL_TRAP
+            self._note(why, target, record.url)
         elif record.kind is Kind.PAGE and record.parent:  # not a seed
             return not self._ignores(target, record.url)
         return is_wanted
 
-    def _refusal_of_target(self, target: str) -> Decision:
-        if is_endless(target, self._link_filter.traps):
-            return Decision.URL_TRAP
-        return self._link_filter.refusal(target) or Decision.OUT_OF_SCOPE
-
     def denies(self, url: str) -> bool:
         """Return whether `deny` of the operator matches a URL."""
-        return self._link_filter.deny.match(url)
+        return self.link_filter.deny.match(url)
 
     def refuses(self, record: Record) -> bool:
         """Return whether a queued record is denied; seeds never are.
@@ -474,7 +466,7 @@ class LinkIngest:
         Parts of a source are queued unchecked, so those on other hosts are checked
         here.
         """
-        deny = self._link_filter.deny
+        deny = self.link_filter.deny
         if not (deny.expressions and record.parent):
             return False
         is_own = record.kind.is_source and host_of(record.parent) == host_of(record.url)

@@ -135,7 +135,9 @@ class ProfileIngests:
     def of_source(self, url: str) -> LinkIngest | None:
         """Return the ingest of a spider that wants a source, preferably our own."""
         known = (self.own, *self.by_profile.values())
-        return next((each for each in known if each.wants_source(url)), None)
+        return next(
+            (each for each in known if each.link_filter.admits_source(url)), None
+        )
 
     def _is_seed_out_of_scope(self, record: Record) -> bool:
         """Return whether a seed is outside of the scope known here."""

@@ -47,9 +47,7 @@ _LOOK_AGAIN_SECS = 0.2
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 _FEW_WORKERS = 4
 _WAIT_SHARE: Final = 0.5  # of the duration of the run
-_LEAST_WAIT_SECS: Final = (
-    30.0  # three tries of a host, as the wait between them doubles
-)
+_LEAST_WAIT_SECS: Final = 30.0  # three tries, as the wait between them doubles
 _LOOK_SECS: Final = 1.0
 _SAY_SECS: Final = 60.0
 _EPOCH_LOOK_SECS: Final = 1.0  # other workers may change the epochs, too
@@ -143,19 +141,19 @@ class VisitCommitter:
 
     async def ack(self, now: float) -> bool:
         """Acknowledge visits after the ack lag; return whether there were any."""
-        state = self._state
-        has_any = False
-        if state.frontier.is_spread and state.durable and state.durable[0][0] <= now:
+        state, durable = self._state, self._state.durable
+        if not durable or durable[0][0] > now:
+            return False
+        if state.frontier.marks.are_needed:
             # Queries all servers: one that has lost the links may not be the one that
             # gets the ack.
             await state.persistent("counts", state.frontier.counts)
-        while state.durable and state.durable[0][0] <= now:
+        while durable and durable[0][0] <= now:
             await self._links.restore()
-            await state.persistent("ack", state.frontier.ack, state.durable[0][1])
+            await state.persistent("ack", state.frontier.ack, durable[0][1])
             state.look_now.set()
-            state.durable.popleft()
-            has_any = True
-        return has_any
+            durable.popleft()
+        return True
 
 
 class VisitClaimer:

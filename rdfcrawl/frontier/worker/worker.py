@@ -183,7 +183,7 @@ class LeaseKeeper:
         state.live = await frontier.beat(name, figures)
         self._last_reported = figures
         self._record_heartbeat(began)
-        delays = frontier.delays.shortest_secs, frontier.delay_secs
+        delays = frontier.delays.shortest_secs, frontier.delays.secs
         if delays != self._delays:
             self._delays = delays
             logger.warning(
@@ -191,7 +191,7 @@ class LeaseKeeper:
                 " this crawl: the longest applies to all, %g s",
                 frontier.options.delay_secs,
                 *delays,
-                frontier.delay_secs,
+                frontier.delays.secs,
             )
 
     async def _rejoin(self) -> None:
@@ -202,7 +202,7 @@ class LeaseKeeper:
 
     def _record_heartbeat(self, began: float) -> None:
         # Redis stores it in whole seconds.
-        self._state.heard_until = began + self._state.frontier.silence_secs - 1
+        self._state.heard_until = began + self._state.frontier.reports.silence_secs - 1
 
     async def report(self) -> None:
         """Report new figures; check whether this worker is drained."""

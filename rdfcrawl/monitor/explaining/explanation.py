@@ -212,52 +212,42 @@ def explain_by_logs(
         sqlite3.Error: the index cannot be read.
     """
     with logs:
-        return _explained(text, url, answer, options, logs)
-
-
-def _explained(
-    text: str,
-    url: str,
-    answer: FrontierFindings,
-    options: CrawlOptions,
-    logs: SearchedLogs,
-) -> UriExplanation:
-    search = UriSearch(logs, url, options.normal_form)
-    fetches, copies, n_copies = search.fetches()
-    decisions, n_decisions = search.decisions()
-    linked = search.links()
-    versions, n_versions = search.versions()
-    own = [x for x in fetches if search.matches(x.uri.encode())]
-    normal = options.normal_form.normalize(url)
-    spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
-    rules = [*judge_by_settings(url, options), *answer.rules]
-    parent = _parent(answer.status, own or fetches, decisions, linked.links)
-    return UriExplanation(
-        given=hide_logins(text),
-        url=url,
-        normal=normal,
-        verdict=_verdict(answer.status, fetches, own, decisions, linked.links),
-        frontier=answer.status,
-        no_frontier=answer.refusal,
-        spellings=tuple(dict.fromkeys(x for x in spelled if x != url))[:MAX_LISTED],
-        fetches=tuple(fetches[-MAX_LISTED:]),
-        n_fetches=len(fetches),
-        robots=_robots(own),
-        way=way_to_seed(logs, parent, options.normal_form),
-        decisions=tuple(decisions[-MAX_LISTED:]),
-        n_decisions=n_decisions,
-        links=linked.links,
-        n_links=linked.n_links,
-        targets=linked.targets,
-        n_targets=linked.n_targets,
-        versions=tuple(versions),
-        n_versions=n_versions,
-        copies=copies,
-        n_copies=n_copies,
-        rules=tuple(rules),
-        is_logged=is_sampled(fingerprint(normal), options.decisions.share),
-        damages=tuple(map(str, search.damages)),
-    )
+        search = UriSearch(logs, url, options.normal_form)
+        fetches, copies, n_copies = search.fetches()
+        decisions, n_decisions = search.decisions()
+        linked = search.links()
+        versions, n_versions = search.versions()
+        own = [x for x in fetches if search.matches(x.uri.encode())]
+        normal = options.normal_form.normalize(url)
+        spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
+        rules = [*judge_by_settings(url, options), *answer.rules]
+        parent = _parent(answer.status, own or fetches, decisions, linked.links)
+        return UriExplanation(
+            given=hide_logins(text),
+            url=url,
+            normal=normal,
+            verdict=_verdict(answer.status, fetches, own, decisions, linked.links),
+            frontier=answer.status,
+            no_frontier=answer.refusal,
+            spellings=tuple(dict.fromkeys(x for x in spelled if x != url))[:MAX_LISTED],
+            fetches=tuple(fetches[-MAX_LISTED:]),
+            n_fetches=len(fetches),
+            robots=_robots(own),
+            way=way_to_seed(logs, parent, options.normal_form),
+            decisions=tuple(decisions[-MAX_LISTED:]),
+            n_decisions=n_decisions,
+            links=linked.links,
+            n_links=linked.n_links,
+            targets=linked.targets,
+            n_targets=linked.n_targets,
+            versions=tuple(versions),
+            n_versions=n_versions,
+            copies=copies,
+            n_copies=n_copies,
+            rules=tuple(rules),
+            is_logged=is_sampled(fingerprint(normal), options.decisions.share),
+            damages=tuple(map(str, search.damages)),
+        )
 
 
 def _parent(

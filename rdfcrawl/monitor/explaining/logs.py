@@ -171,7 +171,7 @@ _SAME: Final = f"{RC}sameContentAs".encode()
 _NAMING: Final = f"{SQUIRREL}crawled".encode(), f"{RDF}first".encode(), _SAME
 _named: Final = re.compile(
     rb"(%b)[^>\n]*> <(%b)> (?:<([^>\n]*)>|\"((?:[^\"\\\n]|\\.)*+)\"\S*+ <)"
-    % (ACTIVITY, b"|".join(_NAMING)),
+    % (ACTIVITY, b"|".join(_NAMING))
 ).match
 _DOCUMENT: Final = re.compile(rb"#\tdocument <([^>]*)> ([0-9]+)").fullmatch
 

@@ -119,27 +119,18 @@ class SearchedLogs:
         self.caught_up_ms = index.caught_up_ms if index is not None else 0
 
     @classmethod
-    def indexed(
-        cls,
-        root: Path,
-        normal_form: NormalForm,
-        *,
-        most_bytes: int | None = None,
-        most_member_bytes: int | None = None,
-        most_members: int | None = None,
-    ) -> Self:
+    def indexed(cls, root: Path, normal_form: NormalForm, **limits: int | None) -> Self:
         """Return the logs of a crawl with their index, if there is one.
+
+        Args:
+            root: of the crawl.
+            normal_form: likewise.
+            limits: see the class.
 
         Raises:
             sqlite3.Error: the index cannot be read.
         """
-        return cls(
-            root,
-            UriIndex.open(root, normal_form),
-            most_bytes=most_bytes,
-            most_member_bytes=most_member_bytes,
-            most_members=most_members,
-        )
+        return cls(root, UriIndex.open(root, normal_form), **limits)
 
     def __enter__(self) -> Self:
         if self._index is not None:

@@ -179,15 +179,16 @@ async def _read_crawl(redis: Redis, conf: _Conf, now: int) -> CrawlReading:
         crawl_id=conf.crawl_id,
         incarnation=conf.incarnation,
         partitions=tuple(partitions),
-        figures=_sums(rows.values()),
-        current=_highest(row for name, row in rows.items() if name in live),
+        figures=sums_of(rows.values()),
+        current=highest_of(row for name, row in rows.items() if name in live),
         n_workers=len(live),
         last_seen=max((at for _, at in heard), default=0.0),
         n_runs=n_runs,
     )
 
 
-def _sums(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def sums_of(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the statistics of all workers, added up."""
     total: dict[str, float] = {}
     for row in rows:
         for name, value in row.items():
@@ -196,7 +197,8 @@ def _sums(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return total
 
 
-def _highest(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def highest_of(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the present values of all workers, the highest of each."""
     found: dict[str, float] = {}
     for row in rows:
         for name, value in row.items():

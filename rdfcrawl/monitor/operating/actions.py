@@ -20,8 +20,7 @@ from rdfcrawl.monitor.operating.hosts import (
     list_hosts,
     read_host,
 )
-from rdfcrawl.monitor.operating.importing import import_frontier
-from rdfcrawl.monitor.operating.queue_import import import_queue
+from rdfcrawl.monitor.operating.importing import import_frontier, import_queue
 from rdfcrawl.monitor.operating.repairing import FrontierRepair
 from rdfcrawl.monitor.operating.status import read_status
 from rdfcrawl.monitor.operating.steering import (
@@ -149,17 +148,19 @@ class FrontierActions:
             shown = line if line.isprintable() else ascii(line)[1:-1]
             self._write(f"{shown}\n")
 
+    def _show(self, value: object, lines: Iterable[str]) -> None:
+        """Print a value as JSON on request, or else as lines of text."""
+        self._print([tables.as_json(value)] if self._opts.json else lines)
+
     async def _status(self, _words: Sequence[str]) -> int:
         opts = self._opts
         if opts.all:
             names = await crawls_in(self._crawl.redis)
-            self._print([tables.as_json(names)] if opts.json else names)
+            self._show(names, names)
             return 0
         status = await read_status(self._crawl)
-        if opts.json:
-            self._print([tables.as_json(status)])
-        else:
-            self._print(tables.status_lines(status, with_partitions=opts.partitions))
+        lines = tables.status_lines(status, with_partitions=opts.partitions)
+        self._show(status, lines)
         return 0
 
     async def _hosts(self, _words: Sequence[str]) -> int:
@@ -184,10 +185,7 @@ class FrontierActions:
         detail = await read_host(self._crawl, key, most=self._opts.most or _HEAD)
         if detail is None:
             raise ConfigError(f"host {key}: not in the frontier")
-        if self._opts.json:
-            self._print([tables.as_json(detail)])
-        else:
-            self._print(tables.detail_lines(detail))
+        self._show(detail, tables.detail_lines(detail))
         return 0
 
     async def _check(self, _words: Sequence[str]) -> int:
@@ -207,16 +205,13 @@ class FrontierActions:
 
     async def _uri(self, words: Sequence[str]) -> int:
         status = await UriLookup(self._crawl).find(words[0])
-        is_json = self._opts.json
-        self._print([tables.as_json(status) if is_json else tables.uri_line(status)])
+        self._show(status, [tables.uri_line(status)])
         return 0
 
     async def _add(self, texts: Sequence[str]) -> int:
         added = await add_uris(self._crawl, texts, spider=self._opts.spider)
-        if self._opts.json:
-            self._print(tables.json_lines(added))
-        else:
-            self._print(f"{each.url}: {each.fate}" for each in added)
+        for each in added:
+            self._show(each, [f"{each.url}: {each.fate}"])
         return 0
 
     async def _given_up(self, words: Sequence[str]) -> int:
@@ -226,8 +221,7 @@ class FrontierActions:
             case "list":
                 left = self._opts.most or MAX_LISTED
                 async for each in iter_given_up(self._crawl, name):
-                    is_json = self._opts.json
-                    self._print([tables.as_json(each) if is_json else each.url])
+                    self._show(each, [each.url])
                     if not (left := left - 1):
                         break
                 return 0
@@ -239,7 +233,7 @@ class FrontierActions:
                 fate = "dropped"
             case other:
                 raise ConfigError(f"{other[:50]!a}: must be list, retry or drop")
-        self._print([tables.as_json({fate: n}) if self._opts.json else f"{n:,} {fate}"])
+        self._show({fate: n}, [f"{n:,} {fate}"])
         return 0
 
     async def _forget(self, words: Sequence[str]) -> int:
@@ -262,43 +256,29 @@ class FrontierActions:
     async def _drain(self, words: Sequence[str]) -> int:
         """End a worker; return 1 if it is dead."""
         drained = await drain_worker(self._crawl, words[0])
-        is_json = self._opts.json
-        self._print(
-            [tables.as_json(drained) if is_json else tables.drain_line(drained)]
-        )
+        self._show(drained, [tables.drain_line(drained)])
         return int(drained.outcome is DrainOutcome.DEAD)
 
     async def _export(self, words: Sequence[str]) -> int:
         """Write the crawl to a file; return 1 if unknown keys are left out."""
         moved = await export_frontier(self._crawl, Path(words[0]))
-        self._print_moved("exported", moved)
+        self._show(moved, tables.moved_lines("exported", moved))
         return int(bool(moved.left_out))
 
     async def import_queue(self, key: str, settings: BaseSettings) -> int:
         """Queue the requests of scrapy-redis; return 1 if one is refused."""
         done = await import_queue(self._crawl, key, settings, spider=self._opts.spider)
-        self._print([tables.as_json(done)] if self._opts.json else [str(done)])
+        self._show(done, [str(done)])
         return int(bool(done.refused))
 
     async def check_imported(self, moved: MovedFrontier) -> int:
         """Print and check an imported crawl; return 1 if it is damaged."""
-        self._print_moved("imported", moved)
+        self._show(moved, tables.moved_lines("imported", moved))
         return await self._check(())
-
-    def _print_moved(self, what: str, moved: MovedFrontier) -> None:
-        is_json = self._opts.json
-        self._print(
-            [tables.as_json(moved)] if is_json else tables.moved_lines(what, moved)
-        )
 
     def _print_damages(self, damages: Sequence[FrontierDamage]) -> None:
         for each in damages:
-            line = each.line()
-            self._print(
-                [tables.as_json({**asdict(each), "line": line})]
-                if self._opts.json
-                else [line]
-            )
+            self._show({**asdict(each), "line": each.line()}, [each.line()])
 
     def _print_check(self, check: FrontierCheck, found: str) -> None:
         if self._opts.json:
@@ -315,10 +295,7 @@ class FrontierActions:
         key = await self._crawl.key_of(rest[0])
         value = rest[1] if len(rest) > 1 else ""
         change = await steer_host(self._crawl, action, key, value)
-        if self._opts.json:
-            self._print([tables.as_json(change)])
-        else:
-            self._print([tables.change_line(action, change)])
+        self._show(change, [tables.change_line(action, change)])
         return 0
 
 

@@ -16,6 +16,7 @@ from collections.abc import (
     Iterable,
     Iterator,
 )
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.frontier.queue.candidate import away_partition, bucket_of
@@ -83,12 +84,9 @@ class BudgetCheck:
         for charged in doubtful:  # a second time, in one script
             n, says = await crawl.run("inspect", number, "over", *charged)
             if n != says:
-                kind = DamageKind.OVER_OF_HOST
-                if charged.bucket:
-                    kind = DamageKind.OVER_OF_DOMAIN
-                damages.append(
-                    FrontierDamage(kind, number, charged.name, str(says), str(n))
-                )
+                kinds = DamageKind.OVER_OF_HOST, DamageKind.OVER_OF_DOMAIN
+                kind, name = kinds[bool(charged.bucket)], charged.name
+                damages.append(FrontierDamage(kind, number, name, str(says), str(n)))
         return damages
 
     async def _found_over(self, number: int) -> Counter[Charged]:
@@ -98,11 +96,10 @@ class BudgetCheck:
             for field, item in page.items():
                 key = field.rpartition(b" ")[0].decode(errors="replace")
                 domain = registered_domain(key)
-                is_of_domain = item.startswith(b"d")
-                whose = Charged(key)
-                if is_of_domain:
-                    whose = Charged(domain, str(bucket_of(domain)))
-                found[whose] += 1
+                if item.startswith(b"d"):
+                    found[Charged(domain, str(bucket_of(domain)))] += 1
+                else:
+                    found[Charged(key)] += 1
         return found
 
     async def _counted_over(
@@ -220,9 +217,7 @@ class FrontierCheck:
     async def _check_keys(self, number: int, names: PartitionKeys) -> None:
         listed = await self._listed(number, names)
         looked: set[str] = set()
-        for some in in_batches(
-            _chained(names.hosts, names.others, listed), _BATCH_SIZE
-        ):
+        for some in in_batches(chain(names.hosts, names.others, listed), _BATCH_SIZE):
             fresh = [key for key in dict.fromkeys(some) if key not in looked]
             looked.update(key for key in fresh if key not in names.hosts)
             rows = await self._crawl.run("inspect", number, "keys", *fresh)
@@ -403,11 +398,6 @@ def total_words(
     """
     is_exact = not (has_workers and crawl.frontier.epochs.is_scheduled)
     return ["1" if is_exact else "0", *domains]
-
-
-def _chained(*groups: Iterable[str]) -> Iterator[str]:
-    for group in groups:
-        yield from group
 
 
 def _triples(rows: Any) -> Iterator[tuple[Any, Any, Any]]:

@@ -74,12 +74,13 @@ class OperatedCrawl(FrontierView):
     """An existing crawl; `open` connects.
 
     Attributes:
+        connection: which explains and retries.
         options: with the settings of its beginning.
     """
 
     def __init__(self, connection: FrontierConnection, options: CrawlOptions) -> None:
         super().__init__(connection.frontier)
-        self._connection = connection
+        self.connection = connection
         self.options = options
 
     @classmethod
@@ -117,12 +118,7 @@ class OperatedCrawl(FrontierView):
 
     async def __aexit__(self, *_: object) -> None:
         """Disconnect."""
-        await self._connection.close()
-
-    @property
-    def connection(self) -> FrontierConnection:
-        """The connection, which explains and retries."""
-        return self._connection
+        await self.connection.close()
 
     @cached_property
     def ingest(self) -> LinkIngest:

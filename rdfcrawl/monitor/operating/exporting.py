@@ -111,7 +111,7 @@ async def check_idle(crawl: FrontierView) -> None:
     if live := await crawl.frontier.live_workers():
         raise ConfigError(
             "workers of the crawl are running, or died within the last"
-            f" {crawl.frontier.silence_secs:g} s: {', '.join(live)}"
+            f" {crawl.frontier.reports.silence_secs:g} s: {', '.join(live)}"
         )
 
 

@@ -13,7 +13,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Final, Literal, Self, cast, get_args
 
@@ -83,17 +83,7 @@ class FrontierWriter:
             fileobj=file, mode="wb", compresslevel=_LEVEL, filename="", mtime=0
         )
         self.n_chunks = 0
-        self._line(
-            {
-                "format": _FORMAT,
-                "version": _VERSION,
-                "schema": head.schema,
-                "crawl": head.crawl,
-                "partitions": head.partitions,
-                "counts": dict(head.counts),
-                "conf": dict(head.conf),
-            }
-        )
+        self._line({"format": _FORMAT, "version": _VERSION, **asdict(head)})
 
     def write(self, chunk: KeyChunk) -> None:
         """Append a chunk.

@@ -1,12 +1,14 @@
-"""List the hosts of a crawl, or read one with the head of its queue."""
+"""List the hosts of a crawl, or read one: the head of its queue, robots.txt rules."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Final, cast
+from zlib import crc32
 
+from rdfcrawl.downloader.robots.storage import unpack_records
 from rdfcrawl.frontier.queue.candidate import unpack_or_none
 from rdfcrawl.frontier.redis.operations import query_primaries
 
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
+    from rdfcrawl.downloader.robots.parser import RobotsRecords
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+
 
 HostPlace = tuple[int, str]
 """Partition and key of a host."""
@@ -92,18 +96,14 @@ class HostSummary:
 
     def rank(self, order: HostOrder) -> tuple[int, str]:
         """Return the sort key of hosts: descending, except names and times."""
-        match order:
-            case HostOrder.QUEUE:
-                return -self.n_queued, self.key
-            case HostOrder.DELAY:
-                return -self.delay_ms, self.key
-            case HostOrder.NEXT:
-                return self.next_ms, self.key
-            case HostOrder.FAILURES:
-                return -self.n_failures, self.key
-            case HostOrder.ACCEPTED:
-                return -self.n_accepted, self.key
-        return 0, self.key
+        ranks = {
+            HostOrder.QUEUE: -self.n_queued,
+            HostOrder.DELAY: -self.delay_ms,
+            HostOrder.NEXT: self.next_ms,
+            HostOrder.FAILURES: -self.n_failures,
+            HostOrder.ACCEPTED: -self.n_accepted,
+        }
+        return ranks.get(order, 0), self.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,21 +203,14 @@ async def iter_hosts(crawl: OperatedCrawl) -> AsyncIterator[HostSummary]:
     """
     least = await least_delay_ms(crawl)
     page: list[HostPlace] = []
-    async for place in iter_places(crawl):
-        page.append(place)
-        if len(page) == _PAGE:
-            for each in await read_places(crawl, page, least):
+    async for some in iter_place_pages(crawl):
+        page += some
+        while len(page) >= _PAGE:
+            for each in await read_places(crawl, page[:_PAGE], least):
                 yield each
-            page.clear()
+            del page[:_PAGE]
     for each in await read_places(crawl, page, least):
         yield each
-
-
-async def iter_places(crawl: OperatedCrawl) -> AsyncIterator[HostPlace]:
-    """Yield partition and key of each host; SCAN may repeat one."""
-    async for page in iter_place_pages(crawl):
-        for place in page:
-            yield place
 
 
 async def iter_place_pages(crawl: OperatedCrawl) -> AsyncIterator[list[HostPlace]]:
@@ -386,3 +379,97 @@ def _pairs(row: Sequence[bytes]) -> dict[str, str]:
         name.decode(errors="replace"): value.decode("latin-1")
         for name, value in zip(names, values, strict=True)
     }
+
+
+MAX_LINES: Final = 200
+"""Lines of a kind to show of a robots.txt."""
+_MAX_PACKED: Final = 256 * 1024  # longer rules are not shown: they take a while
+_MAX_CHARS: Final = 500  # of a line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOrigin:
+    """The rules of one origin that all workers share.
+
+    Attributes:
+        origin: scheme, host and port.
+        fetched_ms: when they were read, Unix time; 0 if they never were.
+        due_ms: time of the next request for them.
+        n_failures: consecutive failures to read them.
+        status: of the last response; 0 if there was none.
+        lines: of the group for this crawler, each `Allow` or `Disallow` and a
+            pattern; the first of them.
+        n_lines: number of all lines.
+        delay_secs: `Crawl-delay`; 0 if there is none.
+        sitemaps: the first named sitemaps.
+        signals: lines of `Content-Signal`, each with its path.
+        is_readable: the stored entry could be read.
+    """
+
+    origin: str
+    fetched_ms: int
+    due_ms: int
+    n_failures: int
+    status: int
+    lines: tuple[tuple[str, str], ...] = ()
+    n_lines: int = 0
+    delay_secs: float = 0.0
+    sitemaps: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
+    is_readable: bool = True
+
+
+async def read_origins(
+    crawl: OperatedCrawl, origins: Sequence[str]
+) -> list[KeptOrigin]:
+    """Return the stored rules of origins, for those that have any."""
+    pipe = crawl.redis.pipeline(transaction=False)
+    for origin in origins:
+        prefix = crawl.prefixes[crc32(origin.encode()) % len(crawl.prefixes)]
+        pipe.hget(f"{prefix}:robots", origin)
+        pipe.hget(f"{prefix}:robots:old", origin)
+    values = await pipe.execute() if origins else []
+    return [
+        _kept(origin, young or old)
+        for origin, young, old in zip(origins, values[::2], values[1::2], strict=True)
+        if young or old
+    ]
+
+
+def _kept(origin: str, value: bytes) -> KeptOrigin:
+    """Parse an entry written by `frontier/lua/robots.lua`."""
+    head, _, packed = value.partition(b"|")
+    numbers = [int(x) for x in head.split() if x.isdigit()]
+    fetched, due, failures, status = (*numbers, 0, 0, 0, 0)[:4]
+    kept = KeptOrigin(
+        origin=origin,
+        fetched_ms=fetched,
+        due_ms=due,
+        n_failures=failures,
+        status=status,
+        is_readable=not packed,
+    )
+    if not packed or len(packed) > _MAX_PACKED:
+        return kept
+    records = unpack_records(packed)
+    return kept if records is None else _with_records(kept, records)
+
+
+def _with_records(kept: KeptOrigin, records: RobotsRecords) -> KeptOrigin:
+    lines = [
+        ("Allow" if allows else "Disallow", pattern[:_MAX_CHARS])
+        for pattern, allows in records.rules.items()
+    ]
+    signals = [
+        f"{rule.pattern} {', '.join(f'{use}={word}' for use, word in rule.said)}"
+        for rule in records.signals
+    ]
+    return replace(
+        kept,
+        is_readable=True,
+        lines=tuple(lines[:MAX_LINES]),
+        n_lines=len(lines),
+        delay_secs=records.delay_secs,
+        sitemaps=tuple(each[:_MAX_CHARS] for each in records.sitemaps[:MAX_LINES]),
+        signals=tuple(each.strip()[:_MAX_CHARS] for each in signals[:MAX_LINES]),
+    )

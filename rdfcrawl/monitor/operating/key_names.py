@@ -15,68 +15,43 @@ _IN_PARTITION: Final = re.compile(
 # Of a partition (data model: `docs/explanation/frontier.md`), with their types: single
 # keys, and keys for each host, domain, …
 _SINGLE: Final = {
-    "cnt": "hash",
-    "ready": "zset",
-    "lease": "zset",
-    "down": "zset",
-    "paused": "set",
-    "over": "hash",
-    "dead": "list",
-    "failed": "list",
-    "epochs": "zset",
-    "eu": "zset",
-    "ip": "hash",
-    "same": "hash",
-    "robots": "hash",
+    name: kind
+    for kind, names in (
+        ("hash", "cnt over ip same robots"),
+        ("zset", "ready lease down epochs eu"),
+        ("set", "paused"),
+        ("list", "dead failed"),
+    )
+    for name in names.split()
 }
 _MANY: Final = {
-    "s": "set",
-    "q": "list",
-    "later": "zset",
-    "h": "hash",
-    "w": "zset",
-    "d": "hash",
-    "i": "list",
-    "e": "hash",
-    "es": "zset",
-    "ed": "zset",
-    "ew": "hash",
-    "eo": "string",
-    "el": "list",
-    "t": "hash",
-    "claim": "string",
-    "same": "hash",
-    "robots": "hash",
-    "rf": "string",
+    name: kind
+    for kind, names in (
+        ("hash", "h d e ew t same robots"),
+        ("zset", "later w es ed"),
+        ("set", "s"),
+        ("list", "q i el"),
+        ("string", "eo claim rf"),
+    )
+    for name in names.split()
 }
-_OF_CRAWL: Final = frozenset(
-    [
-        "conf",
-        "arguments",
-        "wildcards",
-        "cleared",
-        "robots-deaths",
-        "workers",
-        "delays",
-        "kept",
-        "leave",
-        "figures",
-        "scope",
-        "runs",
-        "begun",
-        "source",
-        "pings",
-        "context",
-        "contexts",
-        "drain",
-        "own_faults",
-        "logs",
-    ]
-)
 # Used only by the workers that run now.
 _PASSING: Final = frozenset(
     ["workers", "delays", "kept", "drain", "own_faults", "logs", "cleared", "conf"]
 )
+_OF_CRAWL: Final = _PASSING | {
+    *("arguments", "wildcards", "robots-deaths", "leave", "figures", "scope", "runs"),
+    *("begun", "source", "pings", "context", "contexts"),
+}
+# Kinds of keys whose names have a member of a set of `PartitionKeys`.
+_NAMED: Final = {
+    "h": "hosts",
+    "later": "others",
+    "w": "crowds",
+    "e": "quotas",
+    "d": "counts",
+    **dict.fromkeys(("ew", "es", "ed"), "domains"),
+}
 _CLAIM: Final = "claim:"
 START_URLS: Final = "start_urls"
 
@@ -138,23 +113,13 @@ def _take(found: CrawlKeys, text: str) -> bool:
         return False
     number, kind, rest, _ = parts
     keys = found.partitions[number]
-    if kind == "h":
-        keys.hosts.add(rest)
-    elif kind == "q":
-        keys.others.add(rest.rpartition(":")[0])
-    elif kind == "later":
-        keys.others.add(rest)
-    elif kind == "w":
-        keys.crowds.add(rest)
+    key, _, last = rest.rpartition(":")
+    if kind == "q":
+        keys.others.add(key)
     elif kind == "i":
-        key, _, epoch = rest.rpartition(":")
-        keys.flights.add((key, epoch))
-    elif kind in ("ew", "es", "ed"):
-        keys.domains.add(rest)
-    elif kind == "e":
-        keys.quotas.add(rest)
-    elif kind == "d":
-        keys.counts.add(rest)
+        keys.flights.add((key, last))
+    elif kind in _NAMED:
+        getattr(keys, _NAMED[kind]).add(rest)
     return True
 
 

@@ -6,14 +6,14 @@ between two steps leaves damage that the next check finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 from rdfcrawl.frontier.queue.candidate import bucket_of, unpack_or_none
 from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
-from rdfcrawl.monitor.operating.checking import total_words
-from rdfcrawl.monitor.operating.damages import DamageKind, FrontierDamage
+from rdfcrawl.monitor.operating.checking import pages_of, total_words
+from rdfcrawl.monitor.operating.damages import OF_KEYS, DamageKind, FrontierDamage
 from rdfcrawl.monitor.operating.key_names import PartitionKeys, read_keys
 
 if TYPE_CHECKING:
@@ -21,18 +21,7 @@ if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
 _BATCH_SIZE: Final = 500
-_OF_KEY: Final = frozenset(
-    {
-        DamageKind.QUEUE_WITHOUT_STATE,
-        DamageKind.QUEUE_LENGTH,
-        DamageKind.LOCK_WITHOUT_LEASE,
-        DamageKind.PAUSED_AND_NOT_LOCKED,
-        DamageKind.PAUSED_AND_NOT_LISTED,
-        DamageKind.READY_WITHOUT_WORK,
-        DamageKind.WORK_NOT_READY,
-        DamageKind.REFUSING_WITHOUT_WORK,
-    }
-)
+_OF_KEY: Final = frozenset(OF_KEYS.values())
 # Counters come last: they are computed from the repaired queues.
 _ORDER: Final = (
     DamageKind.LEASE_WITHOUT_BATCH,
@@ -100,15 +89,8 @@ class FrontierRepair:
             return
         if first := await crawl.redis.hget(f"{prefix}:h:{key}", "i"):
             await self._queue(key, [cast("bytes", first)[1:]])
-        for band in range(10):
-            start = 0
-            while page := await crawl.redis.lrange(
-                f"{prefix}:q:{key}:{band}", start, start + _BATCH_SIZE - 1
-            ):
-                await self._queue(key, cast("list[bytes]", page))
-                start += len(page)
-        deferred = await crawl.redis.zrange(f"{prefix}:later:{key}", 0, -1)
-        await self._queue(key, cast("list[bytes]", deferred))
+        async for page in self._queued(number, key):
+            await self._queue(key, page)
         await crawl.run("steer", number, "drop", key)
         await crawl.run("mend", number, "forget", key)
 
@@ -123,15 +105,11 @@ class FrontierRepair:
     async def _repair_waiting(self, number: int, domain: str) -> None:
         crawl, prefix = self._crawl, self._crawl.prefixes[number]
         for kind in ("ew", "es", "ed"):
-            cursor, scan = 0, crawl.redis.hscan if kind == "ew" else crawl.redis.zscan
-            while True:
-                page: Any = await scan(f"{prefix}:{kind}:{domain}", cursor, count=1000)
-                cursor, rows = page
+            scan = crawl.redis.hscan if kind == "ew" else crawl.redis.zscan
+            async for rows in pages_of(scan, f"{prefix}:{kind}:{domain}"):
                 names = list(rows) if kind == "ew" else [name for name, _ in rows]
                 for some in in_batches(names, _BATCH_SIZE):
                     await crawl.run("mend", number, "lost", domain, *some)
-                if not cursor:
-                    break
 
     async def _repair_totals(
         self, number: int, names: PartitionKeys, *, has_workers: bool
@@ -145,23 +123,23 @@ class FrontierRepair:
 
     async def _mark(self, number: int, key: str) -> None:
         """Mark the queued URIs of a host as seen."""
-        crawl, prefix = self._crawl, self._crawl.prefixes[number]
+        fill = self._crawl.frontier.fill
+        async for page in self._queued(number, key):
+            found = [self._candidate(item, key) for item in page]
+            marks = [each.fingerprint for each in found if each]
+            await self._crawl.run("mend", number, "marks", fill, *marks)
+
+    async def _queued(self, number: int, key: str) -> AsyncIterator[list[bytes]]:
+        """Yield the items in all queues of a host, page by page."""
+        redis, prefix = self._crawl.redis, self._crawl.prefixes[number]
         for band in range(10):
             start, name = 0, f"{prefix}:q:{key}:{band}"
-            while page := await crawl.redis.lrange(
-                name, start, start + _BATCH_SIZE - 1
-            ):
-                await self._mark_items(number, key, cast("list[bytes]", page))
+            while page := await redis.lrange(name, start, start + _BATCH_SIZE - 1):
+                yield cast("list[bytes]", page)
                 start += len(page)
-        deferred = await crawl.redis.zrange(f"{prefix}:later:{key}", 0, -1)
+        deferred = await redis.zrange(f"{prefix}:later:{key}", 0, -1)
         for items in in_batches(cast("list[bytes]", deferred), _BATCH_SIZE):
-            await self._mark_items(number, key, items)
-
-    async def _mark_items(self, number: int, key: str, items: Iterable[bytes]) -> None:
-        found = [self._candidate(item, key) for item in items]
-        marks = [each.fingerprint for each in found if each]
-        fill = self._crawl.frontier.fill
-        await self._crawl.run("mend", number, "marks", fill, *marks)
+            yield items
 
 
 def _words(damage: FrontierDamage) -> tuple[str | int, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.core.messages import counted
-from rdfcrawl.frontier.queue.frontier_client import StateCounts
+from rdfcrawl.frontier.queue.frontier_client import COUNTERS, StateCounts
 from rdfcrawl.frontier.queue.worker_reports import HOSTS, STARTED
 from rdfcrawl.frontier.redis.operations import query_primaries
 
@@ -223,16 +223,7 @@ def _partition(number: int, row: list[Any], now: int) -> PartitionStatus:
     due = int(first[0][1]) if first else None
     return PartitionStatus(
         number=number,
-        counts=StateCounts(
-            queued=n.get("q", 0),
-            leased=n.get("l", 0),
-            done=n.get("done", 0),
-            dead=n.get("dead", 0),
-            known=n.get("known", 0),
-            seen=n.get("seen", 0),
-            hosts=n.get("hosts", 0),
-            waiting=n.get("w", 0),
-        ),
+        counts=StateCounts(*(n.get(name, 0) for name in COUNTERS.values())),
         n_failed=n.get("failed", 0),
         n_ready=n_ready + n.get("cw", 0),
         n_due=n_due,
@@ -273,7 +264,7 @@ async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, .
         found.append(
             WorkerStatus(
                 name=name,
-                is_live=abs(now - at) <= frontier.silence_secs,
+                is_live=abs(now - at) <= frontier.reports.silence_secs,
                 silent_secs=max(0, now - int(at)),
                 has_started=own.get(STARTED) == 1.0,
                 is_drained=name in drained,

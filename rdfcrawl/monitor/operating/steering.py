@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.frontier.redis.operations import millisecs
+from rdfcrawl.frontier.redis.operations import in_batches, millisecs
+from rdfcrawl.monitor.operating.checking import pages_of
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl
@@ -114,17 +115,13 @@ class HostSteering:
         length = await crawl.redis.hget(f"{prefix}:h:{key}", "e")
         if length is None:
             return 0
-        name, cursor, own = f"{prefix}:ew:{key[-int(length) :]}", 0, f"{key}\0".encode()
-        while True:
-            page: Any = await crawl.redis.hscan(name, cursor, count=_BATCH_SIZE)
-            cursor, rows = page
+        name, own = f"{prefix}:ew:{key[-int(length) :]}", f"{key}\0".encode()
+        async for rows in pages_of(crawl.redis.hscan, name):
             names = [each for each, text in rows.items() if text.startswith(own)]
-            for start in range(0, len(names), _BATCH_SIZE):
-                some = names[start : start + _BATCH_SIZE]
+            for some in in_batches(names, _BATCH_SIZE):
                 answer = await crawl.run("steer", partition, "drop waiting", key, *some)
                 dropped += answer[0]
-            if not cursor:
-                return dropped
+        return dropped
 
     async def _take_up(self, key: str, partition: int) -> int:
         """Queue refused URIs of a host, as far as its budget allows."""
@@ -132,14 +129,11 @@ class HostSteering:
         profiles = SpiderProfiles(crawl.frontier, crawl.connection.outage)
         await profiles.learn_all()
         budgets = {n: each.budget for n, each in profiles.arguments.items()}
-        name, cursor = f"{crawl.prefixes[partition]}:over", 0
+        name = f"{crawl.prefixes[partition]}:over"
         pattern = _GLOB.sub(r"\\\1", key) + " *"
-        while True:
-            page: Any = await crawl.redis.hscan(name, cursor, pattern, _BATCH_SIZE)
-            cursor, rows = page
+        async for rows in pages_of(crawl.redis.hscan, name, match=pattern):
             taken += await crawl.frontier.take_up_some(partition, rows, budgets)
-            if not cursor:
-                return taken
+        return taken
 
 
 _LOOK_SECS: Final = 0.2
@@ -199,7 +193,7 @@ async def drain_worker(crawl: FrontierView, worker: str) -> DrainedWorker:
     is_drained = False
     while (heard := await crawl.redis.zscore(name, worker)) is not None:
         silent = abs((await crawl.now_ms()) // 1000 - int(heard))
-        if silent > frontier.silence_secs:
+        if silent > frontier.reports.silence_secs:
             await frontier.drains.forget(worker)
             return DrainedWorker(
                 worker=worker, outcome=DrainOutcome.DEAD, silent_secs=silent

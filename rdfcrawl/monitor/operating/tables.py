@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 def as_json(value: object) -> str:
     """Return a value of this room as one line of JSON."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    return json.dumps(value)
+    return json.dumps(value, default=_fields)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return asdict(value)  # an object that is not a dataclass is an error
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

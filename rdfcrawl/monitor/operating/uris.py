@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -264,13 +264,7 @@ def _origin(record: Record) -> dict[str, Any]:
 
 
 def _at(status: UriStatus, place: UriPlace, **more: Any) -> UriStatus:
-    return UriStatus(
-        url=status.url,
-        key=status.key,
-        partition=status.partition,
-        place=place,
-        **more,
-    )
+    return replace(status, place=place, **more)
 
 
 @dataclass(frozen=True, slots=True)

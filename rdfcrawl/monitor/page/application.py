@@ -11,7 +11,7 @@ from aiohttp import web
 from rdfcrawl.core.small_server import BoundedConnections
 from rdfcrawl.monitor.page.context import PageContext, PageMessages
 from rdfcrawl.monitor.page.guarding import REQUEST_LOG, FormToken, PageGuard
-from rdfcrawl.monitor.page.host_sweep import HostSweep
+from rdfcrawl.monitor.page.host_table import HostSweep
 from rdfcrawl.monitor.page.moment_feed import MomentFeed
 from rdfcrawl.monitor.page.rendering import PageRenderer
 from rdfcrawl.monitor.page.views import (

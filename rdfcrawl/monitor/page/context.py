@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-    from rdfcrawl.monitor.page.host_sweep import HostSweep
+    from rdfcrawl.monitor.page.host_table import HostSweep
     from rdfcrawl.monitor.page.moment_feed import MomentFeed
     from rdfcrawl.monitor.page.options import PageOptions
     from rdfcrawl.monitor.page.rendering import PageRenderer

@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.monitor.operating.tables import as_json
 from rdfcrawl.monitor.page.crawl_access import ended
 from rdfcrawl.monitor.page.crawl_moment import CrawlMoment, away_moment, moment_of
 from rdfcrawl.monitor.page.estimate import LongestHostSearch, estimate_end
 from rdfcrawl.monitor.page.moments import read_frontier
-from rdfcrawl.monitor.page.rendering import as_json
 from rdfcrawl.monitor.page.samples import FigureSample, RecentSamples, WorkerRates
 from rdfcrawl.stores.followers.status import read_statuses
 
@@ -114,7 +114,7 @@ class MomentFeed:
             self._incarnation = access.incarnation
             self._longest = LongestHostSearch()
             self.samples.clear()
-            self._workers.clear()
+            self._workers = WorkerRates()
         if reading.status.counts.queued > 0:
             await access.read(lambda crawl: self._longest.step(crawl, now))
         await self._follow()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.frontier.queue.worker_reports import CURRENT, DOCUMENTS, LAG, SECS, STUCK
+from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, LAG, SECS, STUCK
 from rdfcrawl.frontier.worker.worker_state import FAULT
+from rdfcrawl.monitor.metrics.reading import highest_of, sums_of
 from rdfcrawl.monitor.operating.status import read_status, worker_state
 
 if TYPE_CHECKING:
@@ -104,15 +105,10 @@ async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
         RedisError: Redis is unreachable.
     """
     status = await read_status(crawl)
-    figures: dict[str, float] = {}
-    current: dict[str, float] = {}
-    for each in (await crawl.frontier.figures()).values():
-        for name, value in each.items():
-            if name.startswith(CURRENT):
-                current[name] = max(value, current.get(name, value))
-            else:
-                figures[name] = figures.get(name, 0) + value
-    return FrontierReading(status=status, figures=figures, current=current)
+    rows = (await crawl.frontier.figures()).values()
+    return FrontierReading(
+        status=status, figures=sums_of(rows), current=highest_of(rows)
+    )
 
 
 def worker_rows(

@@ -34,7 +34,7 @@ from rdfcrawl.rdf.extraction.confinement import SECCOMP, confine
 from rdfcrawl.rdf.results import WRITERS, json_term
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.oxigraph import LOCK_NAME, OxigraphFollower
-from rdfcrawl.stores.followers.query import has_dataset
+from rdfcrawl.stores.followers.query import run_query
 from rdfcrawl.stores.followers.stored_once import StoredOnce
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
@@ -81,11 +81,7 @@ def answer_of(store: ox.Store, job: Mapping[str, Any]) -> dict[str, Any]:
     """
     query, most, form = job["query"], int(job["rows"]), job["form"]
     try:
-        result = store.query(
-            query,
-            prefixes=PREFIXES,
-            use_default_graph_as_union=not has_dataset(query),
-        )
+        result = run_query(store, query)
         if isinstance(result, ox.QueryBoolean):
             return {"kind": "boolean", "is_true": bool(result)}
         if isinstance(result, ox.QueryTriples):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 from aiohttp import web
 
+from rdfcrawl.monitor.operating.tables import as_json
 from rdfcrawl.monitor.page.query_examples import shortened
 from rdfcrawl.monitor.page.texts import FILTERS
 
@@ -99,19 +98,6 @@ def wants_json(request: web.Request) -> bool:
         return request.query["format"] == "json"
     accepted = request.headers.get("Accept", "")
     return "application/json" in accepted and "text/html" not in accepted
-
-
-def as_json(value: object) -> str:
-    """Return a value as JSON."""
-    return json.dumps(_plain(value))
-
-
-def _plain(value: object) -> object:
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value
 
 
 def int_parameter(

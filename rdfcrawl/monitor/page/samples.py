@@ -210,10 +210,6 @@ class WorkerRates:
     def __init__(self) -> None:
         self._kept: deque[tuple[float, Mapping[str, int]]] = deque()
 
-    def clear(self) -> None:
-        """Remove all counts."""
-        self._kept.clear()
-
     def add(self, at_secs: float, counts: Mapping[str, int]) -> dict[str, float]:
         """Add the present numbers of documents of workers; return their rates.
 

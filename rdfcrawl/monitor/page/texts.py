@@ -63,15 +63,11 @@ def duration_text(secs: float | None) -> str:
         return _NONE
     if secs < 60:
         return f"{secs:.1f} s" if secs < 10 else f"{secs:.0f} s"
-    for unit, size, smaller, part in (
-        ("min", 60, "s", 1),
-        ("h", 3600, "min", 60),
-        ("d", 86_400, "h", 3600),
-    ):
-        if secs < size * (60 if unit != "h" else 24) or unit == "d":
-            rest = int(secs % size // part)
-            return f"{int(secs // size):,} {unit} {rest} {smaller}"
-    raise AssertionError
+    if secs < 3600:
+        return f"{int(secs // 60)} min {int(secs % 60)} s"
+    if secs < 86_400:
+        return f"{int(secs // 3600)} h {int(secs % 3600 // 60)} min"
+    return f"{int(secs // 86_400):,} d {int(secs % 86_400 // 3600)} h"
 
 
 def time_text(ms: int) -> str:

@@ -30,7 +30,7 @@ from rdfcrawl.stores.log.documents import read_places
 from rdfcrawl.stores.segment_file import TornMember
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from rdfcrawl.monitor.explaining.values import UriVersion
@@ -74,17 +74,12 @@ def first_lines(pieces: Iterable[bytes], *, most: int, most_bytes: int) -> Bound
     """
     kept: list[bytes] = []
     n_bytes = 0
-    for line in _iter_lines(pieces):
+    for line in (x for piece in pieces for x in piece.splitlines(keepends=True)):
         n_bytes += len(line)
         if len(kept) == most or n_bytes > most_bytes:
             return BoundedLines(b"".join(kept), len(kept), is_cut=True)
         kept.append(line)
     return BoundedLines(b"".join(kept), len(kept), is_cut=False)
-
-
-def _iter_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    for piece in pieces:
-        yield from piece.splitlines(keepends=True)
 
 
 def turtle_of(lines: bytes, graph: str, *, most_chars: int | None = None) -> str:

@@ -93,9 +93,7 @@ class RefreshPlanFile:
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:
-            raise ConfigError(
-                f"{self._path}: is not a plan of refresh; remove it ({error})"
-            ) from error
+            raise self._wrong(error) from error
 
     def fetches(self) -> Iterator[PlannedFetch]:
         """Yield the pages of the plan.
@@ -109,9 +107,12 @@ class RefreshPlanFile:
                 for line in file:
                     yield decode(line.decode(), PlannedFetch)
             except (ValueError, SourceFault) as error:
-                raise ConfigError(
-                    f"{self._path}: is not a plan of refresh; remove it ({error})"
-                ) from error
+                raise self._wrong(error) from error
+
+    def _wrong(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{self._path}: is not a plan of refresh; remove it ({error})"
+        )
 
     def write(self, head: RefreshPlanHead, fetches: Iterable[PlannedFetch]) -> int:
         """Replace the plan once the new one is on disk; return the number of pages."""

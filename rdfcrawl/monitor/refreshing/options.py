@@ -5,23 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from rdfcrawl.analysis.refresh.failures import FailureRules
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
 from rdfcrawl.analysis.refresh.policy import (
     STORMCRAWLER,
     AdaptiveInterval,
+    FailureRules,
     FixedInterval,
 )
 from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import values
-from rdfcrawl.core.options.table import (
-    OptionsTable,
-    integer,
-    millisecs,
-    parsed,
-    part,
-)
+from rdfcrawl.core.options.table import OptionsTable, integer, millisecs, parsed, part
 from rdfcrawl.core.options.values import check_method, load_setting
 
 if TYPE_CHECKING:
@@ -84,17 +78,15 @@ class RefreshOptions(OptionsTable):
 
 
 def _policy(settings: BaseSettings, name: Any, interval_ms: int) -> RefreshPolicy:
-    match name:
-        case "fixed":
-            return FixedInterval(interval_ms)
-        case "adaptive":
-            return AdaptiveInterval()
-        case "stormcrawler":
-            return STORMCRAWLER
-        case "optimal":
-            return OptimalFreshness()
-        case "sitemap":
-            return SitemapLed()
+    policies: dict[Any, RefreshPolicy] = {
+        "fixed": FixedInterval(interval_ms),
+        "adaptive": AdaptiveInterval(),
+        "stormcrawler": STORMCRAWLER,
+        "optimal": OptimalFreshness(),
+        "sitemap": SitemapLed(),
+    }
+    if name in policies:
+        return policies[name]
     if isinstance(name, str) and "." not in name:
         raise ConfigError(
             f"REFRESH_POLICY={name}: must be one of {', '.join(POLICIES)}, or the path"

@@ -19,7 +19,7 @@ from rdfcrawl.rdf.terms import unix_ms
 
 if TYPE_CHECKING:
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
-    from rdfcrawl.analysis.refresh.failures import FailureRules
+    from rdfcrawl.analysis.refresh.policy import FailureRules
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.analysis.urldb.record import UrlFetch, UrlRecord
     from rdfcrawl.monitor.refreshing.options import RefreshOptions

@@ -62,9 +62,7 @@ class RefreshQueue:
         dns = None
         if options.keys.grouping is HostGrouping.IP:
             dns = AddressBook(
-                frontier,
-                connection.outage,
-                is_allowed=options.guard.allows_address,
+                frontier, connection.outage, is_allowed=options.guard.allows_address
             )
         keys = PolitenessKey(options.keys.grouping, dns.address if dns else None)
 

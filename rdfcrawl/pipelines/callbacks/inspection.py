@@ -24,7 +24,7 @@ from rdfcrawl.uri.parse import scheme_of
 
 if TYPE_CHECKING:
     from rdfcrawl.downloader.detached_client import DetachedClient
-    from rdfcrawl.downloader.ftp.logins import FtpLogins
+    from rdfcrawl.downloader.ftp.address import FtpLogins
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.rdf.environment import ContextDocument
@@ -62,9 +62,9 @@ class InspectionReport:
     """The result of reading a document."""
 
     document: Document  # as fetched; files have status 0
-    outcome: ExtractOutcome | None  # result of extraction; None without a body
+    outcome: ExtractOutcome | None = None  # result of extraction; None without a body
     # other URLs that a crawl would follow, before its scope is applied
-    followed: frozenset[str]
+    followed: frozenset[str] = frozenset()
     # why a crawl would not store the statements
     withheld: Reason | None = None
 
@@ -92,9 +92,7 @@ async def inspect(
             document = await _find(request, web, folder)
         source = body_of(document.response)
         if source is None:
-            return InspectionReport(
-                document=document, outcome=None, followed=frozenset()
-            )
+            return InspectionReport(document=document)
         job = _job(request, document)
         found: set[bytes] = set()
         own = request.fetchers.keys() & {scheme_of(document.record.url)}

@@ -135,10 +135,9 @@ class ParsedDocument(ReadStatements):
         Raises:
             SourceFault: `TOO_LARGE`: longer than `DOWNLOAD_MAXSIZE`; use `open`.
         """
-        if self.item.response.n_bytes > self._max_bytes:
-            detail = (
-                f"{counted(self.item.response.n_bytes, 'byte')}; open() gives a file"
-            )
+        n_bytes = self.item.response.n_bytes
+        if n_bytes > self._max_bytes:
+            detail = f"{counted(n_bytes, 'byte')}; open() gives a file"
             raise SourceFault(Reason.TOO_LARGE, detail)
         with self.open() as file:
             return file.read()

@@ -159,14 +159,12 @@ class VisitProcessor:
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
         """Log the failure of a document, which will be processed again."""
-        if isinstance(
-            error, HeldBack
-        ) or self._services.local_failures.pause_if_local_failure(error, visit):
+        pause_if_local_failure = self._services.local_failures.pause_if_local_failure
+        if isinstance(error, HeldBack) or pause_if_local_failure(error, visit):
             visit.return_untried(visit.index(document))
         else:
-            logger.error(
-                "Error in the harvest of %s", document.record.url, exc_info=error
-            )
+            url = document.record.url
+            logger.error("Error in the harvest of %s", url, exc_info=error)
 
     async def _process(
         self, document: Document, visit: Visit, response: Response
@@ -241,9 +239,8 @@ class VisitProcessor:
             logger.exception("%s: given up", document.record.url)
             kind = document.record.kind
             part = "harvester" if kind.is_of_url else kind.name.lower()
-            document.faults.append(
-                Fault(Reason.INTERNAL, one_line(repr(error)), part=part)
-            )
+            fault = Fault(Reason.INTERNAL, one_line(repr(error)), part=part)
+            document.faults.append(fault)
             document.is_read, document.chunks = True, None
             await self._to_pipelines(document, response)
 

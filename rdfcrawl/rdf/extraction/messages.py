@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from struct import Struct
@@ -85,7 +86,7 @@ class ExtractOutcome:
     packings: tuple[str, ...] = ()
     members: list[Member] = field(default_factory=list)
     n_members: int = 0
-    extracted: dict[str, int] = field(default_factory=dict)
+    extracted: Counter[str] = field(default_factory=Counter)
     links: set[Link] = field(default_factory=set)
     facts: DocumentFacts = NO_FACTS
     outlinks: bytes = b""
@@ -116,6 +117,7 @@ class ExtractOutcome:
         """Decode the result of `to_json`."""
         members: dict[str, Any] = json.loads(text)
         members["format"] = _FORMATS.get(members["format"])
+        members["extracted"] = Counter(members["extracted"])
         members["packings"] = tuple(members["packings"])
         members["members"] = [
             Member(name=name, format=format_name, n_quads=n)

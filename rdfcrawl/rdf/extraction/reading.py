@@ -306,7 +306,7 @@ class DocumentReading:
         if content.is_cut:
             cut = f"{name}: cut at {MAX_CONTENT_BYTES} bytes"
             self._note_partial(Reason.TOO_LARGE, cut)
-        self._count_extracted(name, output.n_quads)
+        self.outcome.extracted[name] += output.n_quads
 
     def earned_bytes(self, chunk: QuadLines) -> int:
         """Return the number of bytes by which a chunk extends the time for reading.
@@ -319,10 +319,6 @@ class DocumentReading:
         n_unearned = sum(self._n_unearned)
         self._n_unearned.clear()
         return n_unearned
-
-    def _count_extracted(self, extractor: str, n_quads: int) -> None:
-        known = self.outcome.extracted.get(extractor, 0)
-        self.outcome.extracted[extractor] = known + n_quads
 
     def _note_partial(self, reason: Reason, detail: str, part: str = "") -> None:
         self._log.note(reason, detail, part=part)
@@ -355,8 +351,7 @@ class DocumentReading:
         if job.extractors is not None and not page.is_json:
             self._note_as_before(page)
         reservations = PageReservations(
-            job.reservations,
-            job.reservation_policy,
+            *(job.reservations, job.reservation_policy),
             at_secs=job.at_secs,
             is_member=self._is_member,
         )
@@ -392,8 +387,7 @@ class DocumentReading:
             outcome.reservations = reservations.found
         outcome.left = reading.left
         outcome.uniform = reading.uniform or outcome.uniform
-        for extractor, n_quads in reading.extracted.items():
-            self._count_extracted(extractor, n_quads)
+        outcome.extracted.update(reading.extracted)  # adds the numbers
         if self._facts is not None and not self._is_member and not page.is_json:
             self._facts.add_page(page)
 

@@ -112,10 +112,7 @@ _RELATION: Final = (
     rb"(?:[^\"'>]{0,250}\s)?(?:license|describedby|role|(?:[a-z][\w.-]*)?:)"
 )
 _PROLOG_BYTES: Final = 1024  # document type and `version`: "XHTML+RDFa 1.0"
-_RDFA: Final = (
-    _attribute(b"vocab"),
-    _attribute(b"re[lv]", _RELATION),
-)
+_RDFA: Final = (_attribute(b"vocab"), _attribute(b"re[lv]", _RELATION))
 _RDFA_TYPE = _attribute(b"typeof")
 _RDFA_PROPERTY = _attribute(
     b"property",
@@ -141,23 +138,16 @@ def scan(lower: bytes) -> frozenset[Extractor]:
     >>> sorted(scan(b"<p itemscope itemtype='http://schema.org/person'>"))
     [<Extractor.MICRODATA: 'microdata'>]
     """
-    found = set()
-    if b"ld+json" in lower:
-        found.add(Extractor.JSON_LD)
-    if b"itemscope" in lower:
-        found.add(Extractor.MICRODATA)
     has_property = b"property" in lower
-    if has_property and _OPEN_GRAPH.search(lower):
-        found.add(Extractor.OPEN_GRAPH)
-    if _DUBLIN_CORE.search(lower):
-        found.add(Extractor.DUBLIN_CORE)
-    if (
-        b"rdfa" in lower[:_PROLOG_BYTES]
+    found = {
+        Extractor.JSON_LD: b"ld+json" in lower,
+        Extractor.MICRODATA: b"itemscope" in lower,
+        Extractor.OPEN_GRAPH: has_property and _OPEN_GRAPH.search(lower),
+        Extractor.DUBLIN_CORE: _DUBLIN_CORE.search(lower),
+        Extractor.RDFA: b"rdfa" in lower[:_PROLOG_BYTES]
         or (has_property and _RDFA_PROPERTY.search(lower))
         or (b"typeof" in lower and _RDFA_TYPE.search(lower))
-        or any(hint.search(lower) for hint in _RDFA)
-    ):
-        found.add(Extractor.RDFA)
-    if _MICROFORMATS.search(lower):
-        found.add(Extractor.MICROFORMATS)
-    return frozenset(found)
+        or any(hint.search(lower) for hint in _RDFA),
+        Extractor.MICROFORMATS: _MICROFORMATS.search(lower),
+    }
+    return frozenset(filter(found.get, found))

@@ -58,13 +58,13 @@ def read_with_extruct(
         # Of rdflib, which pyRdfa fills.
         logging.getLogger("rdflib").setLevel(logging.CRITICAL)
         reader = RDFaExtractor()
-        found = _checked(lambda: reader.extract(page.text, base_url=page.url))
     else:
         from extruct.w3cmicrodata import MicrodataExtractor  # noqa: PLC0415
 
         reader = MicrodataExtractor()
-        items = _checked(lambda: reader.extract(page.text, base_url=page.url))
-        found = [_node(item, "") for item in items]
+    found = _checked(lambda: reader.extract(page.text, base_url=page.url))
+    if extractor != Extractor.RDFA:
+        found = [_node(item, "") for item in found]
     options = JsonLdReaderOptions(base=page.url, scope=f"extruct-{extractor}")
     yield from read_json_ld_value(
         found, options=options, environment=environment, log=log
@@ -113,7 +113,8 @@ def _node(item: Mapping[str, Any], outer: str) -> dict[str, Any]:
     """
     given = item.get("type") or []
     types = [given] if isinstance(given, str) else list(given)
-    vocabulary = _vocabulary(types[0]) if types else outer
+    end = max(map(types[0].rfind, "#/")) + 1 if types else 0
+    vocabulary = types[0][:end] if types else outer
     node: dict[str, Any] = {"@type": types} if types else {}
     if "id" in item:
         node["@id"] = item["id"]
@@ -130,7 +131,3 @@ def _value(value: Any, vocabulary: str) -> dict[str, Any]:
     text = str(value)
     is_iri = text.startswith(_IRI) and not set(text) & set(' \t\n<>"{}|\\^`')
     return {"@id": text} if is_iri else {"@value": text}
-
-
-def _vocabulary(type_iri: str) -> str:
-    return type_iri[: max(map(type_iri.rfind, "#/")) + 1]

@@ -37,12 +37,13 @@ def escape_url(url: str) -> str:
     return url
 
 
+def _split(iri: str) -> tuple[str | None, str | None, str, str | None, str | None]:
+    return _PARTS.fullmatch(iri).groups()  # type: ignore[union-attr,return-value]  # matches any text
+
+
 @lru_cache(maxsize=64)
 def _parts(base: str) -> tuple[str, str | None, str, str | None]:
-    match = _PARTS.fullmatch(base)
-    if match is None:  # cannot happen: the expression matches any text
-        return "", None, "", None
-    scheme, authority, path, query, _fragment = match.groups()
+    scheme, authority, path, query, _ = _split(base)
     return scheme or "", authority, path, query
 
 
@@ -52,9 +53,13 @@ def _prefix_of(base: str, *, is_root: bool) -> str:
     scheme, authority, path, query = _parts(base)
     if not scheme:
         return ""
-    begin = scheme + ":" + ("" if authority is None else "//" + authority)
     if is_root:
-        return begin
+        path, query = "", None
+    return _joined(scheme, authority, path, query)
+
+
+def _joined(scheme: str, authority: str | None, path: str, query: str | None) -> str:
+    begin = scheme + ":" + ("" if authority is None else "//" + authority)
     return begin + path + ("" if query is None else "?" + query)
 
 
@@ -83,11 +88,10 @@ def resolve(reference: str, base: str) -> str:
         return begin + reference if begin else reference
     if _SCHEME.match(reference):
         return reference
-    match = _PARTS.fullmatch(reference)
     base_scheme, base_authority, base_path, base_query = _parts(base)
-    if match is None or not base_scheme:
+    if not base_scheme:
         return reference
-    _scheme, authority, path, query, fragment = match.groups()
+    _, authority, path, query, fragment = _split(reference)
     if authority is not None:
         path = _remove_dots(path)
     elif not path:
@@ -97,15 +101,8 @@ def resolve(reference: str, base: str) -> str:
         if not path.startswith("/"):
             path = _merge(path, base_authority, base_path)
         authority, path = base_authority, _remove_dots(path)
-    return "".join(
-        (
-            base_scheme + ":",
-            "" if authority is None else "//" + authority,
-            path,
-            "" if query is None else "?" + query,
-            "" if fragment is None else "#" + fragment,
-        )
-    )
+    fragment = "" if fragment is None else "#" + fragment
+    return _joined(base_scheme, authority, path, query) + fragment
 
 
 def _merge(path: str, base_authority: str | None, base_path: str) -> str:
@@ -118,19 +115,14 @@ def _remove_dots(path: str) -> str:
     """Remove dot segments: RFC 3986 section 5.2.4."""
     if "." not in path:
         return path
-    segments = path.split("/")
     out: list[str] = []
-    for position, segment in enumerate(segments):
-        is_last = position == len(segments) - 1
+    segments = path.split("/")
+    for segment in segments:
         if segment == "..":
-            if len(out) > 1:
-                out.pop()
+            del out[max(1, len(out) - 1) :]
         elif segment != ".":
             out.append(segment)
-            continue
-        if is_last:
-            out.append("")
-    return "/".join(out)
+    return "/".join(out if segments[-1] not in {".", ".."} else [*out, ""])
 
 
 def prefix_pairs(text: str) -> dict[str, str]:

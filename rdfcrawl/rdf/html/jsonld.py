@@ -10,6 +10,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
@@ -99,14 +101,10 @@ def _iter_statements(
         if not text.strip() or not _NO_DATA.isdisjoint(profile.split()):
             continue
         try:
-            value = _load(text, environment, log)
+            value, scope = _load(text, environment, log), f"script{number}"
+            options = JsonLdReaderOptions(base=page.likely_base, scope=scope)
             yield from read_json_ld_value(
-                value,
-                options=JsonLdReaderOptions(
-                    base=page.likely_base, scope=f"script{number}"
-                ),
-                environment=environment,
-                log=log,
+                value, options=options, environment=environment, log=log
             )
         except SourceFault as error:
             log.note(error.fault.reason, f"json-ld: {error.fault.detail}")
@@ -117,10 +115,9 @@ def _load(text: str, environment: ReaderContext, log: FaultLog) -> Any:
     try:
         value, repairs = load_json(text)
     except SourceFault as error:
-        is_small = (
-            len(text) <= MAX_EXTRUCT_BYTES and error.fault.reason is Reason.SYNTAX
-        )
-        if not (is_small and _has_constant(text)):
+        is_small = len(text) <= MAX_EXTRUCT_BYTES
+        is_syntax = error.fault.reason is Reason.SYNTAX
+        if not (is_small and is_syntax and _has_constant(text)):
             raise
         from rdfcrawl.rdf.html.extruct_reading import load_with_extruct  # noqa: PLC0415
 
@@ -141,7 +138,10 @@ def _is_json_ld(media_type: str) -> bool:
 
 
 def _profile(media_type: str) -> str:
-    found = _PROFILE.search(media_type)
+    return _quoted(_PROFILE.search(media_type))
+
+
+def _quoted(found: re.Match[str] | None) -> str:
     return (found[1] or found[2] or found[3] or "") if found else ""
 
 
@@ -158,8 +158,7 @@ def _targeted(page: ParsedPage, fragment: str) -> tuple[str, str]:
 
 def _iter_as_text(page: ParsedPage) -> Iterator[tuple[str, str]]:
     for script in _SCRIPTS.finditer(page.text):
-        found = _TYPE.search(script[1] or "")
-        media_type = (found[1] or found[2] or found[3] or "") if found else ""
+        media_type = _quoted(_TYPE.search(script[1] or ""))
         if _is_json_ld(media_type):
             yield script[2], _profile(media_type)
 
@@ -198,37 +197,24 @@ def load_json(text: str) -> tuple[Any, Counter[str]]:
     if text.startswith("\ufeff"):
         repairs["byte order mark"] += 1
         text = text.lstrip("\ufeff")
-    _check_depth(text)
-    try:
+    with suppress(ValueError):
         return _loads(text), repairs
-    except ValueError:
-        pass
     text = _repair(text, repairs)
-    _check_depth(text)  # a quote in a comment hid the rest from the first check
-    try:
+    with suppress(ValueError):  # a quote in a comment hid the rest from the first check
         return _loads(text), repairs
-    except ValueError:
-        pass
     return _load_loosely(text, repairs), repairs
 
 
-def _check_depth(text: str) -> None:
+def _loads(text: str) -> Any:
     if is_json_too_deep(text.encode("utf-8", "replace")):
         detail = f"JSON nested deeper than {MAX_DEPTH} levels"
         raise SourceFault(Reason.TOO_DEEP, detail)
-
-
-def _loads(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=refuse_constant)
-    except RecursionError as error:  # cannot happen: the depth was checked
-        raise SourceFault(Reason.TOO_DEEP, "JSON nested too deep") from error
+    return json.loads(text, parse_constant=refuse_constant)
 
 
 def _repair(text: str, repairs: Counter[str]) -> str:
     """Remove anything outside strings that JSON does not allow."""
-    found = _ENTITY.finditer(text)
-    if any(each[1] is None for each in found):
+    if any(each[1] is None for each in _ENTITY.finditer(text)):
         repairs["HTML entities"] += 1
         text = html.unescape(text)
     if "<!--" in text:
@@ -277,12 +263,14 @@ def _load_loosely(text: str, repairs: Counter[str]) -> Any:
         repairs["wrong escapes"] += n_escapes
     decoder = json.JSONDecoder(strict=False, parse_constant=refuse_constant)
     values: list[Any] = []
-    at = _end_of_space(escaped, 0)
+    at = 0
     try:
-        while at < len(escaped) and len(values) < MAX_VALUES:
+        while len(values) < MAX_VALUES:
+            at += len(_BETWEEN.match(escaped, at)[0])  # type: ignore[index]  # always matches
+            if at == len(escaped):
+                break
             value, at = decoder.raw_decode(escaped, at)
             values.append(value)
-            at = _end_of_space(escaped, at)
     except (ValueError, RecursionError) as error:
         if not values:
             raise SourceFault(Reason.SYNTAX, f"no JSON: {error}") from error
@@ -294,16 +282,8 @@ def _load_loosely(text: str, repairs: Counter[str]) -> Any:
         repairs["control characters"] += n_control
     if len(values) > 1:
         repairs["several values"] += 1
-        return [
-            item
-            for value in values
-            for item in (value if isinstance(value, list) else [value])
-        ]
+        lists = (value if isinstance(value, list) else [value] for value in values)
+        return list(chain.from_iterable(lists))
     if not repairs:
         repairs["text after JSON"] += 1
     return values[0]
-
-
-def _end_of_space(text: str, at: int) -> int:
-    match = _BETWEEN.match(text, at)
-    return match.end() if match else at

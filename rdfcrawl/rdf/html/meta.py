@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import DC, DCTERMS
+from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.iris import escape_url, prefix_pairs, resolve
 from rdfcrawl.rdf.terms import iri, literal, statement
 
@@ -33,50 +34,15 @@ MAX_TAGS: Final = 5000
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MAX_NAME_CHARS: Final = 1000
-_OPEN_GRAPH: Final = {
-    "og": "http://ogp.me/ns#",
-    **{
-        name: f"http://ogp.me/ns/{name}#"
-        for name in ("music", "video", "article", "book", "profile", "product")
-    },
+_OPEN_GRAPH: Final = {"og": "http://ogp.me/ns#"} | {
+    name: f"http://ogp.me/ns/{name}#"
+    for name in ("music", "video", "article", "book", "profile", "product")
 }
 _NAMESPACES: Final = {"dc": DC, "dcterms": DCTERMS, "dct": DCTERMS}
-# DCMI Metadata Terms, sections 3, 2, 6 and, below, 5 "Syntax Encoding Schemes"
-_ELEMENTS: Final = frozenset(
-    (
-        *("contributor", "coverage", "creator", "date", "description", "format"),
-        *("identifier", "language", "publisher", "relation", "rights", "source"),
-        *("subject", "title", "type"),
-    )
-)
-_TERMS: Final = {
-    name.lower(): name
-    for name in (
-        *_ELEMENTS,
-        *("abstract", "accessRights", "accrualMethod", "accrualPeriodicity"),
-        *("accrualPolicy", "alternative", "audience", "available"),
-        *("bibliographicCitation", "conformsTo", "created", "dateAccepted"),
-        *("dateCopyrighted", "dateSubmitted", "educationLevel", "extent"),
-        *("hasFormat", "hasPart", "hasVersion", "instructionalMethod", "isFormatOf"),
-        *("isPartOf", "isReferencedBy", "isReplacedBy", "isRequiredBy"),
-        *("isVersionOf", "issued", "license", "mediator", "medium", "modified"),
-        *("provenance", "references", "replaces", "requires", "rightsHolder"),
-        *("spatial", "tableOfContents", "temporal", "valid"),
-        *("Agent", "AgentClass", "BibliographicResource", "Collection", "FileFormat"),
-        *("Frequency", "Jurisdiction", "LicenseDocument", "LinguisticSystem"),
-        *("Location", "LocationPeriodOrJurisdiction", "MediaType"),
-        *("MediaTypeOrExtent", "MethodOfAccrual", "MethodOfInstruction"),
-        *("PeriodOfTime", "PhysicalMedium", "PhysicalResource", "Policy"),
-        *("ProvenanceStatement", "RightsStatement", "SizeOrDuration", "Standard"),
-    )
-}
-_ENCODINGS: Final = {
-    name.lower(): name
-    for name in (
-        *("Box", "ISO3166", "ISO639-2", "ISO639-3", "Period", "Point"),
-        *("RFC1766", "RFC3066", "RFC4646", "RFC5646", "URI", "W3CDTF"),
-    )
-}
+_TABLE: Final = read_table("dublin_core")
+_ELEMENTS: Final = frozenset(_TABLE["elements"])
+_TERMS: Final = {name.lower(): name for name in (*_ELEMENTS, *_TABLE["terms"])}
+_ENCODINGS: Final = {name.lower(): name for name in _TABLE["encodings"]}
 
 
 def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
@@ -98,9 +64,8 @@ def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     language = page.language_of(head or root)
     for node in _limited(page.tree.css("meta[property][content]"), log):
         attrs = node.attributes
-        content = literal(
-            _NOT_IN_XML.sub("", attrs["content"] or ""), language=language
-        )
+        text = _NOT_IN_XML.sub("", attrs["content"] or "")
+        content = literal(text, language=language)
         for name in dict.fromkeys((attrs["property"] or "").split()):
             prefix, _, local = name.partition(":")
             namespace = namespaces.get(prefix.lower())
@@ -131,10 +96,8 @@ def _limited(nodes: list[LexborNode], log: FaultLog) -> list[LexborNode]:
 
 
 def _name(node: LexborNode) -> str:
-    attrs = node.attributes
-    return (
-        (attrs.get("name") if node.tag == "meta" else attrs.get("rel")) or ""
-    ).strip()
+    name = node.attributes.get("name" if node.tag == "meta" else "rel")
+    return (name or "").strip()
 
 
 def _schemas(page: ParsedPage) -> dict[str, str]:

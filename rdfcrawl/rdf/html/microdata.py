@@ -10,17 +10,16 @@ written this way.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from functools import cache, cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF_TYPE, XSD
+from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.iris import escape_url, is_absolute, resolve, root_of
 from rdfcrawl.rdf.terms import iri, literal, statement
 
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.rdf.html.page import ParsedPage
-    from rdfcrawl.rdf.html.walking import Attributes
+    from rdfcrawl.rdf.html.page import Attributes, ParsedPage
 
 
 # `itemref` and nested properties can make the work quadratic. The limits are twice the
@@ -121,7 +119,6 @@ class _Items:
         self._known_types: dict[str, _Types] = {}
         self._known_urls: dict[str, str] = {}
         self._root = iri(root_of(page.base))[1:-1]
-        self._by_id: dict[str, LexborNode] | None = None
         self._n_steps_left = -1  # not counted yet
         self._n_chars_left = MAX_VALUE_CHARS + 4 * len(page.data)
 
@@ -262,8 +259,7 @@ class _Items:
 
     def _properties(self, item: LexborNode, attrs: Attributes) -> Iterator[_Marked]:
         """Return the elements that are properties of an item, each once."""
-        names = (attrs.get("itemref") or "").split()
-        if names:
+        if names := (attrs.get("itemref") or "").split():
             return self._referred_properties(item, dict.fromkeys(names))
         return iter(self._own[item.mem_id])
 
@@ -271,7 +267,7 @@ class _Items:
         self, item: LexborNode, names: Iterable[str]
     ) -> Iterator[_Marked]:
         seen = {item.mem_id}
-        roots = filter(None, map(self._element, names))
+        roots = filter(None, map(self._by_id.get, names))
         pending: list[Iterator[LexborNode]] = [chain(item.iter(), roots)]
         while pending:
             node = next(pending[-1], None)
@@ -288,12 +284,10 @@ class _Items:
             if "itemscope" not in attrs:
                 pending.append(iter(node.iter()))
 
-    def _element(self, name: str) -> LexborNode | None:
-        if self._by_id is None:
-            self._by_id = {}
-            for node in self._page.tree.css("[id]"):
-                self._by_id.setdefault(node.attributes["id"] or "", node)
-        return self._by_id.get(name)
+    @cached_property
+    def _by_id(self) -> dict[str, LexborNode]:
+        nodes = reversed(self._page.tree.css("[id]"))  # the first one of each
+        return {node.attributes["id"] or "": node for node in nodes}
 
     def _count_step(self) -> None:
         if self._n_steps_left < 0:
@@ -344,9 +338,8 @@ class _Items:
         return self._text(node, text)
 
     def _time(self, node: LexborNode, attrs: Attributes) -> str:
-        text = attrs["datetime"] if "datetime" in attrs else attrs.get("content", "")
-        if "datetime" not in attrs and "content" not in attrs:
-            text = node.text()
+        written = attrs.get("datetime", attrs.get("content", ""))
+        text = node.text() if {"datetime", "content"}.isdisjoint(attrs) else written
         stripped = (text or "").strip()
         for is_form, datatype in _TIMES:
             if is_form(stripped):
@@ -453,8 +446,7 @@ class VocabularyRegistry:
 @cache
 def default_registry() -> Mapping[str, Mapping[str, Any]]:
     """Return the registry that comes with the package, in the form of section 4."""
-    path = files("rdfcrawl.rdf.data").joinpath("microdata_registry.json")
-    registry: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+    registry: dict[str, dict[str, Any]] = read_table("microdata_registry")
     return registry
 
 

@@ -1,11 +1,11 @@
-"""One page, decoded and parsed at most once, and the end of its head."""
+"""One page, decoded and parsed at most once, the end of its head, and walks."""
 
 from __future__ import annotations
 
 import codecs
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -211,15 +211,10 @@ _COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
 # Raw text elements: HTML Standard 13.2.6.2.
 _ENDS_OF_TEXT: Final = {
     name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])")
-    for name in (
-        *(b"title", b"textarea", b"style", b"xmp", b"iframe", b"noembed"),
-        *(b"noframes", b"script"),
-    )
+    for name in b"title textarea style xmp iframe noembed noframes script".split()
 }
 # Elements with special content: the scan for the end of the head gives up.
-_UNSUPPORTED: Final = frozenset(
-    (b"template", b"svg", b"math", b"select", b"frameset", b"plaintext")
-)
+_UNSUPPORTED: Final = frozenset(b"template svg math select frameset plaintext".split())
 
 
 def end_of_head(lower: bytes) -> int:
@@ -293,33 +288,26 @@ _XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)[
 
 # Labels that denote another charset in pages than in Python.
 _LABELS: Final = {
-    **dict.fromkeys(
-        (
-            *("ascii", "us-ascii", "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1"),
-            *("latin-1", "l1", "cp1252", "x-cp1252", "windows-1252", "ansi"),
-            *("x-user-defined", "iso-ir-100", "cp819", "ibm819"),
-        ),
-        "cp1252",
-    ),
-    **dict.fromkeys(
-        ("gb2312", "gbk", "x-gbk", "gb_2312-80", "chinese", "csgb2312", "iso-ir-58"),
-        "gb18030",
-    ),
-    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "ms_kanji"), "cp932"),
-    **dict.fromkeys(
-        ("euc-kr", "euckr", "ks_c_5601-1987", "ksc5601", "korean"), "cp949"
-    ),
-    **dict.fromkeys(("big5", "big5-hkscs", "cn-big5", "x-x-big5"), "big5hkscs"),
-    **dict.fromkeys(("iso-8859-9", "latin5", "l5"), "cp1254"),
-    **dict.fromkeys(("iso-8859-11", "tis-620", "dos-874", "windows-874"), "cp874"),
-    **dict.fromkeys(("unicode", "ucs-2", "csunicode", "iso-10646-ucs-2"), "utf-16-le"),
-    "x-cp1251": "cp1251",
-    "x-cp1250": "cp1250",
-    "iso-8859-8-i": "iso-8859-8",
-    "x-mac-cyrillic": "mac_cyrillic",
-    "macintosh": "mac_roman",
-    "unicode-1-1-utf-8": "utf-8",
-    "x-unicode20utf8": "utf-8",
+    label: codec
+    for codec, labels in (
+        ("cp1252", "ascii us-ascii iso-8859-1 iso8859-1 iso_8859-1 latin1 latin-1 l1"),
+        ("cp1252", "cp1252 x-cp1252 windows-1252 ansi x-user-defined iso-ir-100"),
+        ("cp1252", "cp819 ibm819"),
+        ("gb18030", "gb2312 gbk x-gbk gb_2312-80 chinese csgb2312 iso-ir-58"),
+        ("cp932", "shift_jis shift-jis sjis x-sjis ms_kanji"),
+        ("cp949", "euc-kr euckr ks_c_5601-1987 ksc5601 korean"),
+        ("big5hkscs", "big5 big5-hkscs cn-big5 x-x-big5"),
+        ("cp1254", "iso-8859-9 latin5 l5"),
+        ("cp874", "iso-8859-11 tis-620 dos-874 windows-874"),
+        ("utf-16-le", "unicode ucs-2 csunicode iso-10646-ucs-2"),
+        ("cp1251", "x-cp1251"),
+        ("cp1250", "x-cp1250"),
+        ("iso-8859-8", "iso-8859-8-i"),
+        ("mac_cyrillic", "x-mac-cyrillic"),
+        ("mac_roman", "macintosh"),
+        ("utf-8", "unicode-1-1-utf-8 x-unicode20utf8"),
+    )
+    for label in labels.split()
 }
 
 
@@ -401,3 +389,52 @@ def language_tag(text: str) -> str:
     """
     tag = text.strip().replace("_", "-")
     return tag if _TAG.fullmatch(tag) else ""
+
+
+Attributes = dict[str, "str | None"]
+
+
+class PageHandler(Protocol):
+    """Handler of the elements of a page in document order."""
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Handle the start of an element; an attribute without a value has None."""
+
+    def end(self) -> None:
+        """Handle the end of the innermost element."""
+
+    def text(self, text: str) -> None:
+        """Handle text, in any pieces."""
+
+    def comment(self, text: str) -> None:
+        """Handle a comment."""
+
+
+def walk(tree: LexborHTMLParser, handler: PageHandler) -> None:
+    """Pass an HTML tree to a handler, without the content of `template`."""
+    walk_node(tree.root, handler)
+
+
+def walk_node(node: LexborNode | None, handler: PageHandler) -> None:
+    """Pass a node and all its descendants to a handler."""
+    open_nodes: list[LexborNode] = []
+    while node is not None:
+        if node.is_element_node:
+            handler.start(node.tag or "", node.attributes)
+            child = node.first_child
+            if child is not None:
+                open_nodes.append(node)
+                node = child
+                continue
+            handler.end()
+        elif node.is_text_node:
+            handler.text(node.text_content or "")
+        elif node.is_comment_node:
+            # `comment_content` is stripped of spaces.
+            handler.comment((node.html or "")[4:-3])
+        following = node.next if open_nodes else None
+        while following is None and open_nodes:
+            handler.end()
+            node = open_nodes.pop()
+            following = node.next if open_nodes else None
+        node = following

@@ -150,12 +150,11 @@ class PageReservations:
         """Return whether the body may have reservations, and set `is_hinted`."""
         if not self.policy.reads_any or page.is_json:
             return False
-        lower = page.lower
         agent = self.policy.agent.encode()
-        self.is_hinted = any(word in lower for word in (*_WORDS, agent))
-        if not self.is_hinted:
-            return False
-        return _named(agent).search(lower, page.head_bytes) is not None
+        self.is_hinted = any(word in page.lower for word in (*_WORDS, agent))
+        return bool(
+            self.is_hinted and _named(agent).search(page.lower, page.head_bytes)
+        )
 
     def read(self, tree: LexborHTMLParser) -> None:
         """Read the `<meta>` elements of a page."""
@@ -169,9 +168,8 @@ class PageReservations:
         A page that may not be stored is still read for its links, except in an archive,
         where everything read is stored.
         """
-        if self.found.closes(self.policy):
-            return True
-        return self.is_member and self.found.withholds(self.policy) is not None
+        is_withheld = self.found.withholds(self.policy) is not None
+        return self.found.closes(self.policy) or (self.is_member and is_withheld)
 
     @property
     def are_against_links(self) -> bool:
@@ -179,9 +177,8 @@ class PageReservations:
 
         For single documents, this is decided later, with the policies at hand.
         """
-        if self.found.closes(self.policy):
-            return True
-        return self.is_member and self.found.forbids_following(self.policy)
+        is_forbidden = self.found.forbids_following(self.policy)
+        return self.found.closes(self.policy) or (self.is_member and is_forbidden)
 
 
 def _iter_metas(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:

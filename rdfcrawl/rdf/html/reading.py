@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rdfcrawl.core.errors import (
@@ -43,6 +44,13 @@ T = TypeVar("T")
 # Cheap ones first: their output is complete before another can fail.
 _READ_TWICE: Final = frozenset({Extractor.MICRODATA, Extractor.RDFA})
 ORDER: Final = tuple(Extractor)
+_FUNCTIONS: Final = {  # imported on first use
+    Extractor.MICRODATA: ("rdfcrawl.rdf.html.microdata", "extract_microdata"),
+    Extractor.OPEN_GRAPH: ("rdfcrawl.rdf.html.meta", "extract_open_graph"),
+    Extractor.DUBLIN_CORE: ("rdfcrawl.rdf.html.meta", "extract_dublin_core"),
+    Extractor.RDFA: ("rdfcrawl.rdf.html.rdfa", "extract_rdfa"),
+    Extractor.MICROFORMATS: ("rdfcrawl.rdf.html.microformats", "extract_microformats"),
+}
 _BUDGET: Final = 0.8  # share of the process's time for the document
 
 
@@ -238,30 +246,13 @@ class PageReading:
                 from rdfcrawl.rdf.html.jsonld import extract_json_ld
 
                 return extract_json_ld(page, self._environment, log), True
-            case Extractor.MICRODATA:
-                from rdfcrawl.rdf.html.microdata import extract_microdata
-
-                lines = extract_microdata(page, log)
-            case Extractor.OPEN_GRAPH:
-                from rdfcrawl.rdf.html.meta import extract_open_graph
-
-                lines = extract_open_graph(page, log)
-            case Extractor.DUBLIN_CORE:
-                from rdfcrawl.rdf.html.meta import extract_dublin_core
-
-                lines = extract_dublin_core(page, log)
             case Extractor.RULES:
                 from rdfcrawl.rdf.html.rules import scrape
 
                 lines = scrape(page, self._rules, log)
-            case Extractor.RDFA:
-                from rdfcrawl.rdf.html.rdfa import extract_rdfa
-
-                lines = extract_rdfa(page, log, media_type=page.media_type)
-            case Extractor.MICROFORMATS:
-                from rdfcrawl.rdf.html.microformats import extract_microformats
-
-                lines = extract_microformats(page, log)
+            case other:
+                module, name = _FUNCTIONS[other]
+                lines = getattr(import_module(module), name)(page, log)
         return iter_checked(lines, log), False
 
     def _run(self, what: str, step: Callable[[], T]) -> T | None:

@@ -124,11 +124,8 @@ def _hides_end_of_tag(data: bytes) -> bool:
     """Return whether a possible value in single quotes contains `">`."""
     before = b""
     for part in data.split(b"'"):
-        if (
-            before.endswith(_VALUE_BEGINS)
-            and b'">' in part
-            and before.rstrip(_WHITE_SPACE).endswith(b"=")
-        ):
+        hides = before.endswith(_VALUE_BEGINS) and b'">' in part
+        if hides and before.rstrip(_WHITE_SPACE).endswith(b"="):
             return True
         before = part
     return False
@@ -151,9 +148,8 @@ def check_weight(data: bytes) -> None:
         if end:
             n_foreign -= _close(stack, name)
             continue
-        if name in _VOID or (n_foreign and attributes.endswith(b"/")):
-            continue
-        if name in _IMPLIED and not n_foreign:
+        is_closed = attributes.endswith(b"/") if n_foreign else name in _IMPLIED
+        if name in _VOID or is_closed:
             continue
         n_foreign += name in _FOREIGN
         stack.append(name)

@@ -255,9 +255,9 @@ def are_mapped(
     if not all(map(_can_be_iri, names)) or any(map(changes_vocabulary, inner)):
         return False
     names = {name for name in names if ":" not in name}
-    for terms in contexts:
-        if any(_is_unmapped(name, terms) for name in names & terms.keys()):
-            return False
+    defined = ((name, terms) for terms in contexts for name in names & terms.keys())
+    if any(_is_unmapped(name, terms) for name, terms in defined):
+        return False
     return all(map(_has_vocabulary, roots)) or all(
         names <= set().union(*map(terms_of, context)) for context in roots
     )
@@ -340,13 +340,16 @@ class NotFastError(Exception):
 
 
 class ContextInlining:
-    """Replaces context references in a document with these strings."""
+    """Replaces context references in a document with these strings.
+
+    `seen` has all expanded contexts, by the identity of each.
+    """
 
     def __init__(self, loader: ContextLoader, strings: set[str], *, base: str) -> None:
         self._loader = loader
         self._strings = strings
         self._base = base
-        self._seen: dict[int, dict[str, Any]] = {}
+        self.seen: dict[int, dict[str, Any]] = {}
         self._defined: set[str] = set()
         self._pruned: dict[int, tuple[dict[str, Any], int]] = {}
         self._n_terms_left = MAX_INLINED_TERMS
@@ -362,7 +365,7 @@ class ContextInlining:
         found = list(self._expand(context, self._base, ()))
         for entry in found:
             terms = terms_of(entry)
-            if terms and id(terms) not in self._seen:
+            if terms and id(terms) not in self.seen:
                 self._see(terms)
         return found
 
@@ -370,18 +373,14 @@ class ContextInlining:
     def _names(self) -> set[str]:
         return names_in(self._strings)
 
-    def contexts(self) -> Iterable[dict[str, Any]]:
-        """Return all expanded contexts."""
-        return self._seen.values()
-
     def _see(self, terms: dict[str, Any]) -> None:
         """Record names defined in two contexts: the first may be protected."""
-        if len(self._seen) == 1:
-            self._defined.update(*self._seen.values())
-        if self._seen:
+        if len(self.seen) == 1:
+            self._defined.update(*self.seen.values())
+        if self.seen:
             self._strings |= self._defined & terms.keys()
             self._defined.update(terms)
-        self._seen[id(terms)] = terms
+        self.seen[id(terms)] = terms
 
     def _expand(self, context: Any, base: str, chain: tuple[str, ...]) -> Iterator[Any]:
         self._n_references_left -= 1
@@ -392,18 +391,16 @@ class ContextInlining:
                 yield from self._expand(entry, base, chain)
         elif isinstance(context, str):
             url = resolve(base, context)
-            if url in chain:
-                raise NotFastError  # a loop; PyLD reports it
+            if url in chain:  # PyLD reports the loop
+                raise NotFastError
             found, document = self._loader.load(url)
             yield from self._expand(document.get("@context", {}), found, (*chain, url))
-        elif isinstance(context, dict):
-            if "@import" in context:
-                raise NotFastError
+        elif isinstance(context, dict) and "@import" not in context:
             yield RemoteContext(context) if chain else _local(context)
         elif context is None:
             yield None
-        else:
-            raise NotFastError  # an error; PyLD reports it
+        else:  # PyLD reads it, or reports the error
+            raise NotFastError
 
     def prune(self, expanded: list[Any]) -> list[Any]:
         """Return expanded contexts reduced to needed terms (`NotFastError`)."""
@@ -460,37 +457,37 @@ def _local(context: dict[str, Any]) -> dict[str, Any]:
             raise NotFastError
         for name, definition in terms.items():
             if isinstance(definition, str):
-                is_vocabulary = terms is context and name == "@vocab"
-                if may_be_no_iri(definition) and not is_vocabulary:
-                    raise NotFastError
-                if definition in _NOT_ALIASED:
+                is_misread = definition in _NOT_ALIASED
+                if not (terms is context and name == "@vocab"):
+                    is_misread |= may_be_no_iri(definition)
+                if is_misread:
                     raise NotFastError
             elif isinstance(definition, dict):
-                _check_definition(name, definition)
                 scoped = definition.get("@context")
                 entries = scoped if isinstance(scoped, list) else [scoped]
-                if any(isinstance(entry, str) for entry in entries):
-                    raise NotFastError
-                if "@context" in definition and changes_vocabulary(entries):
+                is_scoped = "@context" in definition
+                if (
+                    _is_misread(name, definition)
+                    or any(isinstance(entry, str) for entry in entries)
+                    or (is_scoped and changes_vocabulary(entries))
+                ):
                     raise NotFastError
                 contexts.extend(entry for entry in entries if isinstance(entry, dict))
     return context
 
 
-def _check_definition(name: str, definition: dict[str, Any]) -> None:
-    """Raise `NotFastError` for a definition that pyoxigraph 0.5.13 misreads."""
+def _is_misread(name: str, definition: dict[str, Any]) -> bool:
+    """Return whether pyoxigraph 0.5.13 misreads a definition."""
     container = definition.get("@container")
     kinds = container if isinstance(container, list) else [container]
     # pyoxigraph panics, and ends the process, at a set or list in a graph container.
     if "@graph" in kinds or "@type" in kinds:
-        raise NotFastError
+        return True
     iri = definition.get("@id")
     if isinstance(iri, str):
         # API section 4.2.2, step 14.2.5: the last character of the IRI only makes a
         # simple term a prefix.
-        if iri.endswith(_GEN_DELIMS) and "@prefix" not in definition:
-            raise NotFastError
-        if may_be_no_iri(iri) or iri in _NOT_ALIASED:
-            raise NotFastError
-    elif "/" in name and ":" not in name and "@reverse" not in definition:
-        raise NotFastError  # resolved against the document, not the vocabulary
+        is_prefix = iri.endswith(_GEN_DELIMS) and "@prefix" not in definition
+        return is_prefix or may_be_no_iri(iri) or iri in _NOT_ALIASED
+    # resolved against the document, not the vocabulary
+    return "/" in name and ":" not in name and "@reverse" not in definition

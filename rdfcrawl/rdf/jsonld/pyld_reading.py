@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pyld import jsonld
@@ -56,19 +55,21 @@ def iter_statements(
         for triple in triples:
             if triple["object"] is None:  # a list member without an absolute IRI
                 continue
-            yield terms.statement(
-                terms.resource(triple["subject"]["value"], options.scope),
-                terms.iri(triple["predicate"]["value"]),
-                _object(triple["object"], options.scope),
-                graph,
-            )
+            subject = terms.resource(triple["subject"]["value"], options.scope)
+            predicate = terms.iri(triple["predicate"]["value"])
+            obj = _object(triple["object"], options.scope)
+            yield terms.statement(subject, predicate, obj, graph)
 
 
 def _dataset(
     value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> dict[str, Any]:
     try:
-        return _to_dataset(value, options, loader)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # about ignored terms
+            arguments = _arguments(options, loader)
+            dataset: dict[str, Any] = _Processor().to_rdf(value, arguments)
+            return dataset
     except jsonld.JsonLdError as error:
         raise loader.failure or _fault(error) from error
     except RecursionError as error:
@@ -95,16 +96,11 @@ def _fault(error: BaseException) -> SourceFault:
 def _object(item: dict[str, Any], scope: str) -> str:
     if item["type"] != "literal":
         return terms.resource(item["value"], scope)
-    return terms.literal(
-        str(item["value"]),
-        datatype=item["datatype"],
-        language=item.get("language", ""),
-    )
+    text, language = str(item["value"]), item.get("language", "")
+    return terms.literal(text, datatype=item["datatype"], language=language)
 
 
-def _to_dataset(
-    value: Any, options: JsonLdReaderOptions, loader: ContextLoader
-) -> dict[str, Any]:
+def _arguments(options: JsonLdReaderOptions, loader: ContextLoader) -> dict[str, Any]:
 
     def load(url: str, _: object) -> dict[str, Any]:
         found, document = loader.load(url)
@@ -125,10 +121,7 @@ def _to_dataset(
     }
     if options.context_url:
         arguments["expandContext"] = options.context_url
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # about ignored terms
-        dataset: dict[str, Any] = _Processor().to_rdf(value, arguments)
-    return dataset
+    return arguments
 
 
 def _copy(document: dict[str, Any]) -> dict[str, Any]:
@@ -139,12 +132,11 @@ def _copy(document: dict[str, Any]) -> dict[str, Any]:
     context = document.get("@context")
     if isinstance(context, list):
         context = [_without_base(entry) for entry in context]
-    own: dict[str, Any] = json.loads(
-        json.dumps({**document, "@context": _without_base(context)})
-    )
+    own = json.dumps({**document, "@context": _without_base(context)})
+    copy: dict[str, Any] = json.loads(own)
     if "@context" not in document:
-        del own["@context"]
-    return own
+        del copy["@context"]
+    return copy
 
 
 def _without_base(context: Any) -> Any:
@@ -157,20 +149,16 @@ class _Contexts(dict[str, Any]):
     """Contexts parsed by PyLD, by URL or text; bundled ones are shared."""
 
     def get(self, key: str, default: Any = None) -> Any:
-        if bundled_context(key):
-            return _read_bundled().get(key, default)
-        return super().get(key, default)
+        return _BUNDLED.get(key, super().get(key, default))
 
     def __setitem__(self, key: str, value: Any) -> None:
         if bundled_context(key):
-            _read_bundled()[key] = value
+            _BUNDLED[key] = value
         else:
             super().__setitem__(key, value)
 
 
-@cache
-def _read_bundled() -> dict[str, Any]:
-    return {}
+_BUNDLED: dict[str, Any] = {}
 
 
 class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
@@ -198,12 +186,11 @@ def _double(item: dict[str, Any]) -> str:
     they have the shortest unique form, as in XSD, so 9.95 becomes 9.95E0 and not
     9.949999999999999E0.
     """
-    value, datatype = item.get("@value"), item.get("@type")
+    value: Any = item.get("@value")
+    datatype = item.get("@type")
     if isinstance(value, str):
         return value if datatype == _DOUBLE else ""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return ""
-    if datatype == "@json":
+    if type(value) not in {int, float} or datatype == "@json":
         return ""
     is_integer = isinstance(value, int) or value.is_integer()
     if is_integer and abs(value) < _SMALLEST_DOUBLE and datatype != _DOUBLE:

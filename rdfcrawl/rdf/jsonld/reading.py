@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-import pyoxigraph
-from pyoxigraph import RdfFormat
+from pyoxigraph import QuadParser, RdfFormat, parse
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.checking import FIRST_BATCH, iter_checked, next_batch, serialize
@@ -59,7 +58,10 @@ def fast_blocks(
     data = text.encode("utf-8", "surrogatepass")
     if has_long_chain(data):
         return None
-    blocks = _iter_blocks(_parser(data, options))
+    base, is_scoped = check_iri(options.base), bool(options.scope)
+    blocks = _iter_blocks(
+        parse(data, RdfFormat.JSON_LD, base_iri=base, rename_blank_nodes=is_scoped)
+    )
     first: list[bytes] = []
     n_bytes = 0
     try:
@@ -73,7 +75,7 @@ def fast_blocks(
     return chain(first, blocks)
 
 
-def _iter_blocks(parser: pyoxigraph.QuadParser) -> Iterator[bytes]:
+def _iter_blocks(parser: QuadParser) -> Iterator[bytes]:
     """Yield statements in batches that stay small even if statements are long."""
     batch = FIRST_BATCH
     while True:
@@ -91,26 +93,21 @@ def _iter_blocks(parser: pyoxigraph.QuadParser) -> Iterator[bytes]:
 
 
 def _is_fast(value: Any, found: JsonContents, options: JsonLdReaderOptions) -> bool:
-    if options.rdf_direction or options.processing_mode != "json-ld-1.1":
-        return False
-    if not found.is_plain or not found.strings.isdisjoint(NOT_FAST):
-        return False
-    if found.has_lists:
-        # pyoxigraph also writes lists of dropped properties, omits empty lists, and
-        # ends the process at one in a graph container.
-        return False
+    is_named_graph = True
     if isinstance(value, dict) and "@graph" in value and value.keys() - _GRAPH_ONLY:
         # A graph next to properties that are all dropped is the default graph.
-        named = value.get("@id") or value.get("@type")
-        if not isinstance(named, str):
-            return False
-    return "/." not in options.base  # resolved differently: tests t0122 and t0123
-
-
-def _parser(data: bytes, options: JsonLdReaderOptions) -> pyoxigraph.QuadParser:
-    kind, renames = RdfFormat.JSON_LD, bool(options.scope)
-    base = check_iri(options.base)
-    return pyoxigraph.parse(data, kind, base_iri=base, rename_blank_nodes=renames)
+        is_named_graph = isinstance(value.get("@id") or value.get("@type"), str)
+    return (
+        not options.rdf_direction
+        and options.processing_mode == "json-ld-1.1"
+        and "/." not in options.base  # resolved differently: tests t0122 and t0123
+        and found.is_plain
+        and found.strings.isdisjoint(NOT_FAST)
+        # pyoxigraph also writes lists of dropped properties, omits empty lists, and
+        # ends the process at one in a graph container.
+        and not found.has_lists
+        and is_named_graph
+    )
 
 
 def _inlined(
@@ -130,7 +127,7 @@ def _inlined(
     expanded = {id(node): context for node, context in contexts}
     roots = [expanded.pop(node, []) for node in outermost]
     inner = list(expanded.values())
-    if not are_mapped(found.holders, inlining.contexts(), roots=roots, inner=inner):
+    if not are_mapped(found.holders, inlining.seen.values(), roots=roots, inner=inner):
         raise NotFastError
     undo: list[tuple[dict[str, Any], Any]] = []
     try:
@@ -142,10 +139,9 @@ def _inlined(
         return json.dumps(value, ensure_ascii=False)
     finally:
         for node, original in undo:
+            node["@context"] = original
             if original is _ABSENT:
                 del node["@context"]
-            else:
-                node["@context"] = original
 
 
 def _with_link(
@@ -163,8 +159,8 @@ def _with_link(
         for node, context in contexts
     ]
     known = {id(node) for node, _ in contexts}
-    new = [x for x in nodes if isinstance(x, dict) and id(x) not in known]
-    return changed + [(node, linked) for node in new]
+    new = (x for x in nodes if isinstance(x, dict) and id(x) not in known)
+    return [*changed, *((node, linked) for node in new)]
 
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
@@ -196,11 +192,10 @@ def read_json_ld(
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
+    value = _value(data, log)
+    options = JsonLdReaderOptions(base=base, context_url=context_url)
     yield from read_json_ld_value(
-        _value(data, log),
-        options=JsonLdReaderOptions(base=base, context_url=context_url),
-        environment=environment,
-        log=log,
+        value, options=options, environment=environment, log=log
     )
 
 

@@ -84,6 +84,7 @@ class SitemapHarvester(Harvester):
 
     def __init__(self, context: HarvestContext) -> None:
         self._context = context
+        self._run, self._store = context.run, context.state_store
         self._consents = SitemapConsents(context)
         self._checks = CrossHostChecks(context, self._consents)
         self._parts = SitemapParts(context)
@@ -94,7 +95,7 @@ class SitemapHarvester(Harvester):
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
         """Return the first record of the harvest of a site or a sitemap."""
-        return root_of(url, self._context.run, is_named=is_named)
+        return root_of(url, self._run, is_named=is_named)
 
     async def request_for(self, record: Record) -> HttpRequest | None:
         """Return a conditional request for a known sitemap; None for others."""
@@ -122,7 +123,9 @@ class SitemapHarvester(Harvester):
             await self._consent(response)
         elif body_of(document.response) is not None:
             own = HarvestedResponse(document.harvested(is_followed=False))
-            reading = self._reading(own, step)
+            reading = SitemapReading(
+                own, step, ForeignEntries(self._consents, self._context, own)
+            )
             own.document.parts = self._read(reading)
             yield own.document
             for url in reading.gone:
@@ -166,12 +169,12 @@ class SitemapHarvester(Harvester):
         """
         robots, document = response.record.url, response.document
         since_run = (await self._parts.before(robots)).since_run
-        await self._context.state_store.gather(
+        await self._store.gather(
             self._parts.note(robots, since_run, url, key_of(url, named)) for url in urls
         )
         if document.status not in (200, *ABSENT) or document.faults:
             return []
-        state = SitemapState(since_run=self._context.run)
+        state = SitemapState(since_run=self._run)
         gone = [part.url async for part in self._parts.gone(robots, since_run)]
         await self._parts.put(robots, state)
         return gone
@@ -195,12 +198,6 @@ class SitemapHarvester(Harvester):
         return named
 
     # -- sitemaps --------------------------------------------------------------------
-
-    def _reading(
-        self, response: HarvestedResponse, task: SitemapTask
-    ) -> SitemapReading:
-        foreign = ForeignEntries(self._consents, self._context, response)
-        return SitemapReading(response, task, foreign)
 
     async def _read(self, reading: SitemapReading) -> AsyncIterator[HarvestedPart]:
         """Yield the statements and entries of a sitemap.
@@ -298,7 +295,9 @@ class SitemapHarvester(Harvester):
     ) -> None:
         """Queue the due pages of a sitemap that is unchanged or gone."""
         document, sites = response.document, task.robots_hosts
-        reading = self._reading(response, task)
+        reading = SitemapReading(
+            response, task, ForeignEntries(self._consents, self._context, response)
+        )
         reading.before = before = await self._parts.before(reading.key)
         was_read = task.ping and await self._parts.of_this_run(reading.key, task.ping)
         if was_read and document.status in (304, *ABSENT):
@@ -332,7 +331,7 @@ class SitemapHarvester(Harvester):
             for item in sitemap:
                 if sitemap.capability and self._wants_resourcesync:
                     # Read as ResourceSync, the list has more information.
-                    url, run = document.record.url, self._context.run
+                    url, run = document.record.url, self._run
                     follow_ups = reading.response.follow_ups
                     follow_ups.append(listed_at(document, url, run))
                     break
@@ -376,7 +375,7 @@ class SitemapHarvester(Harvester):
             return
         reading.is_index = True
         await reading.foreign.names()
-        children = await self._context.state_store.gather(
+        children = await self._store.gather(
             self._child(reading, entry, below, is_own=is_own)
             for entry, is_own in entries
         )
@@ -452,7 +451,7 @@ class SitemapHarvester(Harvester):
         if is_complete(document, reading.log.all()):
             if before.read_ms:
                 await self._find_absent(reading)
-            since_run = self._context.run
+            since_run = self._run
         response = document.response
         state = SitemapState(
             response.etag,

@@ -45,16 +45,7 @@ _ANNOTATION: Final = re.compile(
     r"@([A-Za-z0-9]+(?:-[A-Za-z0-9]+)*)(?:--([a-z]+))?|\^\^<([^>]*)>"
 ).fullmatch
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbnrf\"'\\]))")
-_SHORT: Final = {
-    "t": "\t",
-    "b": "\b",
-    "n": "\n",
-    "r": "\r",
-    "f": "\f",
-    '"': '"',
-    "'": "'",
-    "\\": "\\",
-}
+_SHORT: Final = dict(zip("tbnrf\"'\\", "\t\b\n\r\f\"'\\", strict=True))
 # RDF 1.2 N-Quads, "Canonical Form".
 _ESCAPED: Final = re.compile('[\x00-\x1f"\\\\\x7f\ufffe\uffff]')
 _ESCAPES: Final = {text: f"\\{letter}" for letter, text in _SHORT.items()}

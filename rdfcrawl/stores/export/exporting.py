@@ -275,7 +275,7 @@ class _Source:
             first = next(pieces, None)
             if first is not None:
                 self.n_documents += 1
-                yield document, _chained(first, pieces)
+                yield document, chain((first,), pieces)
                 self._on_document(self.n_documents)
 
     def _items(self, document: LogDocument, pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -298,11 +298,6 @@ class _Source:
         for document, pieces in self.documents():
             for quads in pieces:
                 yield DocumentPiece(document.graph, document.version_ms, quads)
-
-
-def _chained(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from others
 
 
 def _write_file(

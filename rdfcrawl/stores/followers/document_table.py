@@ -9,7 +9,6 @@ separate files.
 from __future__ import annotations
 
 import re
-import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,12 +17,7 @@ from lz4 import block
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import (
-    CHECKPOINT_TABLES,
-    read_checkpoint,
-    read_checkpoints,
-    write_checkpoint,
-)
+from rdfcrawl.stores.followers.local_disk import DocumentsFile
 from rdfcrawl.stores.followers.protocol import DocumentRefused
 
 if TYPE_CHECKING:
@@ -31,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
-    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+    from rdfcrawl.stores.log.documents import LogDocument
 
 # version, log, generation: of the version read last. since_ms: the first version with
 # the same statements. file: number of a published file.
@@ -58,6 +52,10 @@ ON CONFLICT (key) DO UPDATE SET part = ?3, version = ?4, digest = ?5, since_ms =
 _TOUCH: Final = (
     "UPDATE documents SET version = ?, log = ?, generation = ? WHERE key = ?"
 )
+_OF_PART: Final = """
+SELECT key, iri, since_ms, n_statements FROM documents WHERE part = ? ORDER BY iri
+"""
+_CHANGED_OF_PART: Final = _OF_PART.replace("WHERE", "WHERE is_changed AND")
 _READ_PIECES: Final = 4  # some 256 KiB each
 _CACHE_KIB: Final = 32 * 1024
 _HELD_BYTES: Final = 1024 * 1024  # of a document whose repeated lines are dropped
@@ -88,16 +86,13 @@ class StoredDocument:
     n_statements: int
 
 
-class DocumentTable:
+class DocumentTable(DocumentsFile):
     """The documents of one store.
 
     Args:
         path: of the file.
         part_of: returns the part of a document, by IRI and version.
         layout: how the documents are published; fixed when the store is created.
-
-    Attributes:
-        db: the database; a store may add its own tables.
 
     Raises:
         ConfigError: the file has another layout.
@@ -108,11 +103,7 @@ class DocumentTable:
         self, path: Path, part_of: Callable[[str, int], str], layout: dict[str, str]
     ) -> None:
         self._part_of = part_of
-        self.db = sqlite3.connect(path, isolation_level=None)
-        self.db.execute("PRAGMA journal_mode = WAL")
-        self.db.execute("PRAGMA synchronous = FULL")
-        self.db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        self.db.executescript(CHECKPOINT_TABLES + _SCHEMA)
+        super().__init__(path, f"PRAGMA cache_size = -{_CACHE_KIB};{_SCHEMA}")
         try:
             self._check(path, layout)
         except BaseException:
@@ -129,34 +120,6 @@ class DocumentTable:
                 )
         rows = layout.items()
         self.db.executemany("INSERT OR REPLACE INTO layout VALUES (?, ?)", rows)
-
-    def close(self) -> None:
-        """Close the file; uncommitted changes are lost."""
-        self.db.close()
-
-    def checkpoint(self, log: str) -> Checkpoint | None:
-        """Return the checkpoint of the last commit for a log."""
-        return read_checkpoint(self.db, log)
-
-    def checkpoints(self) -> list[Checkpoint]:
-        """Return the checkpoint of the last commit for each log."""
-        return read_checkpoints(self.db)
-
-    def begin(self) -> None:
-        """Begin a transaction, unless one is open."""
-        if not self.db.in_transaction:
-            self.db.execute("BEGIN IMMEDIATE")
-
-    def roll_back(self) -> None:
-        """Undo uncommitted changes."""
-        if self.db.in_transaction:
-            self.db.execute("ROLLBACK")
-
-    def commit(self, checkpoint: Checkpoint) -> None:
-        """Make all changes durable on disk, with the checkpoint."""
-        self.begin()
-        write_checkpoint(self.db, checkpoint)
-        self.db.execute("COMMIT")
 
     def put(self, documents: Iterable[LogDocument], log: LogIdentity) -> None:
         """Replace documents with these versions, unless there are later ones.
@@ -225,29 +188,20 @@ class DocumentTable:
 
     def changed(self, part: str) -> Iterator[StoredDocument]:
         """Yield the changed documents of a part in the order of their IRIs."""
-        rows = self.db.execute(
-            "SELECT key, iri, since_ms, n_statements FROM documents"
-            " WHERE is_changed AND part = ? ORDER BY iri",
-            [part],
+        return (
+            StoredDocument(*row) for row in self.db.execute(_CHANGED_OF_PART, [part])
         )
-        return (StoredDocument(*row) for row in rows)
 
     def changed_parts(self, n_most: int) -> list[str]:
         """Return at most `n_most` parts with changed documents."""
         rows = self.db.execute(
-            "SELECT DISTINCT part FROM documents WHERE is_changed LIMIT ?",
-            [n_most],
+            "SELECT DISTINCT part FROM documents WHERE is_changed LIMIT ?", [n_most]
         )
         return [part for (part,) in rows]
 
     def documents(self, part: str) -> Iterator[StoredDocument]:
         """Yield all documents of a part in the order of their IRIs."""
-        rows = self.db.execute(
-            "SELECT key, iri, since_ms, n_statements FROM documents"
-            " WHERE part = ? ORDER BY iri",
-            [part],
-        )
-        return (StoredDocument(*row) for row in rows)
+        return (StoredDocument(*row) for row in self.db.execute(_OF_PART, [part]))
 
     def names(self) -> Iterator[tuple[str, str]]:
         """Yield the IRI and part of each document."""
@@ -272,17 +226,6 @@ class DocumentTable:
             "UPDATE documents SET is_changed = 0 WHERE is_changed AND part = ?", rows
         )
         self.db.execute("COMMIT")
-
-    def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
-        """Yield documents of earlier generations of a log, and their versions."""
-        last = b""
-        while rows := self.db.execute(
-            "SELECT key, iri, version FROM documents WHERE key > ? AND log = ?"
-            " AND generation < ? ORDER BY key LIMIT 1000",
-            [last, log.log, log.generation],
-        ).fetchall():
-            yield from ((iri, version) for _, iri, version in rows)
-            last = rows[-1][0]
 
 
 def _checked(document: str, piece: bytes) -> bytes:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.followers.attempts import StoreAttempts, as_fault, log_fault
-from rdfcrawl.stores.followers.protocol import (
-    DocumentRefused,
-    StoreForgot,
+from rdfcrawl.core.errors import (
+    ConfigError,
+    RdfcrawlError,
+    StoreFault,
+    UnusableStore,
+    passing_fault,
 )
+from rdfcrawl.stores.followers.protocol import DocumentRefused, StoreForgot
 from rdfcrawl.stores.followers.stored_once import is_marked
 from rdfcrawl.stores.log.documents import LogBatch, tombstone
 from rdfcrawl.stores.reading import reading
@@ -21,12 +24,87 @@ from rdfcrawl.stores.segment_file import TornMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.followers.protocol import Follower
     from rdfcrawl.stores.followers.stored_once import StoredOnce
     from rdfcrawl.stores.log.crawl_log import CrawlLog
-    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+    from rdfcrawl.stores.log.documents import LogDocument
+
+
+_FIRST_WAIT_SECS: Final = 0.5
+_MAX_WAIT_SECS: Final = 60.0
+
+
+class StoreAttempts:
+    """Attempts at one operation, with growing pauses.
+
+    Args:
+        began: time of the first one, by `monotonic`.
+        patience_secs: how long to retry when `is_over` is true.
+        is_over: whether to stop retrying after `patience_secs`.
+        ends_if_unusable: whether to stop at once on an `UnusableStore`.
+        report: called with each failure.
+    """
+
+    def __init__(
+        self,
+        *,
+        began: float,
+        patience_secs: float,
+        is_over: Callable[[], bool],
+        ends_if_unusable: bool,
+        report: Callable[[str, str], None],
+    ) -> None:
+        self._patience_secs, self._is_over = patience_secs, is_over
+        self._ends_if_unusable, self._report = ends_if_unusable, report
+        self._began = began
+        self._wait_secs = _FIRST_WAIT_SECS
+
+    def wait(self, fault: StoreFault, error: Exception) -> None:
+        """Report a failure, and wait before the next attempt.
+
+        Raises:
+            StoreFault: no attempt follows: it has failed for too long, or will always
+                fail.
+        """
+        has_waited = time.monotonic() - self._began >= self._patience_secs
+        is_unusable = isinstance(fault, UnusableStore)
+        if (
+            not fault.may_pass
+            or (is_unusable and self._ends_if_unusable)
+            or (has_waited and self._is_over())
+        ):
+            raise fault from error
+        self._report("unusable" if is_unusable else "waiting", str(fault))
+        logger.warning("%s; trying again in %g s", fault, self._wait_secs)
+        time.sleep(self._wait_secs)
+        self._wait_secs = min(self._wait_secs * 2, _MAX_WAIT_SECS)
+
+
+def log_fault(root: Path, error: OSError) -> StoreFault:
+    """Return the fault of an unreadable log; it may pass if the disk's error may."""
+    what = f"the log cannot be read: {error.filename or root}"
+    what += f": {error.strerror or error}"
+    if passing_fault(error):
+        return StoreFault(what, may_pass=True)
+    return UnusableStore(what)
+
+
+def as_fault(error: Exception) -> StoreFault:
+    """Return an exception as a fault of the store; a user's class may raise any.
+
+    Raises:
+        RdfcrawlError: the exception is one for the operator.
+    """
+    if isinstance(error, StoreFault):
+        return error
+    if isinstance(error, RdfcrawlError):
+        raise error
+    what = f"{type(error).__qualname__}: {error}"
+    return passing_fault(error) or StoreFault(what, may_pass=True)
+
 
 logger = logging.getLogger(__name__)
 
@@ -131,11 +209,7 @@ class LogFollowing:
             StoreFault: the store cannot be used.
         """
         identity = self._log.identity
-
-        def open_store() -> Checkpoint | None:
-            return self._follower.open(identity)
-
-        found = self._until_done(open_store)
+        found = self._until_done(lambda: self._follower.open(identity))
         self._until_done(self._check_alone)
         if self._once is not None:
             once, noted = self._once, found
@@ -172,12 +246,8 @@ class LogFollowing:
         """
         if self._once is None:
             return {}
-        totals = self._once.totals()
-        return {
-            "documents": totals.n_documents,
-            "statements": totals.n_statements,
-            "bytes": totals.n_bytes,
-        }
+        totals = self._once.totals()._asdict()
+        return {name.removeprefix("n_"): n for name, n in totals.items()}
 
     def close(self) -> None:
         """Close the store."""
@@ -247,7 +317,7 @@ class LogFollowing:
                     yield batch
             except OSError as error:
                 self.counts.n_faults += 1
-                attempts = attempts or self._attempts()
+                attempts = attempts or self._attempts(time.monotonic())
                 attempts.wait(log_fault(self._log.root, error), error)
             else:
                 break
@@ -334,7 +404,11 @@ class LogFollowing:
             self._once.settle()
 
     def _apply(self, documents: Sequence[LogDocument]) -> None:
-        self._given = left = self._not_refused(documents)
+        self._given = left = [
+            each
+            for each in documents
+            if self._refusals[each.graph, each.version_ms] < _MAX_REFUSALS
+        ]
         try:
             if left:
                 self._follower.apply(left)
@@ -342,7 +416,8 @@ class LogFollowing:
             for each in (refusal, *refusal.others):
                 self._note_refusal(each, left)
             raise
-        self._note_taken(left)
+        if self.counts.set_aside:
+            self._note_taken(left)
 
     def _note(self, batch: LogBatch) -> None:
         counts = self.counts
@@ -354,13 +429,6 @@ class LogFollowing:
 
     def _refused(self) -> list[tuple[str, int]]:
         return [x for x, n_times in self._refusals.items() if n_times >= _MAX_REFUSALS]
-
-    def _not_refused(self, documents: Sequence[LogDocument]) -> list[LogDocument]:
-        return [
-            document
-            for document in documents
-            if self._refusals[document.graph, document.version_ms] < _MAX_REFUSALS
-        ]
 
     def _note_refusal(
         self, refusal: DocumentRefused, documents: Sequence[LogDocument]
@@ -383,7 +451,7 @@ class LogFollowing:
     def _note_taken(self, documents: Sequence[LogDocument]) -> None:
         """Remove documents from `set_aside` whose later version was taken."""
         set_aside = self.counts.set_aside
-        for document in documents if set_aside else ():
+        for document in documents:
             refused = set_aside.get(document.graph)
             if refused is not None and document.version_ms > refused.version_ms:
                 del set_aside[document.graph]
@@ -394,7 +462,7 @@ class LogFollowing:
         Raises:
             StoreFault: it has failed for too long, or will always fail.
         """
-        attempts = self._attempts()
+        began, attempts = time.monotonic(), None
         while True:
             try:
                 return call()
@@ -402,10 +470,12 @@ class LogFollowing:
                 self.counts.n_faults += 1
             except Exception as error:
                 self.counts.n_faults += 1
+                attempts = attempts or self._attempts(began)
                 attempts.wait(as_fault(error), error)
 
-    def _attempts(self) -> StoreAttempts:
+    def _attempts(self, began: float) -> StoreAttempts:
         return StoreAttempts(
+            began=began,
             patience_secs=self._patience_secs,
             is_over=self._is_over,
             ends_if_unusable=self._ends_if_unusable,

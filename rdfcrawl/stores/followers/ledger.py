@@ -14,22 +14,15 @@ ledger names all graphs and statements that may be in the store.
 from __future__ import annotations
 
 import zlib
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.stores.followers.local_disk import (
-    CHECKPOINT_TABLES,
-    in_transaction,
-    open_durable,
-    read_checkpoint,
-    read_checkpoints,
-    write_checkpoint,
-)
+from rdfcrawl.stores.followers.local_disk import DocumentsFile
+from rdfcrawl.stores.log.documents import latest_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
@@ -100,59 +93,42 @@ class WrittenGraphs:
     shared: frozenset[bytes]
 
 
-class DocumentLedger:
+class DocumentLedger(DocumentsFile):
     """Table of the documents in one store, in a file of SQLite.
 
     Args:
         path: of the file.
+
+    Attributes:
+        had_statements: the store had statements before its first document.
     """
 
     def __init__(self, path: Path) -> None:
-        self._db = open_durable(path, CHECKPOINT_TABLES + _SCHEMA)
+        super().__init__(path, _SCHEMA)
         self._has_foreign = True  # whether documents write graphs other than their own
+        (found,) = self.db.execute("PRAGMA user_version").fetchone()
+        self.had_statements = bool(found)
 
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    @contextmanager
-    def transaction(self) -> Iterator[Self]:
-        """Make all changes of the context durable, or none."""
-        with in_transaction(self._db):
-            yield self
-
-    @property
-    def had_statements(self) -> bool:
-        """Whether the store had statements before its first document."""
-        return bool(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    @had_statements.setter
-    def had_statements(self, value: bool) -> None:
-        self._db.execute(f"PRAGMA user_version = {int(value)}")
+    def note_statements(self, *, had_any: bool) -> None:
+        """Note whether the store had statements before its first document."""
+        self.db.execute(f"PRAGMA user_version = {int(had_any)}")
+        self.had_statements = had_any
 
     @property
     def is_empty(self) -> bool:
         """Whether the ledger has never had a document."""
-        return self._db.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None
-
-    def checkpoint(self, log: str) -> Checkpoint | None:
-        """Return the checkpoint of the last commit for a log."""
-        return read_checkpoint(self._db, log)
-
-    def checkpoints(self) -> list[Checkpoint]:
-        """Return the checkpoint of the last commit for each log."""
-        return read_checkpoints(self._db)
+        return self.db.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None
 
     def commit(self, checkpoint: Checkpoint) -> None:
         """Note that the store has committed everything noted before."""
         with self.transaction():
-            self._db.execute(
+            self.db.execute(
                 "DELETE FROM writes WHERE NOT is_new AND document IN applied"
             )
-            self._db.execute("UPDATE documents SET is_settled = 1 WHERE key IN applied")
-            self._db.execute("DELETE FROM applied")
-            self._db.execute("DELETE FROM orphans")
-            write_checkpoint(self._db, checkpoint)
+            self.db.execute("UPDATE documents SET is_settled = 1 WHERE key IN applied")
+            self.db.execute("DELETE FROM applied")
+            self.db.execute("DELETE FROM orphans")
+            self.put_checkpoint(checkpoint)
 
     def newer(
         self, documents: Iterable[LogDocument], log: LogIdentity
@@ -161,20 +137,19 @@ class DocumentLedger:
 
         If the statements are unchanged, only the time of the version is updated.
         """
-        self._db.execute("DELETE FROM fresh")
-        found = self._db.execute("SELECT 1 FROM writes LIMIT 1").fetchone()
+        self.db.execute("DELETE FROM fresh")
+        found = self.db.execute("SELECT 1 FROM writes LIMIT 1").fetchone()
         self._has_foreign = found is not None
-        latest: dict[bytes, LogDocument] = {}
-        for document in documents:
-            key = key_of(document.graph.encode())
-            if key not in latest or document.version > latest[key].version:
-                latest[key] = document
         wanted = []
-        for key, document in latest.items():
-            version, digest, is_settled = self._version(key)
+        for graph, document in latest_versions(documents).items():
+            key = key_of(graph.encode())
+            row = self.db.execute(
+                "SELECT version, digest, is_settled FROM documents WHERE key = ?", [key]
+            ).fetchone()
+            version, digest, is_settled = row or (-1, b"", True)
             is_later = document.version > (version, digest)
             if is_settled and is_later and document.digest == digest:
-                self._db.execute(
+                self.db.execute(
                     "UPDATE documents SET version = ?, log = ?, generation = ?"
                     " WHERE key = ?",
                     [document.version_ms, log.log, log.generation, key],
@@ -183,59 +158,38 @@ class DocumentLedger:
                 wanted.append(document)
         return wanted
 
-    def _version(self, key: bytes) -> tuple[int, bytes, bool]:
-        """Return version and digest of a document, and whether the store has it."""
-        row = self._db.execute(
-            "SELECT version, digest, is_settled FROM documents WHERE key = ?", [key]
-        ).fetchone()
-        return row or (-1, b"", True)
-
     def note_planned(
         self, document: LogDocument, graphs: Iterable[str], log: LogIdentity
     ) -> None:
         """Note a version and its graphs before the store is changed."""
         key = key_of(document.graph.encode())
-        self._db.execute(
+        self.db.execute(
             "INSERT OR IGNORE INTO fresh SELECT ?1, ?1"
             " WHERE NOT EXISTS (SELECT 1 FROM documents WHERE key = ?1)",
             [key],
         )
         if self._has_foreign:
-            self._db.execute("UPDATE writes SET is_new = 0 WHERE document = ?", [key])
+            self.db.execute("UPDATE writes SET is_new = 0 WHERE document = ?", [key])
         for graph in graphs:
             self._note_graph(key, graph)
         row = [key, document.graph, *document.version, log.log, log.generation]
-        self._db.execute(_PUT, row)
+        self.db.execute(_PUT, row)
 
     def _note_graph(self, document: bytes, graph: str) -> None:
         self._has_foreign = True
         key = key_of(graph.encode())
-        is_known = self._db.execute(
+        is_known = self.db.execute(
             "UPDATE writes SET is_new = 1 WHERE graph = ? AND document = ?",
             [key, document],
         ).rowcount
         if not is_known:
-            self._db.execute("INSERT INTO writes VALUES (?, ?, 1)", [key, document])
-            self._db.execute("INSERT INTO fresh VALUES (?, ?)", [key, document])
-            self._db.execute("INSERT OR IGNORE INTO graphs VALUES (?, ?)", [key, graph])
-
-    def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
-        """Yield documents of earlier generations of a log, and their versions."""
-        last = b""
-        while True:
-            rows = self._db.execute(
-                "SELECT key, iri, version FROM documents WHERE key > ? AND log = ?"
-                " AND generation < ? ORDER BY key LIMIT 1000",
-                [last, log.log, log.generation],
-            ).fetchall()
-            if not rows:
-                return
-            yield from ((iri, version) for _, iri, version in rows)
-            last = rows[-1][0]
+            self.db.execute("INSERT INTO writes VALUES (?, ?, 1)", [key, document])
+            self.db.execute("INSERT INTO fresh VALUES (?, ?)", [key, document])
+            self.db.execute("INSERT OR IGNORE INTO graphs VALUES (?, ?)", [key, graph])
 
     def note_applied(self, documents: Iterable[LogDocument]) -> None:
         """Note that the store has these documents; `commit` settles them."""
-        self._db.executemany(
+        self.db.executemany(
             "INSERT OR IGNORE INTO applied VALUES (?)",
             ([key_of(document.graph.encode())] for document in documents),
         )
@@ -243,19 +197,19 @@ class DocumentLedger:
     def graphs_of(self, document: LogDocument) -> WrittenGraphs:
         """Return the graphs of a document noted by `note_planned`."""
         key = key_of(document.graph.encode())
-        is_new = self._db.execute(
+        is_new = self.db.execute(
             "SELECT 1 FROM fresh WHERE graph = ?1 AND document = ?1", [key]
         ).fetchone()
         own = [] if is_new else [document.graph]
         if not self._has_foreign:
             return WrittenGraphs((*own,), frozenset())
-        former = self._db.execute(
+        former = self.db.execute(
             "SELECT iri FROM writes JOIN graphs ON graph = key WHERE document = ?1"
             " AND (graph, document) NOT IN (SELECT graph, document FROM fresh)",
             [key],
         )
         names = [iri for (iri,) in former]
-        shared = self._db.execute(_SHARED_OF_DOCUMENT, [key])
+        shared = self.db.execute(_SHARED_OF_DOCUMENT, [key])
         return WrittenGraphs((*own, *names), frozenset(graph for (graph,) in shared))
 
     def share(self, graph: bytes) -> tuple[str, bytes | None] | None:
@@ -264,15 +218,15 @@ class DocumentLedger:
         Returns:
             Its name, and the only document that has written it so far, if any.
         """
-        noted = self._db.execute("INSERT OR IGNORE INTO shared VALUES (?)", [graph])
+        noted = self.db.execute("INSERT OR IGNORE INTO shared VALUES (?)", [graph])
         if not noted.rowcount:
             return None
-        name = self._db.execute(
+        name = self.db.execute(
             "SELECT iri FROM graphs WHERE key = ?1"
             " UNION SELECT iri FROM documents WHERE key = ?1",
             [graph],
         ).fetchone()[0]
-        first = self._db.execute(_CONTRIBUTORS, [graph]).fetchone()
+        first = self.db.execute(_CONTRIBUTORS, [graph]).fetchone()
         return name, first[0] if first else None
 
     def supersede(self, document: bytes) -> None:
@@ -280,17 +234,17 @@ class DocumentLedger:
 
         `release` removes them.
         """
-        self._db.execute("UPDATE parts SET is_new = 0 WHERE document = ?", [document])
+        self.db.execute("UPDATE parts SET is_new = 0 WHERE document = ?", [document])
 
     def claim(self, document: bytes, lines: bytes, *, is_new: bool) -> None:
         """Note statements of a document in shared graphs, in the form of the store."""
         if not lines:
             return
-        self._db.execute(
+        self.db.execute(
             "INSERT INTO parts VALUES (?, ?, ?)",
             [document, is_new, zlib.compress(lines, 1)],
         )
-        self._db.executemany(
+        self.db.executemany(
             "INSERT OR IGNORE INTO claims VALUES (?, ?)",
             ((key_of(line), document) for line in lines.splitlines(keepends=True)),
         )
@@ -307,21 +261,21 @@ class DocumentLedger:
                 key = key_of(line)
                 if key in kept:
                     continue
-                self._db.execute(
+                self.db.execute(
                     "DELETE FROM claims WHERE statement = ? AND document = ?",
                     [key, document],
                 )
-                self._db.execute(
+                self.db.execute(
                     "INSERT OR IGNORE INTO orphans SELECT ?2 WHERE NOT EXISTS"
                     " (SELECT 1 FROM claims WHERE statement = ?1)",
                     [key, line],
                 )
-        self._db.execute(
+        self.db.execute(
             "DELETE FROM parts WHERE document = ? AND NOT is_new", [document]
         )
 
     def _parts(self, document: bytes, *, is_new: bool) -> list[bytes]:
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT lines FROM parts WHERE document = ? AND is_new = ?",
             [document, is_new],
         )
@@ -329,9 +283,9 @@ class DocumentLedger:
 
     def orphans(self) -> list[bytes]:
         """Return statements of shared graphs that no document contains any longer."""
-        rows = self._db.execute("SELECT line FROM orphans").fetchall()
+        rows = self.db.execute("SELECT line FROM orphans").fetchall()
         return [line for (line,) in rows if not self._is_claimed(line)]
 
     def _is_claimed(self, line: bytes) -> bool:
         query = "SELECT 1 FROM claims WHERE statement = ? LIMIT 1"
-        return self._db.execute(query, [key_of(line)]).fetchone() is not None
+        return self.db.execute(query, [key_of(line)]).fetchone() is not None

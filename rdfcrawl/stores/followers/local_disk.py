@@ -14,11 +14,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import PASSING, StoreFault, passing_fault
+from rdfcrawl.stores.followers.protocol import Follower
 from rdfcrawl.stores.log.documents import Checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from rdfcrawl.stores.crawl_folder import LogIdentity
 
 
 LOCK_SECS: Final = 10.0
@@ -76,41 +79,74 @@ def opening_fault(path: Path, error: Exception) -> StoreFault:
     )
 
 
-def open_durable(path: Path, schema: str) -> sqlite3.Connection:
-    """Open a file, and create missing tables.
+class DurableFile:
+    """A file of SQLite with durable transactions.
 
     Args:
         path: of the file.
         schema: statements that create the tables if they are missing.
 
+    Attributes:
+        db: the database.
+
     Raises:
         sqlite3.DatabaseError: the file is damaged, or the disk cannot be used.
     """
-    table = sqlite3.connect(path, isolation_level=None)
-    try:
-        table.execute("PRAGMA journal_mode = WAL")
-        table.execute("PRAGMA synchronous = FULL")
-        table.executescript(schema)
-    except BaseException:
-        table.close()
-        raise
-    return table
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self.db = sqlite3.connect(path, isolation_level=None)
+        try:
+            self.db.execute("PRAGMA journal_mode = WAL")
+            self.db.execute("PRAGMA synchronous = FULL")
+            self.db.executescript(schema)
+        except BaseException:
+            self.db.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file; uncommitted changes are lost."""
+        self.db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make all changes of the context durable, or none."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.db.execute("COMMIT")
+        except BaseException:
+            self.roll_back()  # unless SQLite has done so
+            raise
+
+    def begin(self) -> None:
+        """Begin a transaction, unless one is open."""
+        if not self.db.in_transaction:
+            self.db.execute("BEGIN IMMEDIATE")
+
+    def roll_back(self) -> None:
+        """Undo uncommitted changes."""
+        if self.db.in_transaction:
+            self.db.execute("ROLLBACK")
+
+    def documents_where(
+        self, condition: str, *values: object
+    ) -> Iterator[tuple[str, int]]:
+        """Yield IRI and version of documents, which may be changed meanwhile.
+
+        Args:
+            condition: in SQL, of the table `documents`.
+            values: of its parameters.
+        """
+        query = f"SELECT key, iri, version FROM documents WHERE key > ? AND {condition}"  # noqa: S608
+        last = b""
+        while rows := self.db.execute(
+            f"{query} ORDER BY key LIMIT 1000", [last, *values]
+        ).fetchall():
+            yield from ((iri, version) for _, iri, version in rows)
+            last = rows[-1][0]
 
 
-@contextmanager
-def in_transaction(table: sqlite3.Connection) -> Iterator[None]:
-    """Make all changes of the context durable, or none."""
-    table.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        table.execute("COMMIT")
-    except BaseException:
-        if table.in_transaction:  # SQLite may have rolled back already
-            table.execute("ROLLBACK")
-        raise
-
-
-CHECKPOINT_TABLES: Final = """
+_CHECKPOINTS: Final = """
 CREATE TABLE IF NOT EXISTS logs (
     log TEXT PRIMARY KEY, generation INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -118,39 +154,113 @@ CREATE TABLE IF NOT EXISTS offsets (
     log TEXT, segment TEXT, offset INTEGER NOT NULL, PRIMARY KEY (log, segment)
 ) WITHOUT ROWID;
 """
-"""Tables for the functions below."""
 
 
-def read_checkpoint(db: sqlite3.Connection, log: str) -> Checkpoint | None:
-    """Return the checkpoint of the last commit for a log."""
-    found = db.execute("SELECT generation FROM logs WHERE log = ?", [log]).fetchone()
-    if found is None:
-        return None
-    rows = db.execute("SELECT segment, offset FROM offsets WHERE log = ?", [log])
-    return Checkpoint(log, found[0], dict(rows))
+class DocumentsFile(DurableFile):
+    """A table `documents` with those taken from logs, and the checkpoints of the logs.
+
+    Args:
+        path: see `DurableFile`.
+        schema: likewise; of the table.
+    """
+
+    def __init__(self, path: Path, schema: str = "") -> None:
+        super().__init__(path, _CHECKPOINTS + schema)
+
+    def checkpoint(self, log: str) -> Checkpoint | None:
+        """Return the checkpoint of the last commit for a log."""
+        query = "SELECT generation FROM logs WHERE log = ?"
+        if (found := self.db.execute(query, [log]).fetchone()) is None:
+            return None
+        rows = self.db.execute(
+            "SELECT segment, offset FROM offsets WHERE log = ?", [log]
+        )
+        return Checkpoint(log, found[0], dict(rows))
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return the checkpoint of the last commit for each log."""
+        names = [log for (log,) in self.db.execute("SELECT log FROM logs").fetchall()]
+        return [found for name in names if (found := self.checkpoint(name))]
+
+    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Replace the checkpoint of a log, within a transaction."""
+        log, offsets = checkpoint.log, checkpoint.offsets
+        self.db.execute(
+            "INSERT OR REPLACE INTO logs VALUES (?, ?)", [log, checkpoint.generation]
+        )
+        query = "SELECT segment, offset FROM offsets WHERE log = ?"
+        known = dict(self.db.execute(query, [log]).fetchall())
+        self.db.executemany(
+            "DELETE FROM offsets WHERE log = ? AND segment = ?",
+            [(log, segment) for segment in known.keys() - offsets.keys()],
+        )
+        # A long crawl has very many segments, and writes to few of them.
+        changed = dict(offsets.items() - known.items())
+        self.db.executemany(
+            "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)",
+            [(log, segment, offset) for segment, offset in changed.items()],
+        )
+
+    def commit(self, checkpoint: Checkpoint) -> None:
+        """Make all changes durable on disk, with the checkpoint."""
+        self.begin()
+        self.put_checkpoint(checkpoint)
+        self.db.execute("COMMIT")
+
+    def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations of a log, and their versions."""
+        return self.documents_where(
+            "log = ? AND generation < ?", log.log, log.generation
+        )
 
 
-def read_checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
-    """Return the checkpoint of the last commit for each log."""
-    names = [log for (log,) in db.execute("SELECT log FROM logs").fetchall()]
-    return [found for name in names if (found := read_checkpoint(db, name))]
+class LocalFollower(Follower):
+    """Follower whose documents are in a locked file on this machine.
 
+    Args:
+        path: of the store.
+        lock_secs: longest wait for another process that has the store open.
+    """
 
-def write_checkpoint(db: sqlite3.Connection, checkpoint: Checkpoint) -> None:
-    """Replace the checkpoint of a log, within a transaction."""
-    log, offsets = checkpoint.log, checkpoint.offsets
-    db.execute(
-        "INSERT OR REPLACE INTO logs VALUES (?, ?)", [log, checkpoint.generation]
-    )
-    found = db.execute("SELECT segment, offset FROM offsets WHERE log = ?", [log])
-    known = dict(found.fetchall())
-    db.executemany(
-        "DELETE FROM offsets WHERE log = ? AND segment = ?",
-        [(log, segment) for segment in known.keys() - offsets.keys()],
-    )
-    # A long crawl has very many segments, and writes to few of them.
-    changed = dict(offsets.items() - known.items())
-    db.executemany(
-        "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)",
-        [(log, segment, offset) for segment, offset in changed.items()],
-    )
+    _file: DocumentsFile | None = None
+
+    def __init__(self, path: Path, lock_secs: float) -> None:
+        self._path, self._lock_secs = path, lock_secs
+        self._lock: int | None = None
+
+    def _take_lock(self, path: Path) -> None:
+        self._lock = lock_store(path, self._lock_secs)
+
+    @contextmanager
+    def _opening(self) -> Iterator[None]:
+        """Close the store if the context fails; turn errors into a `StoreFault`."""
+        try:
+            yield
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError | RuntimeError | sqlite3.DatabaseError):
+                raise opening_fault(self._path, error) from error
+            raise
+
+    def close(self) -> None:
+        """Close the file, and release the lock."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def _opened(self) -> DocumentsFile:
+        if self._file is None:
+            raise StoreFault(f"{self._path}: is not open")
+        return self._file
+
+    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations of a log, and their versions."""
+        return self._opened.earlier(log)
+
+    def checkpoints(self) -> Iterable[Checkpoint]:
+        """Return the checkpoints of all logs in the store."""
+        return self._opened.checkpoints()

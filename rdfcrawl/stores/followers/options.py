@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.core.errors import ConfigError
@@ -86,10 +86,6 @@ class FollowerPlan:
             return cast("Follower", make(self.uri, self.options))
         except (ConfigError, OSError, TypeError, ValueError) as error:
             raise _wrong(self.uri, error) from error
-
-    def to_json(self) -> dict[str, object]:
-        """Return the plan for another process."""
-        return asdict(self)
 
 
 def _wrong(uri: str, what: object) -> ConfigError:

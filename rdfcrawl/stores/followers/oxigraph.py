@@ -6,8 +6,6 @@ deleting the database deletes it, too.
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -16,13 +14,8 @@ import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.ledger import DocumentLedger, key_of
-from rdfcrawl.stores.followers.local_disk import (
-    LOCK_SECS,
-    disk_faults,
-    lock_store,
-    opening_fault,
-)
-from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower
+from rdfcrawl.stores.followers.local_disk import LOCK_SECS, LocalFollower, disk_faults
+from rdfcrawl.stores.followers.protocol import DocumentRefused
 from rdfcrawl.stores.followers.statements import (
     file_of,
     iter_foreign_graphs,
@@ -41,7 +34,7 @@ LOCK_NAME: Final = "rdfcrawl.lock"
 _QUADS: Final = ox.RdfFormat.N_QUADS
 
 
-class OxigraphFollower(Follower):
+class OxigraphFollower(LocalFollower):
     """Store of Oxigraph in a folder; see `protocol.Follower`.
 
     Args:
@@ -50,9 +43,7 @@ class OxigraphFollower(Follower):
     """
 
     def __init__(self, path: Path, *, lock_secs: float = LOCK_SECS) -> None:
-        self._path = path
-        self._lock_secs = lock_secs
-        self._lock: int | None = None
+        super().__init__(path, lock_secs)
         self._has_failed = False
 
     @classmethod
@@ -77,22 +68,18 @@ class OxigraphFollower(Follower):
         """
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            lock = lock_store(self._path / LOCK_NAME, self._lock_secs)
+            self._take_lock(self._path / LOCK_NAME)
         except OSError as error:
             raise StoreFault(f"{self._path}: {error}") from error
-        try:
-            self._ledger = DocumentLedger(self._path / _LEDGER)
-            self._lock = lock
+        with self._opening():
+            self._file = self._ledger = DocumentLedger(self._path / _LEDGER)
             self.store = ox.Store(str(self._path))
             if self._ledger.is_empty:
-                self._ledger.had_statements = next(iter(self.store), None) is not None
+                self._ledger.note_statements(
+                    had_any=next(iter(self.store), None) is not None
+                )
             self._remove_orphans()
             checkpoint = self._ledger.checkpoint(log.log)
-        except BaseException as error:
-            os.close(lock) if self._lock is None else self.close()
-            if isinstance(error, OSError | RuntimeError | sqlite3.DatabaseError):
-                raise opening_fault(self._path, error) from error
-            raise
         self._log = log
         return checkpoint
 
@@ -132,7 +119,8 @@ class OxigraphFollower(Follower):
         self, documents: Sequence[LogDocument]
     ) -> tuple[list[LogDocument], dict[str, WrittenGraphs]]:
         """Write the planned changes to the ledger."""
-        with self._ledger.transaction() as ledger:
+        ledger = self._ledger
+        with ledger.transaction():
             wanted = ledger.newer(documents, self._log)
             for document in wanted:
                 ledger.note_planned(document, iter_foreign_graphs(document), self._log)
@@ -141,7 +129,8 @@ class OxigraphFollower(Follower):
                 for graph in graphs[document.graph].shared:
                     self._share(graph)
             for document in wanted:
-                self._claim(document, graphs[document.graph].shared)
+                if shared := graphs[document.graph].shared:
+                    self._claim(document, shared)
         return wanted, graphs
 
     def _share(self, graph: bytes) -> None:
@@ -158,8 +147,6 @@ class OxigraphFollower(Follower):
 
     def _claim(self, document: LogDocument, shared: frozenset[bytes]) -> None:
         key = key_of(document.graph.encode())
-        if not shared:
-            return
         self._ledger.supersede(key)
         with _refused(document):
             for piece in document.pieces():
@@ -232,20 +219,8 @@ class OxigraphFollower(Follower):
 
     def close(self) -> None:
         """Close the database, and release its lock."""
-        if self._lock is None:
-            return
-        self._ledger.close()
         self.__dict__.pop("store", None)
-        os.close(self._lock)
-        self._lock = None
-
-    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
-        """Yield documents of earlier generations of a log, and their versions."""
-        return self._ledger.earlier(log)
-
-    def checkpoints(self) -> Iterable[Checkpoint]:
-        """Return the checkpoints of all logs in the store."""
-        return self._ledger.checkpoints()
+        super().close()
 
     def graphs(self) -> Iterator[str]:
         """Yield the names of all graphs."""

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("table", *WRITERS, "nt", "ttl")
 _OF_TRIPLES: Final = {"nt": ox.RdfFormat.N_TRIPLES, "ttl": ox.RdfFormat.TURTLE}
-_OF_ASK: Final = {
-    "json": ox.QueryResultsFormat.JSON,
-    "xml": ox.QueryResultsFormat.XML,
-}
+_OF_ASK: Final = {"json": ox.QueryResultsFormat.JSON, "xml": ox.QueryResultsFormat.XML}
 _BATCH_TRIPLES: Final = 10_000
 
 # SPARQL 1.1, 19.8: terms and comments, in which the word FROM has no meaning.
@@ -49,6 +46,20 @@ def _blanked(found: re.Match[str]) -> str:
     return "<>" if found[0].startswith("<") else " "
 
 
+def run_query(
+    store: ox.Store, query: str
+) -> ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples:
+    """Return the result of a query.
+
+    The default graph is the union of all graphs, unless the query has FROM.
+
+    Raises:
+        SyntaxError, ValueError: the query is invalid.
+    """
+    is_union = not has_dataset(query)
+    return store.query(query, prefixes=PREFIXES, use_default_graph_as_union=is_union)
+
+
 def write_result(
     store: ox.Store,
     query: str,
@@ -73,11 +84,7 @@ def write_result(
         ConfigError: the query is invalid, or has no result in this format.
     """
     try:
-        result = store.query(
-            query,
-            prefixes=PREFIXES,
-            use_default_graph_as_union=not has_dataset(query),
-        )
+        result = run_query(store, query)
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"query: {' '.join(str(error).split())}") from error
     if isinstance(result, ox.QueryTriples):

@@ -5,9 +5,7 @@ They publish files for hosts and documents: with safe, bounded and unique names.
 
 from __future__ import annotations
 
-import os
 import re
-import sqlite3
 import time
 from abc import abstractmethod
 from contextlib import contextmanager
@@ -19,17 +17,11 @@ from urllib.parse import quote
 from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.document_table import DocumentTable
 from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import (
-    LOCK_SECS,
-    disk_faults,
-    lock_store,
-    opening_fault,
-)
-from rdfcrawl.stores.followers.protocol import Follower
+from rdfcrawl.stores.followers.local_disk import LOCK_SECS, LocalFollower, disk_faults
 from rdfcrawl.uri.hosts import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
@@ -114,7 +106,7 @@ def checked_options(
 _MAX_SECS: Final = 86_400
 
 
-class TableFollower(Follower):
+class TableFollower(LocalFollower):
     """Follower whose documents are in a table; see `protocol.Follower`.
 
     Args:
@@ -134,10 +126,9 @@ class TableFollower(Follower):
         renew_secs: float,
         lock_secs: float = LOCK_SECS,
     ) -> None:
-        self._path, self._state, self._layout = path, state, layout
+        super().__init__(path, lock_secs)
+        self._state, self._layout = state, layout
         self._renewals = Renewals(renew_secs)
-        self._lock_secs = lock_secs
-        self._lock: int | None = None
 
     def open(self, log: LogIdentity) -> Checkpoint | None:
         """Open the table of documents; return the checkpoint of the last commit.
@@ -148,37 +139,18 @@ class TableFollower(Follower):
         """
         try:
             self._prepare()
-            lock = lock_store(self._state / "lock", self._lock_secs)
+            self._take_lock(self._state / "lock")
         except OSError as error:
             raise StoreFault(f"{self._path}: {error}", may_pass=True) from error
-        try:
-            self._open_table()
-            checkpoint = self._read_checkpoint(log)
-        except (OSError, sqlite3.DatabaseError) as error:
-            os.close(lock)
-            raise opening_fault(self._path, error) from error
-        except BaseException:
-            os.close(lock)
-            raise
-        self._lock, self._log = lock, log
+        with self._opening():
+            self._file = self._table = DocumentTable(
+                self._state / "documents.sqlite", self._part_of, self._layout
+            )
+            self._resume()
+            checkpoint = self._table.checkpoint(log.log)
+        self._log = log
         self._renewals.begin()
         return checkpoint
-
-    def _open_table(self) -> None:
-        path = self._state / "documents.sqlite"
-        self._table = DocumentTable(path, self._part_of, self._layout)
-        try:
-            self._resume()
-        except BaseException:
-            self._table.close()
-            raise
-
-    def _read_checkpoint(self, log: LogIdentity) -> Checkpoint | None:
-        try:
-            return self._table.checkpoint(log.log)
-        except BaseException:
-            self._table.close()
-            raise
 
     @abstractmethod
     def _prepare(self) -> None:
@@ -227,22 +199,6 @@ class TableFollower(Follower):
             if self._table.has_changes:
                 with self._renewals.measured():
                     self._renew()
-
-    def close(self) -> None:
-        """Close the table, and release the lock."""
-        if self._lock is None:
-            return
-        self._table.close()
-        os.close(self._lock)
-        self._lock = None
-
-    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
-        """Yield documents of earlier generations of a log, and their versions."""
-        return self._table.earlier(log)
-
-    def checkpoints(self) -> Iterable[Checkpoint]:
-        """Return the checkpoints of all logs in the store."""
-        return self._table.checkpoints()
 
 
 _MAX_HOST: Final = 200  # characters; file systems have 255 for a name

@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from rdfcrawl.stores.followers.ledger import key_of
-from rdfcrawl.stores.followers.local_disk import in_transaction, open_durable
+from rdfcrawl.stores.followers.local_disk import DurableFile
 from rdfcrawl.stores.followers.statements import StatementHash, hash_statements
 from rdfcrawl.stores.log.documents import DocumentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rdfcrawl.stores.log.documents import LogDocument
@@ -105,7 +104,7 @@ class DuplicateTotals(NamedTuple):
     n_bytes: int = 0
 
 
-class RepresentativeTable:
+class RepresentativeTable(DurableFile):
     """The documents of one store, in a SQLite file.
 
     Args:
@@ -116,45 +115,35 @@ class RepresentativeTable:
     """
 
     def __init__(self, path: Path) -> None:
-        self._db = open_durable(path, _SCHEMA)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """Make all changes of the context durable, or none."""
-        return in_transaction(self._db)
+        super().__init__(path, _SCHEMA)
 
     def turns(self) -> tuple[int, int, int]:
         """Return the table's number, and the turns prepared and settled; 0 if new."""
-        row = self._db.execute("SELECT id, prepared, settled FROM turns").fetchone()
+        row = self.db.execute("SELECT id, prepared, settled FROM turns").fetchone()
         return row or (0, 0, 0)
 
     def note_turns(self, number: int, prepared: int, settled: int) -> None:
         """Replace the table's number, and its turns."""
-        self._db.execute("DELETE FROM turns")
-        self._db.execute(
+        self.db.execute("DELETE FROM turns")
+        self.db.execute(
             "INSERT INTO turns VALUES (?, ?, ?)", [number, prepared, settled]
         )
 
     def find(self, graph: str) -> KnownDocument | None:
         """Return a document by its IRI."""
-        return self._by_key(key_of(graph.encode()))
-
-    def _by_key(self, key: bytes) -> KnownDocument | None:
-        row = self._db.execute(f"{_ROW} WHERE key = ?", [key]).fetchone()
+        key = key_of(graph.encode())
+        row = self.db.execute(f"{_ROW} WHERE key = ?", [key]).fetchone()
         return KnownDocument.of(row) if row else None
 
     def name_of(self, key: bytes) -> str:
         """Return the IRI of a document."""
-        row = self._db.execute("SELECT iri FROM documents WHERE key = ?", [key])
+        row = self.db.execute("SELECT iri FROM documents WHERE key = ?", [key])
         return str(row.fetchone()[0])
 
     def pending(self) -> Iterator[list[KnownDocument]]:
         """Yield the pending documents, at most 1,000 at a time, in order of place."""
         last = b""
-        while rows := self._db.execute(
+        while rows := self.db.execute(
             f"{_ROW} WHERE is_pending AND key > ? ORDER BY key LIMIT 1000", [last]
         ).fetchall():
             last = rows[-1][0]
@@ -163,24 +152,17 @@ class RepresentativeTable:
 
     def settle(self, keys: Collection[bytes]) -> None:
         """Note that the store has these documents."""
-        self._db.executemany(
+        self.db.executemany(
             "UPDATE documents SET is_pending = 0 WHERE key = ?", ([x] for x in keys)
         )
 
     def earlier(self, generation: int) -> Iterator[tuple[str, int]]:
         """Yield documents of earlier generations that have statements."""
-        last = b""
-        while rows := self._db.execute(
-            "SELECT key, iri, version FROM documents WHERE key > ? AND generation < ?"
-            " AND n_bytes > 0 ORDER BY key LIMIT 1000",
-            [last, generation],
-        ).fetchall():
-            yield from ((iri, version) for _, iri, version in rows)
-            last = rows[-1][0]
+        return self.documents_where("generation < ? AND n_bytes > 0", generation)
 
     def totals(self) -> DuplicateTotals:
         """Return the size of all duplicates."""
-        found = self._db.execute(
+        found = self.db.execute(
             "SELECT count(*), coalesce(sum(n_statements), 0), coalesce(sum(n_bytes), 0)"
             " FROM documents WHERE representative IS NOT NULL"
         )
@@ -207,7 +189,7 @@ class RepresentativeChoice:
         refused: Collection[tuple[str, int]] = (),
         is_last: bool = False,
     ) -> None:
-        self._table, self._db = table, table._db  # noqa: SLF001 (in one module)
+        self._table, self._db = table, table.db
         self._turn, self._generation = turn, generation
         self._refused, self._is_last = refused, is_last
 

@@ -28,9 +28,10 @@ def graph_of(line: bytes) -> str:
 
 def iter_foreign_graphs(document: LogDocument) -> Iterator[str]:
     """Yield the graphs that a document writes other than its own, with repetitions."""
-    own = _tail(document.graph)
+    own = b" <%s> .\n" % document.graph.encode()
     for piece in document.pieces():
-        if not _is_of_one(piece, own):
+        # A literal contains no line feed, so each tail ends a line.
+        if piece.count(own) < piece.count(b"\n"):
             lines = piece.splitlines(keepends=True)
             yield from {graph_of(line) for line in lines if not line.endswith(own)}
 
@@ -43,19 +44,11 @@ def split_lines(piece: bytes, graph: str, wanted: Collection[bytes]) -> bytes:
         graph: of the document.
         wanted: keys of the graphs.
     """
-    if _is_of_one(piece, _tail(graph)):
-        return piece if key_of(graph.encode()) in wanted else b""
+    name = graph.encode()
+    if piece.count(b" <%s> .\n" % name) == piece.count(b"\n"):
+        return piece if key_of(name) in wanted else b""
     lines = piece.splitlines(keepends=True)
     return b"".join(x for x in lines if key_of(graph_of(x).encode()) in wanted)
-
-
-def _tail(graph: str) -> bytes:
-    return b" <%s> .\n" % graph.encode()
-
-
-def _is_of_one(piece: bytes, tail: bytes) -> bool:
-    # A literal contains no line feed, so each tail ends a line.
-    return piece.count(tail) == piece.count(b"\n")
 
 
 class _PiecesFile(io.RawIOBase):

@@ -43,7 +43,7 @@ from rdfcrawl.stores.followers.representatives import (
     hidden_digest,
     rank_of,
 )
-from rdfcrawl.stores.log.documents import made_document, read_places
+from rdfcrawl.stores.log.documents import latest_versions, made_document, read_places
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -213,11 +213,7 @@ class StoredOnce:
         Raises:
             StoreFault: the disk cannot be used.
         """
-        latest: dict[str, LogDocument] = {}
-        for document in documents:
-            known = latest.get(document.graph)
-            if known is None or document.version > known.version:
-                latest[document.graph] = document
+        latest = latest_versions(documents)
         with disk_faults(self._path):
             noted = self._prepare(latest, refused, is_last=is_last)
             chosen = [self._as_stored(document) for document in noted]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import asdict
 from pprint import pformat
 from typing import TYPE_CHECKING, Final, Self
 
@@ -145,7 +146,7 @@ class _WatchedProcess:
         with self.log_file.open("ab") as file, self._lock:
             job = {
                 "root": str(self._root),
-                "plan": self.plan.to_json(),
+                "plan": asdict(self.plan),
                 "log_file": str(self.log_file),
                 "is_json": bool(json_lines()),
             }

@@ -211,11 +211,7 @@ class StoreComparison:
 
 
 def compare(
-    log: CrawlLog,
-    store: Follower,
-    scratch: Path,
-    *,
-    is_once: bool = False,
+    log: CrawlLog, store: Follower, scratch: Path, *, is_once: bool = False
 ) -> StoreComparison:
     """Return the differences between an open store and a log.
 
@@ -269,11 +265,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _compared(
-    log: CrawlLog,
-    store: Follower,
-    folder: Path,
-    *,
-    is_once: bool,
+    log: CrawlLog, store: Follower, folder: Path, *, is_once: bool
 ) -> StoreComparison:
     """Return the differences; all databases in the folder are closed at the end."""
     found, identity = StoreComparison(), log.identity
@@ -397,15 +389,6 @@ def _batched(lines: Iterable[bytes]) -> Iterator[bytes]:
     iterator = iter(lines)
     while some := list(islice(iterator, _BATCH_LINES)):
         yield b"".join(some)
-
-
-def is_isomorphic(one: Iterable[bytes], other: Iterable[bytes]) -> bool | None:
-    """Return whether two graphs are equal up to blank node labels.
-
-    Numbers and times are compared by value, as in Oxigraph. None: it would take too
-    long.
-    """
-    return is_same(quads_of(one), quads_of(other))
 
 
 def quads_of(lines: Iterable[bytes]) -> set[ox.Quad]:

@@ -38,7 +38,7 @@ from rdfcrawl.stores.crawl_folder import read_identity
 from rdfcrawl.stores.log.crawl_log import CrawlLog, find_latest
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_documents
 from rdfcrawl.stores.nquads import document_mark
-from rdfcrawl.stores.reading import reading, removing, replacing
+from rdfcrawl.stores.reading import COMPACTION, READERS, locked_alone, reading
 from rdfcrawl.stores.segment_file import (
     HEADER_BYTES,
     PREFIX,
@@ -115,7 +115,7 @@ def compact(
     with _disk_fault():
         directory_fd = os.open(log.root / "quads", os.O_RDONLY)
         try:
-            with replacing(directory_fd) as is_alone:
+            with locked_alone(directory_fd, COMPACTION) as is_alone:
                 if not is_alone:
                     raise ConfigError(f"{log.root}: another compaction is running")
                 compaction = _Compaction(log, directory_fd)
@@ -196,7 +196,7 @@ class _Compaction:
         paths = list_superseded(self._log.root / "quads")
         deadline = time.monotonic() + patience_secs
         while paths:
-            with removing(self._directory_fd) as is_unread:
+            with locked_alone(self._directory_fd, READERS) as is_unread:
                 if is_unread:
                     for path in paths:
                         with suppress(FileNotFoundError):

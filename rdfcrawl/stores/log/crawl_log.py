@@ -67,14 +67,10 @@ class CrawlLog:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.identity = self._identified()
+        if (found := read_identity(root / _QUADS)) is None:
+            raise ConfigError(f"{root}: no crawl has stored anything here")
+        self.identity = found
         self.damages: dict[SegmentDamage, None] = {}
-
-    def _identified(self) -> LogIdentity:
-        found = read_identity(self.root / _QUADS)
-        if found is None:
-            raise ConfigError(f"{self.root}: no crawl has stored anything here")
-        return found
 
     def begin(self) -> Checkpoint:
         """Return the checkpoint at the start of the log."""
@@ -104,9 +100,8 @@ class CrawlLog:
         if identity is None:  # moved away by `fresh=1`, and empty since
             return
         self.identity = identity
-        start = self.begin()
-        if (after.log, after.generation) == (start.log, start.generation):
-            start = after
+        is_same = (after.log, after.generation) == (identity.log, identity.generation)
+        start = after if is_same else self.begin()
         with reading(self.root / _QUADS):
             paths = self._paths(has_provenance=has_provenance)
             if segments is not None:
@@ -155,16 +150,12 @@ class CrawlLog:
                 for found, end in iter_read(
                     path, name, offset, read=read, on_damage=self._note_damage
                 ):
-                    gathered.add(found)
-                    gathered.offsets[name] = end
-                    if gathered.is_full:
-                        yield gathered.take()
+                    if gathered.add(found, name, end):
+                        yield from gathered.take()
         except OSError:
-            if gathered.has_read:  # the members before the error are valid
-                yield gathered.take()
+            yield from gathered.take()  # the members before the error are valid
             raise
-        if gathered.has_read:
-            yield gathered.take()
+        yield from gathered.take()
 
     def _note_damage(self, damage: SegmentDamage) -> None:
         if damage not in self.damages:
@@ -216,8 +207,15 @@ class _GatheredBatch:
         self._provenance: list[bytes] = []
         self._n_bytes = 0
 
-    def add(self, found: bytes | _Documents) -> None:
-        """Add the content of a member: provenance, or documents."""
+    def add(self, found: bytes | _Documents, name: str, end: int) -> bool:
+        """Add the content of a member; return whether the batch is full.
+
+        Args:
+            found: provenance, or documents.
+            name: of the segment.
+            end: of the member.
+        """
+        self.offsets[name] = end
         if isinstance(found, bytes):
             if found:
                 self._provenance.append(found)
@@ -229,32 +227,22 @@ class _GatheredBatch:
                 else:
                     self._documents.append(each)
                     self._n_bytes += len(each.quads or b"")
-
-    @property
-    def has_read(self) -> bool:
-        return self.offsets != self._given
-
-    @property
-    def is_full(self) -> bool:
         n_documents = len(self._documents) + len(self._dropped)
         return self._n_bytes >= BATCH_BYTES or n_documents >= BATCH_DOCUMENTS
 
-    def take(self) -> LogBatch:
+    def take(self) -> Iterator[LogBatch]:
+        """Yield the batch, unless nothing was read; begin another one."""
+        if self.offsets == self._given:
+            return
         self._given = dict(self.offsets)
-        checkpoint = Checkpoint(
-            self._start.log, self._start.generation, dict(self.offsets)
-        )
-        batch = LogBatch(
+        yield LogBatch(
             tuple(self._documents),
             tuple(self._provenance),
-            checkpoint,
+            Checkpoint(self._start.log, self._start.generation, self._given),
             tuple(self._dropped),
         )
-        self._documents.clear()
-        self._dropped.clear()
-        self._provenance.clear()
+        self._documents, self._dropped, self._provenance = [], [], []
         self._n_bytes = 0
-        return batch
 
 
 # Key of the document, version, digest, segment, number in the segment, length.

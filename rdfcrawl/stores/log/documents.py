@@ -61,8 +61,8 @@ class DocumentPlace(NamedTuple):
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogDocument:
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
     """One version of one document.
 
     Attributes:
@@ -76,15 +76,25 @@ class LogDocument:
     version_ms: int
     digest: bytes
     n_bytes: int
-    _quads: bytes | None
-    _path: Path
-    _member: GzipMember
-    _ordinal: int
 
     @property
     def version(self) -> tuple[int, bytes]:
         """Order of the versions of a document: the highest counts, in each log."""
         return self.version_ms, self.digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDocument(DocumentVersion):
+    """A version whose statements are in a log.
+
+    Attributes:
+        quads: all statements of a document of at most 1 MiB; None for a longer one.
+    """
+
+    quads: bytes | None
+    _path: Path
+    _member: GzipMember
+    _ordinal: int
 
     @property
     def segment(self) -> str:
@@ -105,12 +115,7 @@ class LogDocument:
     @property
     def is_lost(self) -> bool:
         """Whether the statements can no longer be read: their segment is gone."""
-        return self._quads is None and not os.path.exists(self._path)  # noqa: PTH110
-
-    @property
-    def quads(self) -> bytes | None:
-        """All statements of a document of at most 1 MiB; None for a longer one."""
-        return self._quads
+        return self.quads is None and not os.path.exists(self._path)  # noqa: PTH110
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the statements as N-Quads in complete lines, about 256 KiB at a time.
@@ -119,9 +124,9 @@ class LogDocument:
             OSError: the segment is gone, or cannot be read.
             TornMember: the segment has been damaged since it was read.
         """
-        if self._quads is not None:
-            if self._quads:
-                yield self._quads
+        if self.quads is not None:
+            if self.quads:
+                yield self.quads
             return
         fd = os.open(self._path, os.O_RDONLY)
         try:
@@ -137,25 +142,8 @@ class LogDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class DroppedVersion:
-    """A version of a document whose statements were dropped by a compaction.
-
-    Attributes:
-        graph: IRI of the document.
-        version_ms: start of its fetch, Unix time in ms.
-        digest: of its statements.
-        n_bytes: length of its statements.
-    """
-
-    graph: str
-    version_ms: int
-    digest: bytes
-    n_bytes: int
-
-    @property
-    def version(self) -> tuple[int, bytes]:
-        """Order of the versions of a document."""
-        return self.version_ms, self.digest
+class DroppedVersion(DocumentVersion):
+    """A version whose statements were dropped by a compaction."""
 
     @property
     def line(self) -> bytes:
@@ -191,6 +179,16 @@ class LogBatch:
         return any(document.is_lost for document in self.documents)
 
 
+def latest_versions(documents: Iterable[LogDocument]) -> dict[str, LogDocument]:
+    """Return the latest of the given versions of each document, by its graph."""
+    latest: dict[str, LogDocument] = {}
+    for each in documents:
+        known = latest.setdefault(each.graph, each)
+        if each.version > known.version:
+            latest[each.graph] = each
+    return latest
+
+
 def tombstone(graph: str, version_ms: int) -> LogDocument:
     """Return the absence of a document: later than its version of the same time."""
     return made_document(graph, (version_ms, _AFTER_ALL), b"")
@@ -209,7 +207,7 @@ def made_document(graph: str, version: tuple[int, bytes], quads: bytes) -> LogDo
         version_ms=version[0],
         digest=version[1],
         n_bytes=len(quads),
-        _quads=quads,
+        quads=quads,
         _path=Path(),
         _member=GzipMember(0, 0, is_synced=True),
         _ordinal=0,
@@ -263,52 +261,32 @@ def iter_documents(
         TornMember: the member is damaged; discard the documents yielded so far.
     """
     blocks = iter_lines(iter_content(fd, member))
-    reading: _Reading | None = None
-    ordinal = -1
-    for mark, quads in chain(iter_marked(blocks), [(None, None)]):
-        if (mark is not None or quads is None) and reading is not None:
-            yield reading.end(path, member, ordinal)
-        if mark is not None:
-            reading = _Reading(mark[1].decode(), int(mark[2]))
-            ordinal += 1
-        elif reading is not None and quads:
-            reading.add(quads)
+    begun: re.Match[bytes] | None = None
+    ordinal, n_bytes, digest = -1, 0, blake2b(digest_size=DIGEST_BYTES)
+    held: list[bytes] = []
+    for mark, quads in chain(iter_marked(blocks), [(None, b"")]):
+        if quads and begun is None:
+            yield from map(_dropped, _DROPPED.findall(quads))
         elif quads:
-            for graph, version, digest, n_bytes in _DROPPED.findall(quads):
-                yield DroppedVersion(
-                    graph.decode(),
-                    int(version),
-                    bytes.fromhex(digest.decode()),
-                    int(n_bytes),
-                )
-
-
-class _Reading:
-    """A document that is being read."""
-
-    def __init__(self, graph: str, version_ms: int) -> None:
-        self._graph, self._version_ms = graph, version_ms
-        self._hash = blake2b(digest_size=DIGEST_BYTES)
-        self._pieces: list[bytes] = []
-        self._n_bytes = 0
-
-    def add(self, quads: bytes) -> None:
-        self._hash.update(quads)
-        self._n_bytes += len(quads)
-        if self._n_bytes <= _HELD_BYTES:
-            self._pieces.append(quads)
+            digest.update(quads)
+            n_bytes += len(quads)
+            held = [*held, quads] if n_bytes <= _HELD_BYTES else []
         else:
-            self._pieces.clear()
+            if begun is not None:
+                yield LogDocument(
+                    graph=begun[1].decode(),
+                    version_ms=int(begun[2]),
+                    digest=digest.digest(),
+                    n_bytes=n_bytes,
+                    quads=b"".join(held) if n_bytes <= _HELD_BYTES else None,
+                    _path=path,
+                    _member=member,
+                    _ordinal=ordinal,
+                )
+            begun, ordinal = mark, ordinal + 1
+            n_bytes, held, digest = 0, [], blake2b(digest_size=DIGEST_BYTES)
 
-    def end(self, path: Path, member: GzipMember, ordinal: int) -> LogDocument:
-        is_held = self._n_bytes <= _HELD_BYTES
-        return LogDocument(
-            graph=self._graph,
-            version_ms=self._version_ms,
-            digest=self._hash.digest(),
-            n_bytes=self._n_bytes,
-            _quads=b"".join(self._pieces) if is_held else None,
-            _path=path,
-            _member=member,
-            _ordinal=ordinal,
-        )
+
+def _dropped(found: tuple[bytes, bytes, bytes, bytes]) -> DroppedVersion:
+    graph, version, digest, n_bytes = (each.decode() for each in found)
+    return DroppedVersion(graph, int(version), bytes.fromhex(digest), int(n_bytes))

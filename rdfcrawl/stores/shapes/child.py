@@ -30,6 +30,13 @@ from rdfcrawl.rdf.extraction.confinement import confine
 LENGTH: Final = Struct(">I")
 _MAX_NAMED: Final = 20  # findings of a document
 _MAX_CHARACTERS: Final = 500  # of a term or message
+_PARTS: Final = (
+    ("focus", SH.focusNode),
+    ("path", SH.resultPath),
+    ("value", SH.value),
+    ("shape", SH.sourceShape),
+    ("message", SH.resultMessage),
+)
 _FORMATS: Final = {
     "nt": ox.RdfFormat.N_TRIPLES,
     "nq": ox.RdfFormat.N_QUADS,
@@ -92,19 +99,10 @@ def judge(shapes: rdflib.Graph, quads: bytes) -> dict[str, Any]:
         severity = _local(report.value(result, SH.resultSeverity))
         counts[severity] = counts.get(severity, 0) + 1
         if len(named) < _MAX_NAMED:
-            named.append(
-                {
-                    "severity": severity,
-                    "focus": _text(report.value(result, SH.focusNode)),
-                    "path": _text(report.value(result, SH.resultPath)),
-                    "value": _text(report.value(result, SH.value)),
-                    "constraint": _local(
-                        report.value(result, SH.sourceConstraintComponent)
-                    ),
-                    "shape": _text(report.value(result, SH.sourceShape)),
-                    "message": _text(report.value(result, SH.resultMessage)),
-                }
-            )
+            parts = ((name, report.value(result, term)) for name, term in _PARTS)
+            constraint = _local(report.value(result, SH.sourceConstraintComponent))
+            found = {name: _text(term) for name, term in parts}
+            named.append({"severity": severity, "constraint": constraint, **found})
     return {"counts": counts, "named": named}
 
 

@@ -49,6 +49,13 @@ _WORDS: Final = {
     RefusalCause.OWN: "an address of this machine",
     RefusalCause.DENIED: "in a network of GUARD_DENY_NETS",
 }
+EXIT_CODE: Final = 3  # the crawl finished, but the guard refused a seed
+MAX_NAMES: Final = 20  # to look up
+LOOKUP_SECS: Final = 3.0  # for all of them
+# All other URLs are names with a default port, which need a lookup.
+_needs_no_lookup = re.compile(
+    r"[a-z]+://[^/?#]*(?:[0-9\]]|localhost)\.?(?:[/?#]|$)"
+).match
 
 
 class GuardBlocked(OSError):
@@ -204,15 +211,6 @@ class ConnectionGate:
                 return True
             ports.add(port)
             return False
-
-
-EXIT_CODE: Final = 3  # the crawl finished, but the guard refused a seed
-MAX_NAMES: Final = 20  # to look up
-LOOKUP_SECS: Final = 3.0  # for all of them
-# All other URLs are names with a default port, which need a lookup.
-_needs_no_lookup = re.compile(
-    r"[a-z]+://[^/?#]*(?:[0-9\]]|localhost)\.?(?:[/?#]|$)"
-).match
 
 
 def refusal_of(url: str, guard: Guard) -> str:

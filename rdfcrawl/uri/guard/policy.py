@@ -44,6 +44,42 @@ _HERE: Final = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
 _RESPONSE_BYTES: Final = 8192
 _NOT_OURS: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 _LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
+PortRange = tuple[int, int]
+MAX_PORT: Final = 0xFFFF
+UNPRIVILEGED: Final = 1024
+_FTP_PORTS: Final = frozenset({21, 990})
+# Global unicast; other addresses are listed below, or reserved.
+_GLOBAL: Final = IPv6Network("2000::/3")
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+T = TypeVar("T")
+# The gaps are ports of databases, queues and consoles, and bad ports of WHATWG Fetch.
+# None is among those that systems hand out to servers without a port of their own.
+_WEB_PORTS: Final = (
+    "80,443,"
+    "1024-1079,1081-1097,1100-1432,1435-1520,"  # SOCKS, Java RMI, SQL Server, Oracle
+    "1523-1718,1721-1722,1724-1882,1884-2048,"  # H.323, PPTP, MQTT, NFS
+    "2050-2180,2182-2374,2378,2381-2423,2425-2479,"  # ZooKeeper, Docker, etcd, OrientDB
+    "2481-2482,2485-2887,2889-3049,"  # Oracle, ZooKeeper, Firebird
+    "3051-3127,3129-3259,3261-3267,3270-3305,"  # HTTP proxies, iSCSI, LDAP, MySQL
+    "3307-3388,3390-3631,3633-3658,3660-3689,"  # RDP, distcc, SASL, Subversion
+    "3691-3887,3889-4044,4046-4189,4191-4221,"  # ZooKeeper, NFS, ManageSieve, NATS
+    "4223-4368,4370-4645,4649-5043,5045-5059,"  # Erlang, Nomad, Logstash, SIP
+    "5062-5221,5223-5268,5270-5431,5434-5600,"  # XMPP, PostgreSQL, Kibana
+    "5602-5670,5673-5899,5904-5983,5987-5999,"  # AMQP, VNC, CouchDB, WinRM, X11
+    "6064-6378,6381-6431,6433-6442,6444-6513,"  # Redis, PgBouncer, Kubernetes, syslog
+    "6515-6565,6567-6659,6670-6678,6680-6696,6698-6983,"  # SANE, IRC, CouchDB
+    "6985-7076,7078-7198,7200-7686,7688-7945,"  # Spark, Cassandra, Neo4j, Docker
+    "7947-8008,8010-8085,8087-8122,8124-8199,"  # AJP, InfluxDB, ClickHouse, Vault
+    "8202-8499,8503-8882,8884-9041,9043-9049,"  # Consul, MQTT, Cassandra, Tor
+    "9052-9091,9095-9099,9101-9159,"  # Kafka, printers, Cassandra
+    "9161-9199,9201-9299,9301-9417,9419-10049,"  # Elasticsearch, Git, Zabbix
+    "10052-10079,10081-10247,10260-11210,"  # Amanda, Kubernetes, memcached
+    "11212-11433,11435-15671,15673-16378,16380-25671,"  # Ollama, RabbitMQ, Redis
+    "25673-26378,26380-27016,27020-28014,28016,"  # Redis, MongoDB, RethinkDB
+    "28018-29014,29016-61612,61617-65535"
+)
 
 
 def is_own_address(address: IPv4Address | IPv6Address) -> bool:
@@ -103,15 +139,6 @@ def _family(address: IPv4Address | IPv6Address) -> int:
     return socket.AF_INET if address.version == 4 else socket.AF_INET6
 
 
-IPAddress = IPv4Address | IPv6Address
-IPNetwork = IPv4Network | IPv6Network
-PortRange = tuple[int, int]
-
-MAX_PORT: Final = 0xFFFF
-UNPRIVILEGED: Final = 1024
-_FTP_PORTS: Final = frozenset({21, 990})
-
-
 class RefusalCause(StrEnum):
     """Why a connection is refused; a variant of the statistic `guard/*`."""
 
@@ -168,9 +195,6 @@ _IPV4: Final = tuple(
         ("240.0.0.0/4", RefusalCause.RESERVED),
     )
 )
-# Global unicast; other addresses are listed below, or reserved.
-_GLOBAL: Final = IPv6Network("2000::/3")
-_NAT64: Final = IPv6Network("64:ff9b::/96")
 _IPV6: Final = tuple(
     (IPv6Network(network), why)
     for network, why in (
@@ -191,9 +215,6 @@ _IPV6: Final = tuple(
         ("ff00::/8", RefusalCause.MULTICAST),
     )
 )
-
-
-T = TypeVar("T")
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
@@ -228,34 +249,6 @@ def _port_range(text: str) -> PortRange:
         if 1 <= low <= high <= MAX_PORT:
             return low, high
     raise ValueError(f"{text!r} is not a port or a range of ports")
-
-
-# The gaps are ports of databases, queues and consoles, and bad ports of WHATWG Fetch.
-# None is among those that systems hand out to servers without a port of their own.
-_WEB_PORTS: Final = (
-    "80,443,"
-    "1024-1079,1081-1097,1100-1432,1435-1520,"  # SOCKS, Java RMI, SQL Server, Oracle
-    "1523-1718,1721-1722,1724-1882,1884-2048,"  # H.323, PPTP, MQTT, NFS
-    "2050-2180,2182-2374,2378,2381-2423,2425-2479,"  # ZooKeeper, Docker, etcd, OrientDB
-    "2481-2482,2485-2887,2889-3049,"  # Oracle, ZooKeeper, Firebird
-    "3051-3127,3129-3259,3261-3267,3270-3305,"  # HTTP proxies, iSCSI, LDAP, MySQL
-    "3307-3388,3390-3631,3633-3658,3660-3689,"  # RDP, distcc, SASL, Subversion
-    "3691-3887,3889-4044,4046-4189,4191-4221,"  # ZooKeeper, NFS, ManageSieve, NATS
-    "4223-4368,4370-4645,4649-5043,5045-5059,"  # Erlang, Nomad, Logstash, SIP
-    "5062-5221,5223-5268,5270-5431,5434-5600,"  # XMPP, PostgreSQL, Kibana
-    "5602-5670,5673-5899,5904-5983,5987-5999,"  # AMQP, VNC, CouchDB, WinRM, X11
-    "6064-6378,6381-6431,6433-6442,6444-6513,"  # Redis, PgBouncer, Kubernetes, syslog
-    "6515-6565,6567-6659,6670-6678,6680-6696,6698-6983,"  # SANE, IRC, CouchDB
-    "6985-7076,7078-7198,7200-7686,7688-7945,"  # Spark, Cassandra, Neo4j, Docker
-    "7947-8008,8010-8085,8087-8122,8124-8199,"  # AJP, InfluxDB, ClickHouse, Vault
-    "8202-8499,8503-8882,8884-9041,9043-9049,"  # Consul, MQTT, Cassandra, Tor
-    "9052-9091,9095-9099,9101-9159,"  # Kafka, printers, Cassandra
-    "9161-9199,9201-9299,9301-9417,9419-10049,"  # Elasticsearch, Git, Zabbix
-    "10052-10079,10081-10247,10260-11210,"  # Amanda, Kubernetes, memcached
-    "11212-11433,11435-15671,15673-16378,16380-25671,"  # Ollama, RabbitMQ, Redis
-    "25673-26378,26380-27016,27020-28014,28016,"  # Redis, MongoDB, RethinkDB
-    "28018-29014,29016-61612,61617-65535"
-)
 
 
 def _parsed(

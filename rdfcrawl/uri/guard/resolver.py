@@ -34,10 +34,7 @@ class NameResolver(AbstractResolver):
         self._threads = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="names")
 
     async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_UNSPEC,
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Return the addresses of `host`, in the system's order.
 
@@ -78,10 +75,7 @@ class GuardedResolver(AbstractResolver):
         self._gate = gate
 
     async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_UNSPEC,
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Return the addresses of `host` that may be connected to.
 

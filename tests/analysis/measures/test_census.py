@@ -95,5 +95,6 @@ def test_sample_does_not_depend_on_order() -> None:
 )
 def test_first_rule_that_fits_decides(facts: dict[str, Any], expected: str) -> None:
     """If rules of table 2 fit a page, then it is of the first class."""
-    page = UriFacts(domain="a.example", **{"url": URL, "fetches": FETCHED, **facts})
+    given: dict[str, Any] = {"fetches": FETCHED, **facts}
+    page = UriFacts(domain="a.example", url=URL, **given)
     assert classify_missed(page) is MissedClass[expected]

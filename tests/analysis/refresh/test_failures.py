@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
-from rdfcrawl.analysis.refresh.failures import FailureRules, trailing_failures
+from rdfcrawl.analysis.refresh.policy import FailureRules, trailing_failures
 
 RULES = FailureRules(least_tries=3, least_ms=100, first_wait_ms=10, most_wait_ms=70)
 

@@ -9,7 +9,7 @@ from rdfcrawl.downloader.robots.storage import pack_rules
 from rdfcrawl.frontier.queue.host_rules import KeepingOptions
 from rdfcrawl.frontier.queue.shared_rules import KeptRobots
 from rdfcrawl.frontier.redis.errors import RedisRetry
-from rdfcrawl.monitor.operating.robots_rules import MAX_LINES, read_origins
+from rdfcrawl.monitor.operating.hosts import MAX_LINES, read_origins
 from tests.support.operated_crawls import operated
 
 if TYPE_CHECKING:

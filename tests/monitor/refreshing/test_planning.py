@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.analysis.refresh.failures import FailureRules
-from rdfcrawl.analysis.refresh.policy import STORMCRAWLER, FixedInterval
+from rdfcrawl.analysis.refresh.policy import STORMCRAWLER, FailureRules, FixedInterval
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.core.errors import ConfigError, Reason

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rdfcrawl.core.errors import FaultLog, Reason
-from rdfcrawl.rdf.html.microformats.mapping import item_types
+from rdfcrawl.rdf.html.microformats.gathering import item_types
 from rdfcrawl.rdf.html.microformats.writing import time_term
 from tests.support.microformat_lines import lines, short, values
 from tests.support.pages import read_page

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.html.microformats import extract_microformats
-from rdfcrawl.rdf.html.microformats.gathering import MAX_DEPTH
-from rdfcrawl.rdf.html.microformats.mapping import item_types
+from rdfcrawl.rdf.html.microformats.gathering import MAX_DEPTH, item_types
 from rdfcrawl.rdf.html.page import ParsedPage
 from tests.support.examples import examples
 from tests.support.microformat_lines import URL, lines

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.rdf.html.rules import load, load_rules
-from rdfcrawl.rdf.html.rules.patterns import MAX_URL_CHARS, glob
+from rdfcrawl.rdf.html.rules.iris import MAX_URL_CHARS, glob
 from rdfcrawl.rdf.html.rules.yaml_nodes import MAX_NODES
 from tests.support.examples import examples
 from tests.support.pages import read_page

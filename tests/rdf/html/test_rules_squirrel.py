@@ -256,7 +256,7 @@ def test_files_without_domain(tmp_path: Path, text: str) -> None:
 
 def test_matches_are_bounded(read: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a selector finds too much, the rest is left out and counted."""
-    monkeypatch.setattr("rdfcrawl.rdf.html.rules.squirrel_pages.MAX_MATCHES", 10)
+    monkeypatch.setattr("rdfcrawl.rdf.html.rules.squirrel.MAX_MATCHES", 10)
     rules = read(resources('"$uri": {"http://p.example/": b}'))
     log = FaultLog()
     assert len(scraped(rules, "<b>x</b>" * 11, log=log)) == 10

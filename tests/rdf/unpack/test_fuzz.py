@@ -98,7 +98,7 @@ def test_damage_is_named(kind: str) -> None:
 def test_any_header_of_7z_is_read_or_refused(data: bytes, kind: bytes) -> None:
     """If the header of a 7z archive is anything, then it is read or refused."""
     reader = HeaderReader(kind + data)
-    first = reader.kind()
+    first = reader.number()
     try:
         if first == 1:
             _, files = reader.archive()

@@ -19,7 +19,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.changes.comparing import EarlierState, LogComparison, find_start
 from rdfcrawl.stores.changes.patch import write_patch
 from rdfcrawl.stores.crawl_folder import note_run, note_worker
-from rdfcrawl.stores.followers.verification import is_isomorphic
+from rdfcrawl.stores.followers.verification import is_same, quads_of
 from rdfcrawl.stores.log.compaction import compact
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest
 from tests.support.command_forks import scrapy
@@ -224,7 +224,7 @@ def test_patch_of_blank_nodes_gives_an_isomorphic_graph(tmp_path: Path) -> None:
     write_log(tmp_path, [RawVersion(A, 2, nodes("ba", "bc", "cd"))])
     found = patched(before, patch_of(tmp_path, EarlierState("then", 1)))
     quads = b"".join(piece.quads for piece in iter_latest(tmp_path / "quads"))
-    assert is_isomorphic([line.encode() for line in found], [quads])
+    assert is_same(quads_of(line.encode() for line in found), quads_of([quads]))
 
 
 @pytest.mark.service
@@ -261,7 +261,7 @@ def test_jena_makes_the_later_state_by_the_patch(tmp_path: Path) -> None:
     for number in range(len(nasty) + 2):
         root = tmp_path / str(number)
         wanted = "".join(state(root)).encode()
-        assert is_isomorphic([(root / "new.nq").read_bytes()], [wanted])
+        assert is_same(quads_of([(root / "new.nq").read_bytes()]), quads_of([wanted]))
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -14,13 +14,9 @@ import pytest
 
 from rdfcrawl.core.errors import ConfigError, StoreFault, UnusableStore
 from rdfcrawl.stores.crawl_folder import ensure_identity
-from rdfcrawl.stores.followers import attempts
+from rdfcrawl.stores.followers import following as following_module
 from rdfcrawl.stores.followers.following import LogFollowing
-from rdfcrawl.stores.followers.local_disk import (
-    CHECKPOINT_TABLES,
-    read_checkpoint,
-    write_checkpoint,
-)
+from rdfcrawl.stores.followers.local_disk import DocumentsFile
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
 from rdfcrawl.stores.followers.parquet import ParquetFollower
 from rdfcrawl.stores.followers.verification import compare
@@ -44,7 +40,7 @@ def test_log_that_cannot_be_read_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a segment cannot be read, that is reported, and retried until it can be."""
-    monkeypatch.setattr(attempts, "_FIRST_WAIT_SECS", 0.01)
+    monkeypatch.setattr(following_module, "_FIRST_WAIT_SECS", 0.01)
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     bad = tmp_path / "quads" / "z-00000.nq.gz"
     bad.mkdir()
@@ -206,17 +202,16 @@ def test_what_a_killed_comparison_has_left_is_removed(tmp_path: Path) -> None:
 def test_checkpoint_costs_what_has_changed() -> None:
     """If a log has many segments, then a commit writes the offsets of few."""
     offsets = {f"quads/w-{n:05}.nq.gz": n for n in range(1000)}
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(CHECKPOINT_TABLES)
-        write_checkpoint(db, Checkpoint("x", 1, offsets))
-        write_checkpoint(db, Checkpoint("y", 1, offsets))
-        n_before = db.total_changes
+    with closing(DocumentsFile(Path(":memory:"))) as file:
+        file.put_checkpoint(Checkpoint("x", 1, offsets))
+        file.put_checkpoint(Checkpoint("y", 1, offsets))
+        n_before = file.db.total_changes
         del offsets["quads/w-00001.nq.gz"]
         offsets |= {"quads/w-00002.nq.gz": 7, "quads/w-00002.1.nq.gz": 8}
         checkpoint = Checkpoint("x", 2, offsets)
-        write_checkpoint(db, checkpoint)
-        assert db.total_changes - n_before < 10
-        assert read_checkpoint(db, "x") == checkpoint
+        file.put_checkpoint(checkpoint)
+        assert file.db.total_changes - n_before < 10
+        assert file.checkpoint("x") == checkpoint
 
 
 def test_name_of_a_log_is_on_disk_before_its_segments(

@@ -18,8 +18,8 @@ from rdfcrawl.stores.crawl_folder import LogIdentity
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.sparql import lease, records
 from rdfcrawl.stores.followers.sparql.client import StoreClient
+from rdfcrawl.stores.followers.sparql.documents import GroupWriter
 from rdfcrawl.stores.followers.sparql.follower import SparqlFollower
-from rdfcrawl.stores.followers.sparql.groups import GroupWriter
 from rdfcrawl.stores.followers.sparql.lease import StoreLease
 from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
 from rdfcrawl.stores.followers.sparql.records import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.stores.followers.sparql.client import StoreRequest as Request
-    from rdfcrawl.stores.followers.sparql.groups import PlainDocument
+    from rdfcrawl.stores.followers.sparql.documents import PlainDocument
     from tests.support.store_http import StoreRequest
     from tests.support.store_products import Product
 

@@ -15,7 +15,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.followers.options import exposed_secrets, follower_plans
 from rdfcrawl.stores.followers.sparql import statements
 from rdfcrawl.stores.followers.sparql.client import DigestChallenge
-from rdfcrawl.stores.followers.sparql.groups import PlainDocument, grouped
+from rdfcrawl.stores.followers.sparql.documents import PlainDocument, grouped
 from rdfcrawl.stores.followers.sparql.options import PROFILES, SparqlStoreOptions
 from rdfcrawl.stores.followers.sparql.records import DocumentRecord, StoredVersion
 from rdfcrawl.stores.followers.sparql.statements import iter_parts

@@ -31,7 +31,7 @@ from rdfcrawl.stores.log.crawl_log import (
 )
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.options import StoreOptions
-from rdfcrawl.stores.reading import iter_quads, reading
+from rdfcrawl.stores.reading import COMPACTION, iter_quads, locked_alone, reading
 from rdfcrawl.stores.segment_file import PREFIX, list_segments
 from rdfcrawl.stores.segments import SegmentLimits
 from tests.support.examples import few
@@ -317,10 +317,9 @@ def test_two_compactions_do_not_meet(tmp_path: Path) -> None:
     """If a log is being compacted, then a second command says so in one line."""
     write_log(tmp_path, [Written(A, 1)])
     directory_fd = os.open(tmp_path / "quads", os.O_RDONLY)
-    from rdfcrawl.stores.reading import replacing
 
     with (
-        replacing(directory_fd),
+        locked_alone(directory_fd, COMPACTION),
         pytest.raises(ConfigError, match="another compaction"),
     ):
         compact(CrawlLog(tmp_path))

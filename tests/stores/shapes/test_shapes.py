@@ -10,8 +10,7 @@ import pytest
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.log.crawl_log import CrawlLog
-from rdfcrawl.stores.shapes.findings import FindingsTable
-from rdfcrawl.stores.shapes.follower import ShapesFollower
+from rdfcrawl.stores.shapes.follower import FindingsTable, ShapesFollower
 from tests.support.pages import blocks, commands_in, read_page
 from tests.support.sitemap_sites import Site
 from tests.support.written_logs import RawVersion, Version, Written, write_log

@@ -20,7 +20,7 @@ ORDER BY ended_ms DESC, uri
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FaultyDocument:
     """A document with a fault.
 
@@ -72,8 +72,5 @@ async def read_faults(context: PageContext, reason: str) -> FaultsView:
     return FaultsView(
         counts=tuple(FaultCount(reason=name, n=n) for name, n in counts),
         reason=reason,
-        examples=tuple(
-            FaultyDocument(uri=uri, ended_ms=ms, http_status=status, detail=detail)
-            for uri, ms, status, detail in rows
-        ),
+        examples=tuple(FaultyDocument(*row) for row in rows),
     )

@@ -10,8 +10,12 @@ from aiohttp import web
 
 from rdfcrawl.analysis.crawl_index.hosts import MAX_CHARS, MAX_FETCHES
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
-from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins
+from rdfcrawl.monitor.operating.hosts import (
+    HostDetail,
+    KeptOrigin,
+    read_host,
+    read_origins,
+)
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
 from rdfcrawl.monitor.page.dataset_table import read_host_datasets
 from rdfcrawl.monitor.page.rendering import int_parameter
@@ -54,13 +58,12 @@ WHERE h.name IN ({}) ORDER BY s.ms DESC LIMIT ?
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HostFetch:
     """One crawl of a URI with a request.
 
     Attributes:
         uri: in the spelling of the frontier.
-        is_complete: the URI was not cut.
         started_ms: Unix time.
         took_ms: to the end of its last response.
         http_status: of the last response; 0: none.
@@ -68,10 +71,10 @@ class HostFetch:
         n_statements: stored.
         n_bytes: of the decoded body.
         reason: of the first fault; empty if there is none.
+        is_complete: the URI was not cut.
     """
 
     uri: str
-    is_complete: bool
     started_ms: int
     took_ms: int
     http_status: int
@@ -79,9 +82,10 @@ class HostFetch:
     n_statements: int
     n_bytes: int
     reason: str
+    is_complete: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HostFault:
     """The faults of a host with one reason.
 
@@ -100,7 +104,7 @@ class HostFault:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HostSource:
     """A sitemap of a host.
 
@@ -231,16 +235,13 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
         n_faulty=n_faulty or 0,
         last_ms=last_ms or 0,
         robots=robots or [],
-        fetches=[_fetch(row) for row in fetches[:n_shown]],
+        fetches=[
+            HostFetch(*row, is_complete=len(row[0]) < MAX_CHARS)
+            for row in fetches[:n_shown]
+        ],
         timeline=draw_timeline(drawn, delay_ms),
-        faults=[
-            HostFault(reason=reason, n=n, uri=uri, ms=ms, detail=text)
-            for reason, n, uri, ms, text in faults
-        ],
-        sources=[
-            HostSource(uri=uri, kind=kind, found_by=found_by, ms=ms)
-            for uri, kind, found_by, ms in sources
-        ],
+        faults=[HostFault(*row) for row in faults],
+        sources=[HostSource(*row) for row in sources],
         datasets=datasets[:_MAX_DATASETS],
         has_more_datasets=len(datasets) > _MAX_DATASETS,
         now_ms=now_ms(),
@@ -260,21 +261,6 @@ async def _indexed(
 ) -> list[Any]:
     marks = ", ".join("?" * len(names))
     return await context.access.indexed(query.format(marks), [*names, *values])
-
-
-def _fetch(row: Sequence[Any]) -> HostFetch:
-    uri, started, took, http_status, status, n_statements, n_bytes, reason = row
-    return HostFetch(
-        uri=uri,
-        is_complete=len(uri) < MAX_CHARS,
-        started_ms=started,
-        took_ms=took,
-        http_status=http_status,
-        status=status,
-        n_statements=n_statements,
-        n_bytes=n_bytes,
-        reason=reason,
-    )
 
 
 def _origins_of(names: Sequence[str], urls: Sequence[str]) -> list[str]:

@@ -10,13 +10,12 @@ from aiohttp import web
 
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.hosts import HostPhase, read_summaries
-from rdfcrawl.monitor.page.host_table import COLUMNS, HostChoice, HostRow
+from rdfcrawl.monitor.page.host_table import COLUMNS, HostChoice, HostRow, state_of
 from rdfcrawl.monitor.page.rendering import int_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rdfcrawl.monitor.operating.hosts import HostSummary
     from rdfcrawl.monitor.page.context import PageContext
 
 PAGE: Final = 50
@@ -148,21 +147,6 @@ async def _refreshed(context: PageContext, hosts: Sequence[HostRow]) -> list[Hos
     found = await context.access.read(lambda crawl: read_summaries(crawl, keys))
     states = {each.key: each for each in found or ()}
     return [
-        with_state(each, states[each.key]) if each.key in states else each
+        replace(each, **state_of(states[each.key])) if each.key in states else each
         for each in hosts
     ]
-
-
-def with_state(row: HostRow, state: HostSummary) -> HostRow:
-    """Return a host with a state of the frontier."""
-    return replace(
-        row,
-        phase=state.phase.value,
-        n_queued=state.n_queued,
-        n_over=state.n_over,
-        delay_ms=state.delay_ms,
-        delay_from=state.delay_from,
-        next_ms=state.next_ms,
-        n_failures=state.n_failures,
-        budget=state.budget,
-    )

@@ -45,10 +45,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         view = await read_now(context)
         return context.renderer.respond(request, "now.html", view)
 
-    return [
-        web.get("/", show),
-        web.get("/events", streams.serve, allow_head=False),
-    ]
+    return [web.get("/", show), web.get("/events", streams.serve, allow_head=False)]
 
 
 async def read_now(context: PageContext) -> NowView:

@@ -10,19 +10,92 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from bs4 import BeautifulSoup
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.iris import resolve
-from rdfcrawl.rdf.html.microformats.mapping import classic_roots, item_types
 from rdfcrawl.rdf.html.page import language_tag
 from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.rdf.html.walking import Attributes
+    from rdfcrawl.rdf.html.page import Attributes
+
+
+class ValueKind(StrEnum):
+    """Kind of a value; a value without its form is text."""
+
+    TEXT = "text"
+    IRI = "iri"
+    ANY = "any"  # an IRI if it is one of http or https
+    TIME = "time"
+    NUMBER = "number"
+    MAIL = "mail"
+    TEL = "tel"
+    GEO = "geo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroformatProperty:
+    """The mapping of a property."""
+
+    term: str
+    kind: ValueKind
+    item: str  # the predicate if the value is an item
+    # predicate and class of a node between the item and the value
+    via: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemType:
+    """The mapping of a type; `children` is the predicate of items without one."""
+
+    kind: str
+    children: str
+    properties: Mapping[str, MicroformatProperty]
+
+
+@cache
+def classic_roots() -> Mapping[str, Mapping[str, str]]:
+    """Return the microformats 2 names of property classes, by root class."""
+    roots: dict[str, dict[str, str]] = read_table("microformats_classic")["roots"]
+    return roots
+
+
+@cache
+def item_types() -> Mapping[str, ItemType]:
+    """Return the known types by their names of microformats 2 ("h-card")."""
+    table = read_table("microformats")
+    prefixes = table["prefixes"]
+
+    def term(name: str) -> str:
+        prefix, _, local = name.partition(":")
+        return terms.iri(prefixes[prefix] + local)
+
+    return {
+        name: ItemType(
+            kind=term(entry["class"]),
+            children=term(entry["children"]),
+            properties={
+                key: MicroformatProperty(
+                    term=term(spec["term"]),
+                    kind=ValueKind(spec["kind"]),
+                    item=term(spec.get("item", spec["term"])),
+                    via=tuple(map(term, spec["via"])) if "via" in spec else None,
+                )
+                for key, spec in entry["properties"].items()
+            },
+        )
+        for name, entry in table["types"].items()
+    }
+
 
 # Roots of microformats 1, by their names in microformats 2.
 CLASSIC: Final = frozenset(
@@ -58,10 +131,7 @@ _NONE: Final[Mapping[str, str]] = {}
 # Properties of microformats 1 with values that are markup or times.
 _CLASSIC_MARKUP: Final = frozenset(("entry-content", "instructions"))
 _CLASSIC_TIMES: Final = frozenset(
-    (
-        *("bday", "dtend", "dtreviewed", "dtstart", "duration", "published"),
-        "updated",
-    )
+    ("bday", "dtend", "dtreviewed", "dtstart", "duration", "published", "updated")
 )
 _ROOT = re.compile(r"h-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
 _PROPERTY = re.compile(r"(?:p|u|dt|e)-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")

@@ -17,16 +17,18 @@ from rdfcrawl.rdf.html.microformats.gathering import (
     MARKUP,
     UNKNOWN_LANGUAGE,
     ItemGatherer,
+    ValueKind,
+    item_types,
 )
-from rdfcrawl.rdf.html.microformats.mapping import ValueKind, item_types
-from rdfcrawl.rdf.html.page import language_tag
-from rdfcrawl.rdf.html.rdfa.values import time_datatype
-from rdfcrawl.rdf.html.walking import walk
+from rdfcrawl.rdf.html.page import language_tag, walk
+from rdfcrawl.rdf.html.rdfa.elements import time_datatype
 from rdfcrawl.rdf.terms import statement
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.html.microformats.gathering import ContentRecorder
-    from rdfcrawl.rdf.html.microformats.mapping import MicroformatProperty
+    from rdfcrawl.rdf.html.microformats.gathering import (
+        ContentRecorder,
+        MicroformatProperty,
+    )
     from rdfcrawl.rdf.html.page import ParsedPage
 
 
@@ -105,7 +107,7 @@ class MicroformatWriter:
                 waiting.append(_Open(part, inner, opened.language))
 
     def _properties(self, opened: _Open) -> Iterator[str]:
-        vias: dict[tuple[str, str], str] = {}
+        vias: dict[tuple[str, ...], str] = {}
         # mf2py returns properties of one element in random order.
         for name, values in sorted(opened.item["properties"].items()):
             known = (x.properties[name] for x in opened.kinds if name in x.properties)
@@ -156,7 +158,9 @@ class MicroformatWriter:
             return ""
         own = language_tag(value.get("lang") or "") or language
         own = "" if own == UNKNOWN_LANGUAGE else own
-        return markup_term(html, value.get("value") or "", own)
+        if "<" in html:
+            return terms.literal(html, datatype=RDF + "HTML")
+        return terms.literal(value.get("value") or "", language=own)
 
     def _node(self, item: Item) -> str:
         for uid in item["properties"].get("uid", ()):
@@ -224,32 +228,10 @@ _HOUR = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 def value_term(text: str, kind: ValueKind, language: str) -> str:
     """Return a value as a term: text, unless it has the form of its kind."""
     stripped = text.strip()
-    found = ""
-    match kind:
-        case ValueKind.IRI:
-            found = _iri(is_iri, stripped) or _iri(is_web_url, escape_url(stripped))
-        case ValueKind.ANY:
-            found = _iri(is_web_url, stripped)
-        case ValueKind.TIME:
-            found = time_term(stripped)
-        case ValueKind.NUMBER:
-            found = _number(stripped)
-        case ValueKind.MAIL:
-            found = _iri(is_iri, stripped) or _iri(_MAIL, stripped, "mailto:")
-        case ValueKind.TEL:
-            found = _iri(is_iri, stripped) or _tel(stripped)
-        case ValueKind.GEO:
-            found = _iri(is_iri, stripped) or _geo(stripped)
-        case ValueKind.TEXT:
-            pass
+    found = _iri(is_iri, stripped) if kind in _IRI_KINDS else ""
+    if not found and kind is not ValueKind.TEXT:
+        found = _READERS[kind](stripped)
     return found or terms.literal(text, language=language)
-
-
-def markup_term(html: str, text: str, language: str) -> str:
-    """Return the value of an `e-*` property: `rdf:HTML` only for text with a tag."""
-    if "<" in html:
-        return terms.literal(html, datatype=RDF + "HTML")
-    return terms.literal(text, language=language)
 
 
 def time_term(text: str) -> str:
@@ -316,3 +298,15 @@ def _geo(text: str) -> str:
     """Return a `geo:` URI (RFC 5870) for "latitude;longitude" (hCard)."""
     match = _GEO.fullmatch(text)
     return terms.iri(f"geo:{match[1]},{match[2]}") if match else ""
+
+
+_IRI_KINDS = {ValueKind.IRI, ValueKind.MAIL, ValueKind.TEL, ValueKind.GEO}
+_READERS: dict[ValueKind, Callable[[str], str]] = {
+    ValueKind.IRI: lambda text: _iri(is_web_url, escape_url(text)),
+    ValueKind.ANY: lambda text: _iri(is_web_url, text),
+    ValueKind.TIME: time_term,
+    ValueKind.NUMBER: _number,
+    ValueKind.MAIL: lambda text: _iri(_MAIL, text, "mailto:"),
+    ValueKind.TEL: _tel,
+    ValueKind.GEO: _geo,
+}

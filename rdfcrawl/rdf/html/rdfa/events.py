@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from html.entities import name2codepoint
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.html.walking import Attributes, PageHandler
+    from rdfcrawl.rdf.html.page import PageHandler
 
 # HTML entities; allowed in XML with a document type.
 _NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z]")
@@ -22,25 +22,7 @@ _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.IGNORECASE)
 _MAX_GROWTH = 20
 
 
-class StartTag(NamedTuple):
-    """The start of an element."""
-
-    name: str
-    attributes: Attributes
-
-
-class EndTag(NamedTuple):
-    """The end of the innermost element."""
-
-
-class CommentEvent(NamedTuple):
-    """A comment, for XML literals."""
-
-    text: str
-
-
-Event = StartTag | EndTag | CommentEvent | str
-END = EndTag()
+Event = tuple[Any, ...]  # method of a `PageHandler`, and its arguments
 
 
 def read_xml(text: str) -> list[Event] | None:
@@ -53,7 +35,7 @@ def read_xml(text: str) -> list[Event] | None:
     body = text.removeprefix("\ufeff")[declaration.end() if declaration else 0 :]
     reader = _XmlReader(len(body), has_entities=_NAMED.search(body) is not None)
     try:
-        reader.feed(body.lstrip().encode("utf-8", "replace"))
+        reader.parser.Parse(body.lstrip().encode("utf-8", "replace"), True)
     except (expat.ExpatError, _TooMuch):
         return None
     return reader.events
@@ -68,36 +50,33 @@ class _XmlReader:
         self.events: list[Event] = []
         self._has_subset = False
         self._n_left = _MAX_GROWTH * n_chars + 4096
-        parser = self._parser = expat.ParserCreate("utf-8")
+        parser = self.parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
-        parser.EndElementHandler = lambda _name: self.events.append(END)
+        parser.EndElementHandler = lambda _name: self.events.append(("end",))
         parser.CharacterDataHandler = self._text
-        parser.CommentHandler = lambda text: self.events.append(CommentEvent(text))
+        parser.CommentHandler = lambda text: self.events.append(("comment", text))
         if has_entities:
             parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
             parser.ExternalEntityRefHandler = self._external
             parser.UseForeignDTD(True)
-
-    def feed(self, data: bytes) -> None:
-        self._parser.Parse(data, True)
 
     def _external(self, context: str | None, *_: str | None) -> int:
         # No context: the external subset of the document type, or parameter entities.
         # Other external entities stay empty.
         if context is None and not self._has_subset:
             self._has_subset = True
-            subset = self._parser.ExternalEntityParserCreate(context)
+            subset = self.parser.ExternalEntityParserCreate(context)
             subset.Parse(_ENTITIES, True)
         return 1
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._spend(64 + sum(map(len, attributes.values())))
-        self.events.append(StartTag(name, {**attributes}))
+        self.events.append(("start", name, attributes))
 
     def _text(self, text: str) -> None:
         self._spend(len(text))
-        self.events.append(text)
+        self.events.append(("text", text))
 
     def _spend(self, n_chars: int) -> None:
         self._n_left -= n_chars
@@ -107,22 +86,12 @@ class _XmlReader:
 
 def replay(events: list[Event], handler: PageHandler) -> None:
     """Pass the events of a page to a handler."""
-    for event in events:
-        if type(event) is str:
-            handler.text(event)
-        elif type(event) is StartTag:
-            handler.start(event.name, event.attributes)
-        elif type(event) is EndTag:
-            handler.end()
-        else:
-            handler.comment(event.text)  # type: ignore[union-attr]
+    for method, *given in events:
+        getattr(handler, method)(*given)
 
 
 def first_base(events: list[Event]) -> str | None:
     """Return the `href` of the first `base` of an XHTML page."""
-    for event in events:
-        if type(event) is StartTag and event.name.rpartition(":")[2] == "base":
-            href = event.attributes.get("href")
-            if href is not None:
-                return href
-    return None
+    starts = (given for method, *given in events if method == "start")
+    bases = (attrs for name, attrs in starts if name.rpartition(":")[2] == "base")
+    return next((attrs["href"] for attrs in bases if "href" in attrs), None)

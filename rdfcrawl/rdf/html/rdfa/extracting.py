@@ -9,11 +9,11 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.host import HostMarkup, sniff_host
 from rdfcrawl.rdf.html.iris import escape_url, resolve
-from rdfcrawl.rdf.html.rdfa import events
+from rdfcrawl.rdf.html.page import walk, walk_node
+from rdfcrawl.rdf.html.rdfa.events import Event, first_base, read_xml, replay
 from rdfcrawl.rdf.html.rdfa.patterns import Triple, copy_patterns
 from rdfcrawl.rdf.html.rdfa.processor import RdfaProcessor
 from rdfcrawl.rdf.html.rdfa.scope import OutputOverflow, RdfaBudget
-from rdfcrawl.rdf.html.walking import walk, walk_node
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -28,13 +28,13 @@ _MAX_BASE_CHARS: Final = 4096  # same as in `ParsedPage.base`
 
 
 def extract_rdfa(
-    page: ParsedPage, log: FaultLog, *, media_type: str = "", version: str = ""
+    page: ParsedPage, log: FaultLog, *, version: str = ""
 ) -> Iterator[str]:
     """Yield the statements of a page's RDFa as lines of N-Quads.
 
     A page that claims to be XML is read as XML if well-formed, else as HTML5. Nothing
     is fetched: no document type, profile or vocabulary. `log` takes `TOO_LARGE` if
-    repetition in the page exceeds the output limit. `media_type` and `version` ("1.0"
+    repetition in the page exceeds the output limit. `version` ("1.0"
     or "1.1" of RDFa) override those of the page.
 
     Raises:
@@ -44,8 +44,8 @@ def extract_rdfa(
     section 5.5. The vocabularies are not expanded (RDFa Core 1.1 section 10).
     """
     text = page.text
-    host = sniff_host(text, media_type=media_type or page.media_type, version=version)
-    read = events.read_xml(text) if host.is_xml else None
+    host = sniff_host(text, media_type=page.media_type, version=version)
+    read = read_xml(text) if host.is_xml else None
     document = page.url.partition("#")[0]
     budget = RdfaBudget(max(_MIN_CHARS, _GROWTH * len(text)))
     processor = RdfaProcessor(
@@ -58,7 +58,7 @@ def extract_rdfa(
     )
     try:
         if read is not None:
-            events.replay(read, processor)
+            replay(read, processor)
         elif host.rdfa_version == "1.0":
             walk(page.tree, processor)
         else:
@@ -76,13 +76,13 @@ def extract_rdfa(
         log.note(Reason.TOO_LARGE, "RDFa with too many copies of patterns")
 
 
-def _base(page: ParsedPage, host: HostMarkup, read: list[events.Event] | None) -> str:
+def _base(page: ParsedPage, host: HostMarkup, read: list[Event] | None) -> str:
     """Return the `href` of the `base` element: HTML+RDFa 1.1 section 3.1."""
     if not host.is_html:
         return ""
     if read is None:
         return page.base
-    href = (events.first_base(read) or "").strip()
+    href = (first_base(read) or "").strip()
     if not href or len(href) > _MAX_BASE_CHARS:
         return ""
     return resolve(escape_url(href), page.url).partition("#")[0]

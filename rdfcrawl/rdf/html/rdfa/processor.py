@@ -13,21 +13,24 @@ from rdfcrawl.core.namespaces import RDF, RDF_TYPE, RDFA, XHTML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.page import language_tag
-from rdfcrawl.rdf.html.rdfa.patterns import PATTERN, Triple
-from rdfcrawl.rdf.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
-from rdfcrawl.rdf.html.rdfa.scope import RdfaBudget, RdfaNames, RdfaScope, Undo
-from rdfcrawl.rdf.html.rdfa.subjects import (
+from rdfcrawl.rdf.html.rdfa.elements import (
     RdfaElement,
     find_subject,
     find_subject_first,
+    is_plain,
+    plain_value,
+    time_datatype,
+    typed_or_plain,
 )
-from rdfcrawl.rdf.html.rdfa.values import is_plain, plain_value, time_datatype
+from rdfcrawl.rdf.html.rdfa.patterns import PATTERN, Triple
+from rdfcrawl.rdf.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
+from rdfcrawl.rdf.html.rdfa.scope import RdfaBudget, RdfaNames, RdfaScope, Undo
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.rdf.html.host import HostMarkup
-    from rdfcrawl.rdf.html.walking import Attributes
+    from rdfcrawl.rdf.html.page import Attributes
 
 _TYPE = terms.iri(RDF_TYPE)
 _FIRST = terms.iri(RDF + "first")
@@ -161,12 +164,8 @@ class RdfaProcessor:
         Otherwise pass the element to `start`.
         """
         scope = self._frames[-1].scope
-        if (
-            scope.incomplete
-            or not self._has_html_rules
-            or len(self._frames) == 1
-            or not is_plain(attributes)
-        ):
+        is_inner = self._has_html_rules and len(self._frames) > 1
+        if scope.incomplete or not is_inner or not is_plain(attributes):
             return False
         value = plain_value(node, attributes, scope, self._names)
         if not value:
@@ -270,9 +269,7 @@ class RdfaProcessor:
 
     def _read_links(self, element: RdfaElement) -> None:
         attributes, scope = element.attributes, element.scope
-        for name in ("rel", "rev"):
-            if name not in attributes:
-                continue
+        for name in filter(attributes.__contains__, ("rel", "rev")):
             text = attributes[name] or ""
             if self._has_html_rules and "property" in attributes:
                 # HTML+RDFa 1.1 section 3.1, rule 7: in an element with `property`,
@@ -330,20 +327,17 @@ class RdfaProcessor:
         """Return the value of `property`; empty for the content."""
         attributes = element.attributes
         language = element.scope.language
-        text = attributes.get("content") if "content" in attributes else None
-        is_time = False
+        text, is_time = None, False
         if "content" in attributes:
-            text = text or ""
+            text = attributes["content"] or ""
         elif self._has_html_rules and "datetime" in attributes:
             text, is_time = attributes["datetime"] or "", True
+        datatype = time_datatype(text) if text and is_time else ""
         if "datatype" in attributes:
             datatype = self._datatype(element)
-            if text is None:
-                return ""
-            return _literal(text, datatype, language)
         if text is not None:
-            return _literal(text, time_datatype(text) if is_time else "", language)
-        if self._is_first:
+            return typed_or_plain(text, datatype, language)
+        if self._is_first or "datatype" in attributes:
             return ""
         if element.rel is None and element.rev is None and element.target:
             return element.target
@@ -400,7 +394,7 @@ class RdfaProcessor:
         datatype = literal.datatype or ""
         if literal.is_time:
             datatype = time_datatype(text)
-        value = _literal(text, datatype, literal.language)
+        value = typed_or_plain(text, datatype, literal.language)
         for members, position in literal.slots:
             members[position] = value
         for predicate in literal.predicates:
@@ -427,11 +421,9 @@ class RdfaProcessor:
             frame.lists.append((scope.object, scope.lists))
 
     def _write_list(self, subject: str, predicate: str, members: list[str]) -> None:
-        nodes = [self._names.new_blank() for _ in members]
-        self._write(subject, predicate, nodes[0] if nodes else _NIL)
-        for node, member, following in zip(
-            nodes, members, [*nodes[1:], _NIL], strict=False
-        ):
+        nodes = [*(self._names.new_blank() for _ in members), _NIL]
+        self._write(subject, predicate, nodes[0])
+        for node, member, following in zip(nodes, members, nodes[1:], strict=False):
             self._write(node, _FIRST, member)
             self._write(node, _REST, following)
 
@@ -440,9 +432,3 @@ class RdfaProcessor:
         self.statements.append((subject, predicate, obj))
         if obj == PATTERN:
             self.has_patterns = True
-
-
-def _literal(text: str, datatype: str, language: str) -> str:
-    if datatype:
-        return terms.literal(text, datatype=datatype)
-    return terms.literal(text, language=language)

@@ -22,9 +22,7 @@ _VOID = frozenset(
         *("img", "input", "keygen", "link", "meta", "param", "source", "track", "wbr"),
     )
 )
-_RAW = frozenset(
-    ["iframe", "noembed", "noframes", "plaintext", "script", "style", "xmp"]
-)
+_RAW = {"iframe", "noembed", "noframes", "plaintext", "script", "style", "xmp"}
 _ESCAPES = {"&": "&amp;", "<": "&lt;"}
 _SPACE_ESCAPES = {"\t": "&#x9;", "\n": "&#xA;", "\r": "&#xD;"}
 _TEXT_ESCAPES = str.maketrans(_ESCAPES | {">": "&gt;"})
@@ -124,7 +122,8 @@ class LiteralRecorder:
             self._html.write(html_end(name))
         for recording in self._xml:
             recording.depth -= 1
-            self._write_xml(recording, xml_end(name))
+            end = f"</{name}>" if _XML_NAME.fullmatch(name) else ""
+            self._write_xml(recording, end)
 
     def text(self, text: str, parent: str) -> None:
         """Record text."""
@@ -137,8 +136,9 @@ class LiteralRecorder:
     def comment(self, text: str) -> None:
         """Record a comment in markup."""
         self._html.write(f"<!--{text}-->")
+        is_xml = "--" not in text and not text.endswith("-")
         for recording in self._xml:
-            self._write_xml(recording, xml_comment(text))
+            self._write_xml(recording, f"<!--{text}-->" if is_xml else "")
 
     def _write_xml(self, recording: _XmlRecording, chunk: str) -> None:
         self._spend(len(chunk) + 1)
@@ -147,8 +147,14 @@ class LiteralRecorder:
 
 def html_start(name: str, attributes: Mapping[str, str | None]) -> str:
     """Return a start tag serialized by the HTML Standard (13.3)."""
+    return _start(name, attributes, _HTML_ATTRIBUTE_ESCAPES)
+
+
+def _start(
+    name: str, attributes: Mapping[str, str | None], escapes: Mapping[int, str]
+) -> str:
     written = "".join(
-        f' {key}="{(value or "").translate(_HTML_ATTRIBUTE_ESCAPES)}"'
+        f' {key}="{(value or "").translate(escapes)}"'
         for key, value in attributes.items()
     )
     return f"<{name}{written}>"
@@ -182,20 +188,5 @@ def xml_start(
     if name in _FOREIGN:
         spaces[""] = _FOREIGN[name]
     for prefix in sorted(spaces):
-        key = f"xmlns:{prefix}" if prefix else "xmlns"
-        own.setdefault(key, spaces[prefix])
-    written = "".join(
-        f' {key}="{(value or "").translate(_XML_ATTRIBUTE_ESCAPES)}"'
-        for key, value in own.items()
-    )
-    return f"<{name}{written}>"
-
-
-def xml_end(name: str) -> str:
-    """Return an XML end tag."""
-    return f"</{name}>" if _XML_NAME.fullmatch(name) else ""
-
-
-def xml_comment(text: str) -> str:
-    """Return an XML comment."""
-    return "" if "--" in text or text.endswith("-") else f"<!--{text}-->"
+        own.setdefault(f"xmlns:{prefix}" if prefix else "xmlns", spaces[prefix])
+    return _start(name, own, _XML_ATTRIBUTE_ESCAPES)

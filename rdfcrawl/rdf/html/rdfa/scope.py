@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.host import HostLanguage, HostMarkup
 from rdfcrawl.rdf.html.iris import escape_url, is_absolute, prefix_pairs, resolve
 
@@ -64,8 +63,7 @@ def initial_context(host: HostMarkup) -> InitialContext:
     The link types of HTML 4 belong to the XHTML vocabulary, as in XHTML 1. In RDFa 1.0
     they are reserved words, and no prefix is known.
     """
-    path = files("rdfcrawl.rdf.data").joinpath("rdfa_context.json")
-    known = json.loads(path.read_text(encoding="utf-8"))
+    known = read_table("rdfa_context")
     xhtml = known["xhtml_vocabulary"]
     is_first = host.rdfa_version == "1.0"
     words = {} if is_first else known["terms"]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import ConfigError, needed_by_operator
 from rdfcrawl.rdf.html.rules import squirrel
+from rdfcrawl.rdf.html.rules.iris import default_prefixes, expand, is_prefix
 from rdfcrawl.rdf.html.rules.model import PageRule, RulePlace
-from rdfcrawl.rdf.html.rules.names import default_prefixes, expand, is_prefix
 from rdfcrawl.rdf.html.rules.nodes import (
     RuleError,
     TableNode,
     entries_of,
     made,
+    table_in,
     text_at,
 )
 from rdfcrawl.rdf.html.rules.notation import read_rule
@@ -49,7 +50,7 @@ class RuleSet:
     """Rules of files, in order; `refused` are the unusable Squirrel rules."""
 
     rules: tuple[PageRule, ...]
-    refused: tuple[RefusedRule, ...] = field(default=())
+    refused: tuple[RefusedRule, ...] = ()
 
     def __bool__(self) -> bool:
         """Return whether there is a rule."""
@@ -132,11 +133,13 @@ def _read_file(path: Path) -> tuple[list[PageRule], list[RefusedRule]]:
 def _own_rules(path: Path, root: Node) -> Iterator[PageRule]:
     entries = entries_of(root, ("prefixes", "rules"), "a rule file")
     prefixes = dict(default_prefixes())
-    if "prefixes" in entries:
-        prefixes |= _prefixes(entries["prefixes"][1])
+    for prefix, (line, node) in table_in(entries, "prefixes", None).items():
+        if not is_prefix(prefix):
+            raise RuleError(line, f"{prefix!r} is not a prefix")
+        prefixes[prefix] = made(line, expand, text_at(line, node), {})
     if "rules" not in entries:
         raise RuleError(root.line, "`rules` is missing")
-    rules = entries_of(entries["rules"][1], None, "`rules`")
+    rules = table_in(entries, "rules", None)
     if not rules:
         raise RuleError(entries["rules"][0], "there are no rules")
     for name, (line, node) in rules.items():
@@ -156,15 +159,6 @@ def _squirrel_rules(path: Path, node: Node) -> tuple[list[PageRule], list[Refuse
             at = replace(place, line=misfit.line)
             refused.append(RefusedRule(rule=name, place=at, reason=misfit.message))
     return rules, refused
-
-
-def _prefixes(node: Node) -> dict[str, str]:
-    prefixes = {}
-    for prefix, (line, value) in entries_of(node, None, "`prefixes`").items():
-        if not is_prefix(prefix):
-            raise RuleError(line, f"{prefix!r} is not a prefix")
-        prefixes[prefix] = made(line, expand, text_at(line, value), {})
-    return prefixes
 
 
 def _line(path: Path, misfit: RuleError, rule: str = "") -> str:

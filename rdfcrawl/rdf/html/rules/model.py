@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.core.formats import Relation
+    from rdfcrawl.rdf.html.rules.iris import TextTemplate
     from rdfcrawl.rdf.html.rules.selectors import Selector
-    from rdfcrawl.rdf.html.rules.templates import TextTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class SquirrelSource:
     is_link: bool = False  # take the link of an element
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SquirrelProperty:
     """A predicate of a Squirrel rule, and the source of its objects.
 
@@ -102,7 +102,7 @@ class SquirrelProperty:
     source: SquirrelSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SquirrelResource:
     """A subject of a Squirrel rule, and its properties.
 

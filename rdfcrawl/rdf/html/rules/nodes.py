@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 
 class RuleError(Exception):
@@ -56,7 +56,6 @@ Node = TextNode | SequenceNode | TableNode
 
 
 _Made = TypeVar("_Made")
-_Given = ParamSpec("_Given")
 
 Entry = tuple[int, Node]  # line of the key, and value
 Entries = dict[str, Entry]
@@ -77,6 +76,11 @@ def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
             known = ", ".join(keys)
             raise RuleError(line, f"{key!r} is unknown in {what}; there are {known}")
     return entries
+
+
+def table_in(entries: Entries, key: str, keys: tuple[str, ...] | None) -> Entries:
+    """Return the mapping at a key, with lines; empty if unset."""
+    return entries_of(entries[key][1], keys, f"`{key}`") if key in entries else {}
 
 
 def table_of(key: str, node: Node) -> Node:
@@ -118,14 +122,9 @@ def boolean(entry: Entry | None) -> bool:
     return _BOOLEANS[text]
 
 
-def made(
-    line: int,
-    make: Callable[_Given, _Made],
-    *given: _Given.args,
-    **named: _Given.kwargs,
-) -> _Made:
+def made(line: int, make: Callable[..., _Made], *given: Any) -> _Made:
     """Call a function on a part of the file; a `ValueError` becomes a `RuleError`."""
     try:
-        return make(*given, **named)
+        return make(*given)
     except ValueError as error:
         raise RuleError(line, str(error)) from error

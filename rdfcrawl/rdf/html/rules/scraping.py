@@ -13,23 +13,31 @@ from lxml import etree
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.formats import Link
 from rdfcrawl.core.namespaces import XSD
+from rdfcrawl.rdf.html.rules.iris import (
+    CompleteIri,
+    UrlPart,
+    last_segment,
+    resolved,
+    url_parts,
+)
 from rdfcrawl.rdf.html.rules.model import (
     PageRule,
     ResourceRule,
     RuleProperty,
     ValueRule,
 )
-from rdfcrawl.rdf.html.rules.names import last_segment, resolved, url_parts
 from rdfcrawl.rdf.html.rules.selectors import (
     MAX_MATCHES,
     JsonValue,
     Selector,
     SelectorFailed,
+    collapsed,
+    language_of,
+    link_of,
     parse_json,
+    text_of,
 )
-from rdfcrawl.rdf.html.rules.squirrel_pages import squirrel_statements
-from rdfcrawl.rdf.html.rules.templates import CompleteIri, UrlPart
-from rdfcrawl.rdf.html.rules.texts import collapsed, language_of, link_of, text_of
+from rdfcrawl.rdf.html.rules.squirrel import squirrel_statements
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 
 if TYPE_CHECKING:
@@ -60,9 +68,7 @@ def scrape(page: ParsedPage, rules: Iterable[PageRule], log: FaultLog) -> Iterat
         if rule.resource is not None:
             yield from work.statements(rule.resource)
         elif rule.squirrel:
-            for line in squirrel_statements(
-                rule, url=page.url, root=parts.root, note=work.note
-            ):
+            for line in squirrel_statements(rule, page.url, parts.root, work.note):
                 budget.spend(line)
                 yield line
 
@@ -77,9 +83,8 @@ class _Budget:
     def spend(self, line: str) -> None:
         self.n_chars += len(line)
         if self.n_chars > MAX_CHARS:
-            raise SourceFault(
-                Reason.TOO_LARGE, f"scraped more than {MAX_CHARS} characters"
-            )
+            detail = f"scraped more than {MAX_CHARS} characters"
+            raise SourceFault(Reason.TOO_LARGE, detail)
 
     def next_blank(self) -> str:
         self.n_blank += 1
@@ -151,7 +156,9 @@ class _Work:
 
     def _resource(self, resource: ResourceRule, here: _Here) -> tuple[str, list[str]]:
         here = self._with_fields(resource, here)
-        subject = self._subject(resource.subject, here)
+        subject = self._first(resource.subject, here) if resource.subject else ""
+        if resource.subject and not subject:
+            raise _Missing("subject")
         term = iri(subject) if subject else self.budget.next_blank()
         here = _Here(here.scope, {**here.values, "parent": CompleteIri(subject)})
         lines: list[str] = []
@@ -170,15 +177,6 @@ class _Work:
                 raise _Missing(f"field {name}")
             values[name] = CompleteIri(text) if value.is_iri else text
         return _Here(here.scope, values)
-
-    def _subject(self, subject: ValueRule | None, here: _Here) -> str:
-        """Return an IRI, or an empty text for a blank node."""
-        if subject is None:
-            return ""
-        found = self._first(subject, here)
-        if not found:
-            raise _Missing("subject")
-        return found
 
     def _property(self, subject: str, prop: RuleProperty, here: _Here) -> list[str]:
         lines: list[str] = []
@@ -209,8 +207,7 @@ class _Work:
             return iri(text)
         language = value.language
         if language == "auto":
-            scope = self._scope(value.selector, here)
-            language = language_of(found, scope)
+            language = language_of(found, self._scope(value.selector, here))
         return literal(text, datatype=datatype_of(value, found), language=language)
 
     def _first(self, value: ValueRule, here: _Here) -> str:
@@ -234,12 +231,9 @@ class _Work:
             return
         for found in self._select(value.selector, here):
             if value.is_iri:
-                text = link_of(
-                    found, attribute=value.attribute, is_plain=value.is_plain
-                )
+                yield link_of(found, value.attribute, is_plain=value.is_plain), found
             else:
-                text = text_of(found, attribute=value.attribute)
-            yield text, found
+                yield text_of(found, value.attribute), found
 
     def _scope(self, selector: Selector | None, here: _Here) -> Scope | None:
         return self.parts.scope(selector) if here.scope is None else here.scope
@@ -255,6 +249,7 @@ class _Work:
             self.note(Reason.SYNTAX, f"{selector.text}: {error}")
 
 
+_DATATYPES: Final = {bool: "boolean", int: "integer", float: "double"}
 # An expression may scan a text once per character.
 MAX_PATTERN_TEXT_CHARS: Final = 10_000
 
@@ -293,13 +288,8 @@ def datatype_of(value: ValueRule, found: Found | None) -> str:
     """Return the datatype of a literal; JSON numbers have their own."""
     if value.datatype or value.language or not value.is_plain:
         return value.datatype
-    if not isinstance(found, JsonValue):
-        return ""
-    if isinstance(found.value, bool):
-        return XSD + "boolean"
-    if isinstance(found.value, int):
-        return XSD + "integer"
-    return XSD + "double" if isinstance(found.value, float) else ""
+    name = _DATATYPES.get(type(found.value)) if isinstance(found, JsonValue) else None
+    return XSD + name if name else ""
 
 
 class PageParts:

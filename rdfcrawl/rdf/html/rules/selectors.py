@@ -1,4 +1,4 @@
-"""Compile CSS, XPath and JMESPath at start, and apply them to parts of pages.
+"""Compile CSS, XPath and JMESPath at start, and read the selected parts of pages.
 
 CSS is that of parsel, including `::text` and `::attr(name)`. XPath is that of libxml2,
 which has no function that opens a file. The regular expressions of EXSLT are disabled:
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -19,10 +20,12 @@ from jmespath.exceptions import JMESPathError
 from lxml import etree
 from parsel.csstranslator import HTMLTranslator
 
+from rdfcrawl.rdf.html.iris import is_iri
 from rdfcrawl.rdf.nesting import refuse_constant
 
 if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
+
 
 MAX_SELECTOR_CHARS: Final = 2_000
 MAX_MATCHES: Final = 10_000  # of one selector in one part of a page
@@ -138,9 +141,8 @@ def _evaluate(path: etree.XPath, scope: Element) -> Iterator[Found]:
     if isinstance(found, bool):
         return iter(["true" if found else "false"])
     if isinstance(found, float):
-        return iter(
-            [] if math.isnan(found) else [f"{found:.15g}"]
-        )  # NaN is not a number
+        # NaN is not a number
+        return iter([] if math.isnan(found) else [f"{found:.15g}"])
     return iter([found] if found else [])
 
 
@@ -167,3 +169,100 @@ def _text_of(part: Found) -> str:
     if isinstance(part, str):
         return part
     return "".join(part.itertext()) if not isinstance(part, JsonValue) else ""
+
+
+# Elements without rendered text, and block elements: HTML Standard, section 15.3
+# "Non-replaced elements".
+_HIDDEN: Final = frozenset({"script", "style", "template", "noscript"})
+_BLOCKS: Final = frozenset(
+    (
+        *("address", "article", "aside", "blockquote", "br", "caption", "center", "dd"),
+        *("details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption"),
+        *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header"),
+        *("hgroup", "hr", "legend", "li", "main", "menu", "nav", "ol", "option", "p"),
+        *("pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead"),
+        *("tr", "ul"),
+    )
+)
+# Elements with the value in an attribute: HTML Standard, microdata, "property values".
+_VALUES: Final = {
+    "meta": "content", "data": "value", "meter": "value", "time": "datetime",
+}  # fmt: skip
+_LINKS: Final = ("href", "src", "data", "content")
+
+is_language = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*").fullmatch
+_spaces = re.compile(r"[ \t\n\r\f\u00a0]+")
+
+
+def text_of(found: Found, attribute: str = "") -> str:
+    """Return the text of a selected part, or of an attribute of an element."""
+    if isinstance(found, str):
+        return found
+    if isinstance(found, JsonValue):
+        value = found.value
+        return (
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        )
+    name = attribute or _VALUES.get(found.tag)
+    value = found.get(name) if name else None
+    if attribute or value is not None:
+        return value or ""
+    return "".join(_iter_text(found))
+
+
+def link_of(found: Found, attribute: str = "", *, is_plain: bool = True) -> str:
+    """Return the link of a selected part or of its `attribute`; empty if there is none.
+
+    If `is_plain`, the text of an element counts only if it is an IRI.
+    """
+    if attribute or isinstance(found, (str, JsonValue)):
+        return text_of(found, attribute)
+    for name in _LINKS:
+        if (link := found.get(name)) is not None:
+            return str(link)
+    text = collapsed("".join(_iter_text(found)))
+    return text if is_iri(text) or not is_plain else ""
+
+
+def collapsed(text: str) -> str:
+    """Return a text stripped and with single spaces."""
+    return _spaces.sub(" ", text).strip(" ")
+
+
+def language_of(found: Found | None, scope: Scope | None) -> str:
+    """Return the language of an element, or of the part of the page around it.
+
+    Source: HTML Standard, section 3.2.6.2, "The lang and xml:lang attributes".
+    """
+    element = scope
+    if isinstance(found, str):
+        # lxml's strings keep a reference to their element.
+        parent = getattr(found, "getparent", lambda: None)()
+        element = scope if parent is None else parent
+    elif found is not None and not isinstance(found, JsonValue):
+        element = found
+    while element is not None and not isinstance(element, JsonValue):
+        language = element.get("lang", element.get("xml:lang"))
+        if language is not None:
+            return language if is_language(language) else ""
+        element = element.getparent()
+    return ""
+
+
+def _iter_text(root: Element) -> Iterator[str]:
+    """Yield the text of an element, with spaces around blocks."""
+    hidden: Element | None = None
+    for event, element in etree.iterwalk(
+        root, events=("start", "end", "comment", "pi")
+    ):
+        space = " " if element.tag in _BLOCKS and element is not root else ""
+        if event == "start":
+            if hidden is None and element.tag in _HIDDEN and element is not root:
+                hidden = element
+            if hidden is None:
+                yield space + (element.text or "")
+            continue
+        if element is hidden:
+            hidden = None
+        if hidden is None and element is not root:
+            yield space + (element.tail or "")

@@ -1,4 +1,4 @@
-"""Read the scraping rules of Squirrel.
+"""Read and apply the scraping rules of Squirrel.
 
 A file is for one host, and has a block for each kind of page: `regex`, searched in the
 page's URI, ignoring case, and `resources`, which maps parts of the page to statements
@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +24,16 @@ from cssselect import SelectorError
 from cssselect.xpath import ExpressionError, GenericTranslator, XPathExpr
 from parsel.csstranslator import HTMLTranslator
 
-from rdfcrawl.rdf.html.iris import is_iri
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf.html.iris import is_iri, is_web_url
+from rdfcrawl.rdf.html.rules.iris import (
+    MAX_PATTERN_CHARS,
+    MAX_URL_CHARS,
+    is_attribute,
+    last_segment,
+    resolved,
+    url_parts,
+)
 from rdfcrawl.rdf.html.rules.model import (
     PageRule,
     RulePlace,
@@ -32,7 +41,6 @@ from rdfcrawl.rdf.html.rules.model import (
     SquirrelResource,
     SquirrelSource,
 )
-from rdfcrawl.rdf.html.rules.names import is_attribute, url_parts
 from rdfcrawl.rdf.html.rules.nodes import (
     Node,
     RuleError,
@@ -41,11 +49,23 @@ from rdfcrawl.rdf.html.rules.nodes import (
     made,
     members,
 )
-from rdfcrawl.rdf.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
-from rdfcrawl.rdf.html.rules.selectors import MAX_SELECTOR_CHARS, Selector, compiled
+from rdfcrawl.rdf.html.rules.selectors import (
+    MAX_MATCHES,
+    MAX_SELECTOR_CHARS,
+    JsonValue,
+    Selector,
+    SelectorFailed,
+    collapsed,
+    compiled,
+    text_of,
+)
+from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
     from cssselect.parser import Function
+
+    from rdfcrawl.rdf.html.rules.selectors import Element, Found
+
 
 _PSEUDO = re.compile(r":contains(?:Own)?\(")
 _EXPRESSION = re.compile(r"~=|:matches\w*(?=\()")
@@ -57,32 +77,8 @@ _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑ�
 class _JsoupTranslator(HTMLTranslator):
     """CSS with the extensions of jsoup."""
 
-    def xpath_contains_function(
-        self, xpath: XPathExpr, function: Function
-    ) -> XPathExpr:
+    def _contains(self, xpath: XPathExpr, function: Function, text: str) -> XPathExpr:
         """Translate `:contains()`, which ignores case."""
-        return self._contains(xpath, function, "normalize-space(.)")
-
-    def xpath_containsown_function(
-        self, xpath: XPathExpr, function: Function
-    ) -> XPathExpr:
-        """Translate `:containsOwn()`, which reads the element's own text."""
-        return self._contains(xpath, function, "normalize-space(text())")
-
-    def xpath_eq_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:eq(n)`, the n-th child, from 0."""
-        return self._index(xpath, function, "=")
-
-    def xpath_lt_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:lt(n)`, before the n-th child."""
-        return self._index(xpath, function, "<")
-
-    def xpath_gt_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:gt(n)`, after the n-th child."""
-        return self._index(xpath, function, ">")
-
-    @staticmethod
-    def _contains(xpath: XPathExpr, function: Function, text: str) -> XPathExpr:
         if function.argument_types() not in (["STRING"], ["IDENT"]):
             raise ExpressionError("contains() needs one text")
         wanted = (function.arguments[0].value or "").lower()
@@ -90,12 +86,20 @@ class _JsoupTranslator(HTMLTranslator):
         quoted = GenericTranslator.xpath_literal(wanted)
         return xpath.add_condition(f"contains({lower}, {quoted})")
 
-    @staticmethod
-    def _index(xpath: XPathExpr, function: Function, operator: str) -> XPathExpr:
+    def _index(self, xpath: XPathExpr, function: Function, operator: str) -> XPathExpr:
+        """Translate `:eq(n)`, the n-th child, from 0, and those before or after it."""
         if function.argument_types() != ["NUMBER"]:
             raise ExpressionError("eq(), lt() and gt() need one number")
         number = int(function.arguments[0].value or 0)
         return xpath.add_condition(f"count(preceding-sibling::*) {operator} {number}")
+
+    xpath_contains_function = partialmethod(_contains, text="normalize-space(.)")
+    xpath_containsown_function = partialmethod(
+        _contains, text="normalize-space(text())"
+    )
+    xpath_eq_function = partialmethod(_index, operator="=")
+    xpath_lt_function = partialmethod(_index, operator="<")
+    xpath_gt_function = partialmethod(_index, operator=">")
 
 
 _translator = _JsoupTranslator()
@@ -107,9 +111,8 @@ def jsoup(text: str) -> Selector:
     if not text or len(text) > MAX_SELECTOR_CHARS:
         raise ValueError(f"a selector has 1 to {MAX_SELECTOR_CHARS} characters")
     if expression := _EXPRESSION.search(text):
-        raise ValueError(
-            f"selector {text!r}: {expression[0]} takes a regular expression there"
-        )
+        reason = f"{expression[0]} takes a regular expression there"
+        raise ValueError(f"selector {text!r}: {reason}")
     quoted = _UNQUOTED.sub(r'[\1\2"\3"]', _quoted(text))
     try:
         return Selector(text, compiled(_translator.css_to_xpath(quoted)))
@@ -120,8 +123,8 @@ def jsoup(text: str) -> Selector:
 def closing(text: str, start: int) -> int:
     """Return the position that closes a parenthesis opened before `start`, or -1."""
     depth = 1
-    for index in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[index], 0)
+    for index, char in enumerate(text[start:], start):
+        depth += (char == "(") - (char == ")")
         if not depth:
             return index
     return -1
@@ -172,10 +175,8 @@ class SquirrelPattern:
         if host not in self.hosts or len(url) > MAX_URL_CHARS:
             return None
         lower = url.lower()
-        is_meant = any(text in lower for text in self.texts) or any(
-            expression.search(url) for expression in self.expressions
-        )
-        return {} if is_meant else None
+        has_text = any(text in lower for text in self.texts)
+        return {} if has_text or any(x.search(url) for x in self.expressions) else None
 
 
 def iter_rules(
@@ -272,17 +273,12 @@ def _resource(subject: str, table: TableNode) -> Iterator[SquirrelResource]:
         for member in members(value):
             if not isinstance(member, TextNode) or not member.text.strip():
                 raise RuleError(key.line, "an object is a selector or a list of them")
+            source = _source(member.line, member.text.strip())
             properties.append(
-                SquirrelProperty(
-                    predicate=predicate,
-                    is_numbered=key.text.endswith("*"),
-                    source=_source(member.line, member.text.strip()),
-                )
+                SquirrelProperty(predicate, key.text.endswith("*"), source)
             )
     is_numbered = subject.endswith("*") or any(x.is_numbered for x in properties)
-    yield SquirrelResource(
-        subject=name, is_numbered=is_numbered, properties=tuple(properties)
-    )
+    yield SquirrelResource(name, is_numbered, tuple(properties))
     yield from nested
 
 
@@ -321,3 +317,127 @@ def _source(line: int, text: str) -> SquirrelSource:
     return SquirrelSource(
         selector=made(line, jsoup, selector), attribute=attribute.strip().lower()
     )
+
+
+Note = Callable[[Reason, str], None]
+_LINKS = frozenset({"href", "src"})
+
+
+def squirrel_statements(
+    rule: PageRule, url: str, root: Element | None, note: Note
+) -> Iterator[str]:
+    """Yield the statements of a rule, as lines of `terms.statement`.
+
+    `note` takes `SYNTAX` for a selector that fails, `TOO_LARGE` for matches left out.
+    """
+    if root is None:
+        return
+    page = _SquirrelPage(url, root, note)
+    uri = url.partition("?")[0] if rule.cuts_query else url
+    texts = {"$uri": uri, "$label": last_segment(url_parts(uri)[1])}
+    found = [(x, _Objects(page, x, texts)) for x in rule.squirrel]
+    counts: dict[str, int] = {}
+    for resource, objects in found:
+        if resource.is_numbered:
+            n = max(objects.n_numbered, counts.get(resource.subject, 0))
+            counts[resource.subject] = n
+    for resource, objects in found:
+        subject = _filled(resource.subject, texts)
+        if resource.is_numbered:
+            for number in range(counts[resource.subject]):
+                name = iri(f"{subject}_{number}")
+                for predicate, obj in objects.nth(number):
+                    yield statement(name, iri(predicate), obj)
+        else:
+            for predicate, obj in objects.all(counts):
+                yield statement(iri(subject), iri(predicate), obj)
+
+
+@dataclass(frozen=True, slots=True)
+class _SquirrelPage:
+    url: str
+    root: Element
+    note: Note
+
+    def terms(self, source: SquirrelSource, prefix: str) -> list[str]:
+        if source.selector is None:
+            return [_term(prefix)]
+        terms: list[str] = []
+        try:
+            for found in source.selector.select(self.root):
+                if len(terms) >= MAX_MATCHES:
+                    detail = f"{source.selector.text}: more than {MAX_MATCHES} matches"
+                    self.note(Reason.TOO_LARGE, detail)
+                    break
+                if link := _link(found, source, self.url):
+                    terms.append(iri(link))
+                    continue
+                if text := collapsed(text_of(found, source.attribute)):
+                    terms.append(_term(prefix + text))
+        except SelectorFailed as error:
+            self.note(Reason.SYNTAX, f"{source.selector.text}: {error}")
+        return terms
+
+
+class _Objects:
+    def __init__(
+        self, page: _SquirrelPage, resource: SquirrelResource, texts: dict[str, str]
+    ) -> None:
+        self._texts = texts
+        self._has_numbered = any(x.is_numbered for x in resource.properties)
+        self._found = [
+            (x, x.source, page.terms(x.source, _filled(x.source.prefix, texts)))
+            for x in resource.properties
+        ]
+
+    @property
+    def n_numbered(self) -> int:
+        """Number of subjects: the most matches of a numbered property."""
+        counted = (x for x in self._found if x[1].selector and self._is_counted(x[0]))
+        return max((len(terms) for _, _, terms in counted), default=0)
+
+    def all(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+        """Yield predicates and objects of one subject from all matches."""
+        for each, source, terms in self._found:
+            if source.is_numbered:
+                for number in range(counts[source.prefix]):
+                    yield each.predicate, self._numbered(source, number)
+            else:
+                for term in terms:
+                    yield each.predicate, term
+
+    def nth(self, number: int) -> Iterator[tuple[str, str]]:
+        """Yield predicates and objects of the n-th subject."""
+        for each, source, terms in self._found:
+            if source.is_numbered:
+                yield each.predicate, self._numbered(source, number)
+            elif source.selector is None or not self._is_counted(each):
+                for term in terms:
+                    yield each.predicate, term
+            elif number < len(terms):
+                yield each.predicate, terms[number]
+
+    def _is_counted(self, each: SquirrelProperty) -> bool:
+        """Return whether the n-th match is for the n-th subject."""
+        return each.is_numbered or not self._has_numbered
+
+    def _numbered(self, source: SquirrelSource, number: int) -> str:
+        return _term(f"{_filled(source.prefix, self._texts)}_{number}")
+
+
+def _filled(text: str, texts: Mapping[str, str]) -> str:
+    for name, value in texts.items():
+        text = text.replace(name, value)
+    return text
+
+
+def _term(text: str) -> str:
+    return iri(text) if is_web_url(text) else literal(text)
+
+
+def _link(found: Found, source: SquirrelSource, url: str) -> str:
+    """Return the target of an element, if the source selects links."""
+    name = "href" if source.is_link else source.attribute
+    if name not in _LINKS or source.prefix or isinstance(found, (str, JsonValue)):
+        return ""
+    return resolved(found.get(name) or "", url)

@@ -39,9 +39,8 @@ def read_yaml(content: bytes) -> Node:
         root = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise RuleError(
-            mark.line + 1 if mark else 1, f"not YAML: {error.problem or error.context}"
-        ) from error
+        reason = f"not YAML: {error.problem or error.context}"
+        raise RuleError(mark.line + 1 if mark else 1, reason) from error
     except (yaml.YAMLError, ValueError) as error:
         raise RuleError(1, f"not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
@@ -80,9 +79,8 @@ class _Conversion:
         if isinstance(node, yaml.ScalarNode) and node.tag in _TAGS:
             return TextNode(line, node.value)
         if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
-            return SequenceNode(
-                line, tuple(self.convert(x, depth + 1) for x in node.value)
-            )
+            members = tuple(self.convert(x, depth + 1) for x in node.value)
+            return SequenceNode(line, members)
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
             return TableNode(line, tuple(self._pairs(node, depth + 1)))
         raise RuleError(line, f"tags have no meaning here: {node.tag}")
@@ -97,9 +95,8 @@ class _Conversion:
             key = self.convert(key_node, depth)
             value = self.convert(value_node, depth)
             if not isinstance(key, TextNode):
-                raise RuleError(
-                    key.line, "a key must be text; quote keys that begin with { or ["
-                )
+                reason = "a key must be text; quote keys that begin with { or ["
+                raise RuleError(key.line, reason)
             if key_node.tag == _TAG + "merge":
                 merged += _merged(value)
             else:

@@ -178,12 +178,8 @@ class StoreClient:
             self._open.clear()
         self._local = threading.local()
 
-    def fetch(self, request: StoreRequest, *, may_lack: bool = False) -> bytes:
+    def fetch(self, request: StoreRequest) -> bytes:
         """Return the body of the response to a request.
-
-        Args:
-            request: to send.
-            may_lack: whether 404 is an empty response.
 
         Raises:
             UnusableStore: the login is refused, or the store redirects.
@@ -192,7 +188,7 @@ class StoreClient:
         """
         found: list[bytes] = []
         n_bytes = 0
-        with closing(self.stream(request, may_lack=may_lack)) as pieces:
+        with closing(self.stream(request)) as pieces:
             for piece in pieces:
                 found.append(piece)
                 n_bytes += len(piece)
@@ -203,9 +199,7 @@ class StoreClient:
                     )
         return b"".join(found)
 
-    def stream(
-        self, request: StoreRequest, *, may_lack: bool = False
-    ) -> Generator[bytes, None, None]:
+    def stream(self, request: StoreRequest) -> Generator[bytes, None, None]:
         """Yield the body of the response in pieces, as `fetch`."""
         response = self._authenticated(request)
         status = response.status
@@ -214,8 +208,6 @@ class StoreClient:
                 found = response.read(MAX_RESPONSE_BYTES)
                 if not response.isclosed():
                     self._drop()
-                if may_lack and status == 404:
-                    return
                 self._check(status, response, found)
                 yield found
                 return
@@ -246,19 +238,16 @@ class StoreClient:
         time.sleep(max(0.0, self._not_before - time.monotonic()))
         if not request.is_repeatable:  # a kept connection may have been closed
             self._drop()
-        connection, is_kept = self._connection(request.url)
-        try:
-            return self._send(connection, request)
-        except (OSError, http.client.HTTPException) as error:
-            self._drop()
-            if not (is_kept and request.is_repeatable and _is_closed(error)):
-                raise self._connection_fault(error) from error
-        connection, _ = self._connection(request.url)
-        try:
-            return self._send(connection, request)
-        except (OSError, http.client.HTTPException) as error:
-            self._drop()
-            raise self._connection_fault(error) from error
+        may_repeat = request.is_repeatable
+        while True:
+            connection, is_kept = self._connection(request.url)
+            try:
+                return self._send(connection, request)
+            except (OSError, http.client.HTTPException) as error:
+                self._drop()
+                if not (is_kept and may_repeat and _is_closed(error)):
+                    raise self._connection_fault(error) from error
+                may_repeat = False
 
     def _send(
         self, connection: http.client.HTTPConnection, request: StoreRequest

@@ -11,8 +11,13 @@ import pyoxigraph as ox
 from rdfcrawl.core.errors import RdfcrawlError, StoreFault, UnusableStore
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
+from rdfcrawl.stores.followers.sparql.documents import (
+    GroupWriter,
+    PlainDocument,
+    SharingWriter,
+    grouped,
+)
 from rdfcrawl.stores.followers.sparql.failures import RefusedRequest
-from rdfcrawl.stores.followers.sparql.groups import GroupWriter, PlainDocument, grouped
 from rdfcrawl.stores.followers.sparql.lease import StoreLease
 from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
 from rdfcrawl.stores.followers.sparql.records import (
@@ -23,7 +28,6 @@ from rdfcrawl.stores.followers.sparql.records import (
     checkpoint_text,
     parse_checkpoint,
 )
-from rdfcrawl.stores.followers.sparql.sharing import SharingWriter
 from rdfcrawl.stores.followers.sparql.statements import (
     GraphContent,
     UncutGraph,
@@ -33,6 +37,7 @@ from rdfcrawl.stores.followers.sparql.statements import (
 from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.sparql.writing import PREFIX, GraphWriter
 from rdfcrawl.stores.followers.statements import file_of, iter_foreign_graphs
+from rdfcrawl.stores.log.documents import latest_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,66 +47,6 @@ if TYPE_CHECKING:
 
 
 _PROVENANCE: Final = f"{PREFIX}provenance"
-
-
-class GraphReader:
-    """Reads graphs, and detects truncated responses.
-
-    Args:
-        store: to read.
-    """
-
-    def __init__(self, store: SparqlStore) -> None:
-        self._store = store
-
-    def graphs(self) -> Iterator[str]:
-        """Yield the names of all graphs, except those of our records.
-
-        Raises:
-            StoreFault: the store does not respond.
-        """
-        foreign = self._store.options.profile.own_graphs
-        foreign = foreign - DocumentRecords(self._store).of(sorted(foreign)).keys()
-        last = ""
-        while True:
-            after = f'FILTER(STR(?g) > "{last}")' if last else ""
-            # One query, since each is a scan; but some stores limit a response.
-            names = self._store.values(
-                "SELECT ?g WHERE { { SELECT DISTINCT ?g WHERE {"
-                f" GRAPH ?g {{ ?s ?p ?o }} }} }} {after} }} ORDER BY STR(?g)"
-            )
-            before = last
-            for last in names:
-                is_ours = last.startswith(PREFIX) and last != _PROVENANCE
-                if not is_ours and last not in foreign:
-                    yield last
-            if last == before:
-                return
-
-    def statements(self, graph: str) -> Iterator[bytes]:
-        """Yield the statements of a graph as N-Quads.
-
-        Raises:
-            StoreFault: the store does not respond, or truncates its response.
-        """
-        n_read = 0
-        name = ox.NamedNode(graph)
-        response = file_of(self._store.read(graph))
-        try:
-            # Turtle, since some stores write more than N-Triples allows.
-            for triple in ox.parse(response, format=ox.RdfFormat.TURTLE, lenient=True):
-                n_read += 1
-                quad = ox.Quad(triple.subject, triple.predicate, triple.object, name)
-                yield f"{quad} .\n".encode()
-        except SyntaxError as error:
-            raise StoreFault(f"{self._store.options.name}: {graph}: {error}") from error
-        query = f"SELECT (COUNT(*) AS ?n) WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
-        n_stored = int(self._store.select(query)[0]["n"])
-        if n_read < n_stored:
-            raise StoreFault(
-                f"{self._store.options.name}: returned {n_read:,} of"
-                f" {counted(n_stored, 'statement')} of {graph}: it limits its responses"
-            )
 
 
 class SparqlFollower(Follower):
@@ -159,11 +104,6 @@ class SparqlFollower(Follower):
         self._noted = found
         return read[0] if read else None
 
-    def _note(self, checkpoint: Checkpoint, old: Iterable[str]) -> None:
-        text = checkpoint_text(checkpoint)
-        self._records.put_checkpoint(self._log.log, old, text)
-        self._noted = [text]
-
     def apply(self, documents: Sequence[LogDocument]) -> None:
         """Replace documents with these versions, unless the store has later ones.
 
@@ -192,11 +132,7 @@ class SparqlFollower(Follower):
             raise
 
     def _apply(self, documents: Sequence[LogDocument]) -> list[DocumentRefused]:
-        latest: dict[str, LogDocument] = {}
-        for document in documents:
-            known = latest.get(document.graph)
-            if known is None or document.version > known.version:
-                latest[document.graph] = document
+        latest = latest_versions(documents)
         refused = [
             DocumentRefused(graph, "its name is not an IRI")
             for graph in latest
@@ -231,9 +167,7 @@ class SparqlFollower(Follower):
         not_plain = self._not_plain(foreign, records)
         plain = [
             PlainDocument(
-                each,
-                records.get(each.graph, none),
-                StoredVersion.of(each, self._log),
+                each, records.get(each.graph, none), StoredVersion.of(each, self._log)
             )
             for each in wanted
             if each.graph not in not_plain
@@ -259,9 +193,7 @@ class SparqlFollower(Follower):
             self._store.update(change((x for x, _ in some), (x for _, x in some)))
 
     def _not_plain(
-        self,
-        foreign: Mapping[str, set[str]],
-        records: Mapping[str, DocumentRecord],
+        self, foreign: Mapping[str, set[str]], records: Mapping[str, DocumentRecord]
     ) -> set[str]:
         """Return the documents that write several graphs, or shared ones."""
         named = {graph for graphs in foreign.values() for graph in graphs}
@@ -333,7 +265,9 @@ class SparqlFollower(Follower):
         """
         self._lease.keep()
         self._check_noted()
-        self._note(checkpoint, self._noted)
+        text = checkpoint_text(checkpoint)
+        self._records.put_checkpoint(self._log.log, self._noted, text)
+        self._noted = [text]
         self._lease.release()
 
     def close(self) -> None:
@@ -365,12 +299,53 @@ class SparqlFollower(Follower):
         return list(self._records.all_checkpoints())
 
     def graphs(self) -> Iterator[str]:
-        """Yield the names of all graphs, except those of our records."""
-        return GraphReader(self._store).graphs()
+        """Yield the names of all graphs, except those of our records.
+
+        Raises:
+            StoreFault: the store does not respond.
+        """
+        foreign = self._options.profile.own_graphs
+        foreign = foreign - self._records.of(sorted(foreign)).keys()
+        last = ""
+        while True:
+            after = f'FILTER(STR(?g) > "{last}")' if last else ""
+            # One query, since each is a scan; but some stores limit a response.
+            names = self._store.values(
+                "SELECT ?g WHERE { { SELECT DISTINCT ?g WHERE {"
+                f" GRAPH ?g {{ ?s ?p ?o }} }} }} {after} }} ORDER BY STR(?g)"
+            )
+            before = last
+            for last in names:
+                is_ours = last.startswith(PREFIX) and last != _PROVENANCE
+                if not is_ours and last not in foreign:
+                    yield last
+            if last == before:
+                return
 
     def read_graph(self, graph: str) -> Iterator[bytes]:
-        """Yield the statements of a graph as lines of N-Quads."""
-        return GraphReader(self._store).statements(graph)
+        """Yield the statements of a graph as N-Quads.
+
+        Raises:
+            StoreFault: the store does not respond, or truncates its response.
+        """
+        n_read = 0
+        name = ox.NamedNode(graph)
+        response = file_of(self._store.read(graph))
+        try:
+            # Turtle, since some stores write more than N-Triples allows.
+            for triple in ox.parse(response, format=ox.RdfFormat.TURTLE, lenient=True):
+                n_read += 1
+                quad = ox.Quad(triple.subject, triple.predicate, triple.object, name)
+                yield f"{quad} .\n".encode()
+        except SyntaxError as error:
+            raise StoreFault(f"{self._options.name}: {graph}: {error}") from error
+        query = f"SELECT (COUNT(*) AS ?n) WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
+        n_stored = int(self._store.select(query)[0]["n"])
+        if n_read < n_stored:
+            raise StoreFault(
+                f"{self._options.name}: returned {n_read:,} of"
+                f" {counted(n_stored, 'statement')} of {graph}: it limits its responses"
+            )
 
 
 def _final_fault(error: RefusedRequest | ValueError, what: str) -> RdfcrawlError:

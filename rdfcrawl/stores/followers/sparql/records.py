@@ -246,34 +246,28 @@ class DocumentRecords:
         return found
 
     def _about(
-        self,
-        variable: str,
-        names: Iterable[str],
-        pattern: str,
-        wanted: str = "",
+        self, variable: str, names: Iterable[str], pattern: str, wanted: str = ""
     ) -> Iterator[dict[str, str]]:
+        where = f"GRAPH <{RECORDS}> {{ {pattern} }}"
+        return self._rows(variable, names, wanted or f"?{variable} ?x", where)
+
+    def _rows(
+        self, variable: str, names: Iterable[str], wanted: str, where: str
+    ) -> Iterator[dict[str, str]]:
+        """Yield the rows for some names, a few hundred in one query."""
         iterator = iter(dict.fromkeys(names))
         while some := list(islice(iterator, self._names_per_query)):
             given = " ".join(f"<{name}>" for name in some)
-            query = (
-                f"SELECT {wanted or f'?{variable} ?x'}"
-                f" WHERE {{ VALUES ?{variable} {{ {given} }}"
-                f" GRAPH <{RECORDS}> {{ {pattern} }} }}"
+            yield from self._store.select(
+                f"SELECT {wanted} WHERE {{ VALUES ?{variable} {{ {given} }} {where} }}"
             )
-            yield from self._store.select(query)
 
     def missing(self, graphs: Iterable[str]) -> set[str]:
         """Return the graphs without a statement."""
-        found: set[str] = set()
-        iterator = iter(graphs)
-        while some := list(islice(iterator, self._names_per_query)):
-            given = " ".join(f"<{name}>" for name in some)
-            rows = self._store.select(
-                f"SELECT DISTINCT ?g WHERE {{ VALUES ?g {{ {given} }}"
-                " FILTER EXISTS { GRAPH ?g { ?s ?p ?o } } }"
-            )
-            found |= set(some) - {row["g"] for row in rows}
-        return found
+        wanted = list(graphs)
+        where = "FILTER EXISTS { GRAPH ?g { ?s ?p ?o } }"
+        rows = self._rows("g", wanted, "DISTINCT ?g", where)
+        return set(wanted) - {row["g"] for row in rows}
 
     def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
         """Yield documents of earlier generations; the caller replaces them in between.

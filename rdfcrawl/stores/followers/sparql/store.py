@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 # Not found, method not allowed, unsupported media type, not implemented.
 _UNSUPPORTED: Final = frozenset({404, 405, 415, 501})
+_N_QUADS: Final = "application/n-quads"
 _JSON: Final = "application/sparql-results+json"
 _MAX_HELD_BYTES: Final = 4 * 1024 * 1024  # of a response that is read row by row
 _VALUE: Final = re.compile(rb'"value"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -132,11 +133,23 @@ class SparqlStore:
         media_type = _UPDATE
         if self.options.profile.takes_forms:
             text, media_type = urlencode({"update": text}).encode(), _FORM
+        url = self.options.urls.update
+        self._write("POST", url, text, media_type, is_repeatable=is_repeatable)
+
+    def _write(
+        self,
+        method: str,
+        url: str,
+        body: RequestBody,
+        media_type: str,
+        *,
+        is_repeatable: bool,
+    ) -> None:
         self._client.fetch(
             StoreRequest(
-                method="POST",
-                url=self.options.urls.update,
-                body=text,
+                method=method,
+                url=url,
+                body=body,
                 media_type=media_type,
                 is_repeatable=is_repeatable,
             )
@@ -211,16 +224,9 @@ class SparqlStore:
         if not self.has_load:
             return False
         self.before_write()
-        parameter = self.options.profile.bulk_parameter
-        request = StoreRequest(
-            method="POST",
-            url=self.options.urls.of_dataset(parameter),
-            body=quads,
-            media_type="application/n-quads",
-            is_repeatable=False,
-        )
+        url = self.options.urls.of_dataset(self.options.profile.bulk_parameter)
         try:
-            self._client.fetch(request)
+            self._write("POST", url, quads, _N_QUADS, is_repeatable=False)
         except RefusedRequest as refusal:
             if refusal.status not in _UNSUPPORTED:
                 raise
@@ -230,26 +236,14 @@ class SparqlStore:
         return True
 
     def _send(
-        self,
-        method: str,
-        graph: str,
-        body: RequestBody,
-        *,
-        is_repeatable: bool,
+        self, method: str, graph: str, body: RequestBody, *, is_repeatable: bool
     ) -> None:
         self.before_write()
         profile = self.options.profile
         is_long = callable(body) or len(body) > self.options.batch_bytes
         more = profile.bulk_parameter if is_long else ""
-        self._client.fetch(
-            StoreRequest(
-                method=method,
-                url=self.options.urls.of_graph(graph, profile.graph_parameter, more),
-                body=body,
-                media_type=profile.media_type,
-                is_repeatable=is_repeatable,
-            )
-        )
+        url = self.options.urls.of_graph(graph, profile.graph_parameter, more)
+        self._write(method, url, body, profile.media_type, is_repeatable=is_repeatable)
 
     def read(self, graph: str) -> Iterator[bytes]:
         """Yield the triples of a graph in chunks of any length.

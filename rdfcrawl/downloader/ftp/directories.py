@@ -1,16 +1,23 @@
-"""Entries of a directory, parsed from the listing of an FTP server.
+"""Directories of FTP servers: their listings, and LDP containers of their entries.
 
-Sources: RFC 3659 7 (MLSD and its facts). LIST has no standard; servers use the formats
-of `ls -l` or of `dir` on Windows.
+LIST has no standard; servers use the formats of `ls -l` or of `dir` on Windows.
+
+Sources: RFC 3659 7 (MLSD and its facts); Linked Data Platform 1.0, 5.2; DCMI terms; the
+`stat` vocabulary, which Linked Data servers use for files.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from posixpath import normpath
 from typing import Final, Literal
+
+from rdfcrawl.core.namespaces import DCTERMS, LDP, POSIX_STAT, RDF_TYPE, XSD
+from rdfcrawl.downloader.ftp.address import has_control, quote_name
+from rdfcrawl.rdf.terms import iri, literal, statement
 
 Format = Literal["MLSD", "LIST", "NLST"]
 MAX_LINE_BYTES: Final = 8192  # exceeds any name of 4 KiB in escapes of facts
@@ -39,6 +46,17 @@ _TIME = re.compile(
 ).fullmatch
 _SELF: Final = frozenset({"cdir", "pdir"})
 _NO_FILES: Final = ("os.unix=chr", "os.unix=blk", "os.unix=socket", "os.unix=fifo")
+_facts = re.compile(r"(?:\A|;)([^=;]++)=([^;]*+)").findall
+_KINDS: Final = {"dir": True, "cdir": True, "pdir": True, "file": False}
+_is_size = re.compile(r"[0-9]{1,18}").fullmatch
+MEDIA_TYPE: Final = "application/n-triples"
+_TYPE: Final = iri(RDF_TYPE)
+_CONTAINER: Final = iri(f"{LDP}BasicContainer")
+_CONTAINS: Final = iri(f"{LDP}contains")
+_MODIFIED: Final = iri(f"{DCTERMS}modified")
+_SIZE: Final = iri(f"{POSIX_STAT}size")
+_DATE_TIME: Final = f"{XSD}dateTime"
+_INTEGER: Final = f"{XSD}integer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +97,6 @@ def parse_facts(line: str) -> FtpEntry | None:
         target=facts["type"].partition(":")[2] if is_link else "",
         is_self=kind in _SELF,
     )
-
-
-_facts = re.compile(r"(?:\A|;)([^=;]++)=([^;]*+)").findall
-_KINDS: Final = {"dir": True, "cdir": True, "pdir": True, "file": False}
-_is_size = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 def parse_list_line(line: str) -> FtpEntry | None:
@@ -193,3 +206,109 @@ class ListingLines:
         if self._rest and not self._skips:
             yield self._rest.removesuffix(b"\r").decode("latin-1")
         self._rest = b""
+
+
+_PARSERS: Final[dict[Format, Callable[[str], FtpEntry | None]]] = {
+    "MLSD": parse_facts,
+    "LIST": parse_list_line,
+    "NLST": parse_name,
+}
+
+
+class ContainerWriter:
+    """Write the statements of a listing, block by block.
+
+    Args:
+        url: of the directory, with a trailing slash.
+        path: of the directory on the server, absolute.
+        above: `unique` facts of the directory and its ancestors: entries with one of
+            them are links back, and are left out.
+        most_entries: limit of entries.
+
+    Attributes:
+        n_bad: names left out because of control characters, slashes or their length.
+        n_unread: lines that could not be parsed.
+        is_full: there are more than `most_entries`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        path: str,
+        form: Format,
+        *,
+        above: Collection[str] = (),
+        most_entries: int,
+    ) -> None:
+        self._subject = iri(url)
+        self._start = self._subject[:-1]
+        self._path = path
+        self._parse = _PARSERS[form]
+        self._above = set(above)
+        self._most_entries = most_entries
+        self._lines = ListingLines()
+        self._n_bad = 0
+        self.n_entries = 0
+        self.n_unread = 0
+        self.is_full = False
+
+    @property
+    def n_bad(self) -> int:
+        """Names left out."""
+        return self._n_bad + self._lines.n_too_long
+
+    def head(self) -> bytes:
+        """Return the statements about the directory itself."""
+        return statement(self._subject, _TYPE, _CONTAINER).encode()
+
+    def feed(self, block: bytes) -> bytes:
+        """Return the statements of the entries whose lines end in a block."""
+        return self._write(self._lines.feed(block))
+
+    def end(self) -> bytes:
+        """Return the statements of a last line without a line end."""
+        return self._write(self._lines.end())
+
+    def _write(self, lines: Iterable[str]) -> bytes:
+        written: list[str] = []
+        for line in lines:
+            entry = self._parse(line)
+            if entry is None:
+                self.n_unread += not is_noise(line)
+            elif self._admits(entry):
+                if self.n_entries >= self._most_entries:
+                    self.is_full = True
+                    break
+                self.n_entries += 1
+                written.append(self._statements(entry))
+        return "".join(written).encode()
+
+    def _admits(self, entry: FtpEntry) -> bool:
+        """Return whether an entry lies in the directory and leads on from it."""
+        if entry.is_self or entry.name in (".", ".."):
+            return False
+        if "/" in entry.name or has_control(entry.name):
+            self._n_bad += 1
+            return False
+        if entry.unique and entry.is_directory and entry.unique in self._above:
+            return False
+        return not (entry.target and self._leads_back(entry.target))
+
+    def _leads_back(self, target: str) -> bool:
+        """Return whether a link leads to the directory or to one of its ancestors."""
+        own = normpath(self._path)
+        there = normpath(f"{own}/{target}" if not target.startswith("/") else target)
+        return own == there or own.startswith(there.rstrip("/") + "/")
+
+    def _statements(self, entry: FtpEntry) -> str:
+        slash = "/" if entry.is_directory else ""
+        # Quoted names contain only characters that IRIs allow.
+        subject = f"{self._start}{quote_name(entry.name)}{slash}>"
+        found = statement(self._subject, _CONTAINS, subject)
+        if entry.modified:
+            modified = literal(entry.modified, datatype=_DATE_TIME)
+            found += statement(subject, _MODIFIED, modified)
+        if entry.size >= 0:
+            size = literal(str(entry.size), datatype=_INTEGER)
+            found += statement(subject, _SIZE, size)
+        return found
