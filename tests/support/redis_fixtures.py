@@ -77,7 +77,7 @@ def _has_its_turn(item: pytest.Item) -> bool:
         return True
     programs = _extremes(server_programs())
     name = item.nodeid.replace(_program_id(program), "")
-    return bool(programs[crc32(name.encode()) % len(programs)] == program
+    return bool(programs[crc32(name.encode()) % len(programs)] == program)
 
 
 @pytest.hookimpl(wrapper=True)
