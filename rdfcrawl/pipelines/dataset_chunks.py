@@ -16,20 +16,19 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
-from rdfcrawl.pipelines.items import closing
+from rdfcrawl.pipelines.items import HarvestingSpider, closing
 from rdfcrawl.rdf.output import CHUNK_BYTES, quad_chunks
-from rdfcrawl.rdf.text import gathered, iter_line_blocks
+from rdfcrawl.rdf.text import gathered
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.sources.harvest.sample_comparison import (
     MAX_SAMPLE_BYTES,
     SampleComparison,
     lines_about,
 )
-from rdfcrawl.sources.sitemaps.slicing import slice_dump
+from rdfcrawl.sources.sitemaps.slicing import iter_file_blocks, slice_dump
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
-    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
 _BATCH_SIZE: Final = 200  # descriptions
@@ -149,7 +148,7 @@ class DatasetChunks:
                 async for chunk in chunks:
                     file.write(chunk.lines)
         slices = slice_dump(
-            iter_line_blocks(path),
+            iter_file_blocks(path),
             dataset.prefixes,
             slicing=dataset.slicing,
             log=log,

@@ -10,11 +10,16 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import NOT_READ, Document
-from rdfcrawl.pipelines.items import DurablePipeline, harvesting_spider, pass_through
+from rdfcrawl.pipelines.items import (
+    DurablePipeline,
+    HarvestingSpider,
+    harvesting_spider,
+    pass_through,
+)
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
 from rdfcrawl.stores.nquads import document_mark, recover
-from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,9 +28,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.downloader.warc.archive import WebArchive
-    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.pipelines.spider_options import SpiderOptions
-    from rdfcrawl.stores.segments import SegmentLimits
 
 
 class SegmentPipeline(DurablePipeline):
@@ -146,10 +149,13 @@ class DecisionLogPipeline(SegmentPipeline):
     def open_spider(self) -> None:
         """Repair the segments of dead workers, and open new ones."""
         self._decisions = self._spider.joined().decisions
-        self._counts = self._decisions.counts
+        if self._decisions is not None:
+            self._counts = self._decisions.counts
         self.open(self._spider.options.crawl.worker)
 
     def _report(self) -> None:
+        if self._decisions is None:  # the spider never joined the crawl
+            return
         if lines := self._decisions.take():
             self.write_document(lines)
         super()._report()

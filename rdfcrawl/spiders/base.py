@@ -272,8 +272,8 @@ class RdfSpider(Spider):
         every = chain(typed, self._named(schemes))
         seeds = SeedFilter(self.options.fetch.guard).allowed(every)
         for group in in_batches(seeds, SEEDS_AT_ONCE):
-            sitemaps = (each for each in group if each.kind is Kind.SITEMAP)
-            roots = [self.harvesters.root(each.kind, each.url) for each in sitemaps]
+            sitemaps = (each.url for each in group if each.kind is Kind.SITEMAP)
+            roots = [self.harvesters.root(Kind.SITEMAP, url) for url in sitemaps]
             await self.harvesters.expect_named(roots)
 
     async def _add_sources(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ class TimedLocalTurns(LocalTurns):
         super().__init__()
         self.times: list[float] = []
         self._now = 0.0
-        clock = SimpleNamespace(monotonic=self._look)
+        clock = SimpleNamespace(monotonic=self._look, time=time)
         patch.setattr("rdfcrawl.downloader.contexts.download.time", clock)
 
     def _look(self) -> float:

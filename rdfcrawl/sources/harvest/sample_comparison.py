@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,6 +26,7 @@ from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sources.sitemaps.slicing import (
     SampleDifference,
     compare_sample,
+    iter_file_blocks,
     slice_dump,
 )
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 _TABLE: Final = "samples"  # of a dataset: "page URI" and "N URI" for part N of the dump
 _PAGE: Final = "page"
-_BLOCK_BYTES: Final = 256 * 1024
 MAX_SAMPLE_BYTES: Final = 256 * 1024  # of N-Quads; larger ones are not compared
 
 
@@ -147,7 +147,7 @@ def _descriptions(dataset: KnownDataset, path: Path, folder: Path) -> dict[str, 
     """Return the statements of a dump about the documents of the samples."""
     urls = {document_of(uri) for uri in dataset.samples[:MAX_SAMPLES]}
     found = slice_dump(
-        iter_line_blocks(path),
+        iter_file_blocks(path),
         [UriPrefix(url, url) for url in sorted(urls)],
         slicing=dataset.slicing,
         log=FaultLog(),
@@ -162,13 +162,6 @@ def _cut(uri: str, slicing: Slicing, quads: bytes) -> bytes:
     url = document_of(uri)
     found = slice_dump([quads], [UriPrefix(url, url)], slicing=slicing, log=FaultLog())
     return b"".join(each.lines for each in found if each.url == url)
-
-
-def iter_line_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file in blocks."""
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            yield block + file.readline()
 
 
 def _graph_of(sample: SamplePage, document: Document) -> str:

@@ -29,9 +29,10 @@ from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, stable_
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 
-MAX_TRIPLES: Final = 100_000  # of one description
+MAX_TRIPLES: Final = 100_000  # of one description, or of each side of a comparison
 MEMORY_BYTES: Final = 32 * 2**20
 _BATCH = 10_000
+_BLOCK_BYTES: Final = 256 * 1024
 
 # Canonical N-Quads: subject, predicate, object (a node or a literal), graph.
 TRIPLE: Final = re.compile(
@@ -261,12 +262,16 @@ def _documents(
             yield document[1:].decode(errors="replace"), resources
 
 
+def iter_file_blocks(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file in blocks."""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block + file.readline()
+
+
 def _in_graph(lines: set[bytes], url: str) -> bytes:
     end = b" <" + url.encode() + b"> .\n"
     return end.join(sorted(lines)) + end
-
-
-MAX_TRIPLES: Final = 100_000  # of each side
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,5 +105,5 @@ def test_workers_have_rates_of_their_own() -> None:
     assert rates.add(60, {"b": 100}) == {}
     assert rates.add(62, {"b": 200}) == {"b": 50}
     assert rates.add(1, {"b": 300}) == {}
-    rates.clear()
+    rates = WorkerRates()
     assert rates.add(3, {"b": 300}) == {}

@@ -17,7 +17,7 @@ from rdfcrawl.monitor.operating.hosts import (
     read_origins,
 )
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
-from rdfcrawl.monitor.page.dataset_table import read_host_datasets
+from rdfcrawl.monitor.page.dataset_table import DatasetRow, read_host_datasets
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
 from rdfcrawl.uri.hosts import origin_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
     from rdfcrawl.monitor.page.context import PageContext
-    from rdfcrawl.monitor.page.dataset_table import DatasetRow
 
 _MAX_KEY: Final = 300
 _MAX_NAMES: Final = 20  # hosts of a key
@@ -236,8 +235,8 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
         last_ms=last_ms or 0,
         robots=robots or [],
         fetches=[
-            HostFetch(*row, is_complete=len(row[0]) < MAX_CHARS)
-            for row in fetches[:n_shown]
+            HostFetch(uri, *rest, is_complete=len(uri) < MAX_CHARS)  # type: ignore[misc]
+            for uri, *rest in fetches[:n_shown]
         ],
         timeline=draw_timeline(drawn, delay_ms),
         faults=[HostFault(*row) for row in faults],
