@@ -45,12 +45,14 @@ def crawl(
     pieces: dict[str, bytes] = {}
     for piece in iter_latest(result.folder / "quads"):
         pieces[piece.graph] = pieces.get(piece.graph, b"") + piece.quads
-    faults = {
-        row["requested"]: [fault["reason"] for fault in row["faults"]]
-        for row in map(json.loads, rows.read_text().splitlines())
-    }
+    read = {row["requested"]: row for row in map(json.loads, rows.open())}
     return {
-        name: reading_of(pieces.get(url, b""), faults.get(url, ["not crawled"]), url)
+        name: reading_of(
+            pieces.get(url, b""),
+            [fault["reason"] for fault in read[url]["faults"]],
+            url,
+            read[url]["format"],
+        )
         for name, url in urls.items()
     }
 
