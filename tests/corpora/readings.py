@@ -45,7 +45,9 @@ def crawl(
     pieces: dict[str, bytes] = {}
     for piece in iter_latest(result.folder / "quads"):
         pieces[piece.graph] = pieces.get(piece.graph, b"") + piece.quads
-    read = {row["requested"]: row for row in map(json.loads, rows.open())}
+    read = {
+        row["requested"]: row for row in map(json.loads, rows.read_text().splitlines())
+    }
     return {
         name: reading_of(
             pieces.get(url, b""),
