@@ -22,7 +22,6 @@ from rdfcrawl.core.errors import (
 from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.warc.archive_files import COPY_KEPT
 from rdfcrawl.downloader.warc.part import (
-    MAX_LINE_BYTES,
     READ_BYTES,
     BadMember,
     FilePart,
@@ -36,11 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.downloader.warc.records import ArchiveRecords
+    from rdfcrawl.downloader.warc.records import ArchiveRecords, BoundedHeads
 
 
 HEAD_BYTES: Final = 4096
-MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message
 _OTHERS: Final = frozenset(
     {*("warcinfo", "request", "metadata", "revisit", "conversion", "continuation")}
 )
@@ -188,6 +186,7 @@ class CaptureReader:
         with needed_by_document("warc"):
             from rdfcrawl.downloader.warc.records import (  # noqa: PLC0415
                 ArchiveRecords,
+                BoundedHeads,
             )
         bounded = BoundedHeads(stream)
         records = ArchiveRecords(bounded)
@@ -296,64 +295,6 @@ class CaptureReader:
             path.unlink(missing_ok=True)
             raise
         return replace(head, body=path, n_bytes=n_bytes)
-
-
-class BoundedHeads:
-    """A stream of records with bounded heads: warcio reads lines of any length.
-
-    Args:
-        stream: of the records, at the start of one.
-    """
-
-    def __init__(self, stream: FilePart | PackedRecords) -> None:
-        self._stream = stream
-        self._n_bytes = 0
-        self._ahead = b""
-
-    def first_line(self) -> bytes:
-        """Return the first line, or its beginning; nothing is consumed."""
-        while b"\n" not in self._ahead[:MAX_LINE_BYTES] and (
-            content := self._stream.read()
-        ):
-            self._ahead += content
-            if len(self._ahead) > MAX_LINE_BYTES:
-                break
-        line, end, _ = self._ahead[:MAX_LINE_BYTES].partition(b"\n")
-        return line + end
-
-    def rest(self) -> bytes:
-        """Return the bytes that were read ahead."""
-        ahead, self._ahead = self._ahead, b""
-        return ahead
-
-    def begin_head(self) -> None:
-        """Note that the head of a record follows."""
-        self._n_bytes = 0
-
-    def end_head(self) -> None:
-        """Note that a body of any length follows."""
-        self._n_bytes = -sys.maxsize
-
-    def tell(self) -> int:
-        """Return the offset of the next byte, in an uncompressed file."""
-        if not isinstance(self._stream, FilePart):
-            return 0
-        return self._stream.tell() - len(self._ahead)
-
-    def read(self, n_bytes: int = READ_BYTES) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            BadMember: the head has no end.
-        """
-        if self._ahead:
-            content, self._ahead = self._ahead[:n_bytes], self._ahead[n_bytes:]
-        else:
-            content = self._stream.read(n_bytes)
-        self._n_bytes += len(content)
-        if self._n_bytes > MAX_HEAD_BYTES:
-            raise BadMember(f"a head of more than {MAX_HEAD_BYTES} bytes")
-        return content
 
 
 def _copy(

@@ -6,14 +6,22 @@ Sources: The WARC Format 1.1 (IIPC), clause 4; Burner and Kahle, "Arc File Forma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any, Final
 
 from warcio.archiveiterator import ArchiveIterator
 
-from rdfcrawl.downloader.warc.part import begins_arc, begins_warc
+from rdfcrawl.downloader.warc.part import (
+    MAX_LINE_BYTES,
+    READ_BYTES,
+    BadMember,
+    FilePart,
+    PackedRecords,
+    begins_arc,
+    begins_warc,
+)
 
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.warc.captures import BoundedHeads
+MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message
 
 
 class ArchiveRecords(ArchiveIterator):
@@ -50,3 +58,61 @@ class ArchiveRecords(ArchiveIterator):
             n_bytes += len(line)
             is_first = False
         return None, n_bytes
+
+
+class BoundedHeads:
+    """A stream of records with bounded heads: warcio reads lines of any length.
+
+    Args:
+        stream: of the records, at the start of one.
+    """
+
+    def __init__(self, stream: FilePart | PackedRecords) -> None:
+        self._stream = stream
+        self._n_bytes = 0
+        self._ahead = b""
+
+    def first_line(self) -> bytes:
+        """Return the first line, or its beginning; nothing is consumed."""
+        while b"\n" not in self._ahead[:MAX_LINE_BYTES] and (
+            content := self._stream.read()
+        ):
+            self._ahead += content
+            if len(self._ahead) > MAX_LINE_BYTES:
+                break
+        line, end, _ = self._ahead[:MAX_LINE_BYTES].partition(b"\n")
+        return line + end
+
+    def rest(self) -> bytes:
+        """Return the bytes that were read ahead."""
+        ahead, self._ahead = self._ahead, b""
+        return ahead
+
+    def begin_head(self) -> None:
+        """Note that the head of a record follows."""
+        self._n_bytes = 0
+
+    def end_head(self) -> None:
+        """Note that a body of any length follows."""
+        self._n_bytes = -sys.maxsize
+
+    def tell(self) -> int:
+        """Return the offset of the next byte, in an uncompressed file."""
+        if not isinstance(self._stream, FilePart):
+            return 0
+        return self._stream.tell() - len(self._ahead)
+
+    def read(self, n_bytes: int = READ_BYTES) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            BadMember: the head has no end.
+        """
+        if self._ahead:
+            content, self._ahead = self._ahead[:n_bytes], self._ahead[n_bytes:]
+        else:
+            content = self._stream.read(n_bytes)
+        self._n_bytes += len(content)
+        if self._n_bytes > MAX_HEAD_BYTES:
+            raise BadMember(f"a head of more than {MAX_HEAD_BYTES} bytes")
+        return content
