@@ -6,7 +6,7 @@ import fcntl
 import os
 from collections import Counter, defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import chain, islice
 from pathlib import Path
 from shutil import rmtree
@@ -19,9 +19,10 @@ from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
 from rdfcrawl.stores.followers.stored_once import linked_from
+from rdfcrawl.stores.log.documents import LogDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rdfcrawl.stores.followers.protocol import Follower
     from rdfcrawl.stores.log.crawl_log import CrawlLog
@@ -282,7 +283,7 @@ def _compared(
             name = type(store).__name__
             raise ConfigError(f"store verify: {name} with these options cannot be read")
         actual = _StatementStore(statements, folder / "actual")
-    expected = OxigraphFollower(folder / "expected")
+    expected = _ExpectedStatements(folder / "expected", store)
     following = LogFollowing(log, expected, patience_secs=0, ends_if_unusable=True)
     following.open()
     try:
@@ -315,6 +316,39 @@ def _resolved(
         other_tail = b" <%s> .\n" % other.encode()
         for other_line in store.read_graph(other):
             yield other_line.removesuffix(other_tail) + tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HeldDocument(LogDocument):
+    """A version with the statements that a store can hold."""
+
+    store: Follower
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the statements as the store holds them."""
+        for piece in LogDocument.pieces(self):
+            yield self.store.held_statements(self.graph, piece)
+
+
+class _ExpectedStatements(OxigraphFollower):
+    """The statements of a log in the form that a store holds them."""
+
+    def __init__(self, path: Path, store: Follower) -> None:
+        super().__init__(path)
+        self._held_by = store
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Replace documents with these versions."""
+        names = [each.name for each in fields(LogDocument)]
+        super().apply(
+            [
+                _HeldDocument(
+                    **{name: getattr(each, name) for name in names},
+                    store=self._held_by,
+                )
+                for each in documents
+            ]
+        )
 
 
 class _StatementStore:
