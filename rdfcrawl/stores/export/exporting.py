@@ -18,13 +18,14 @@ from rdfcrawl.rdf.rdf_11 import TRIPLE_TERM, Rdf11Converter, count_rdf_12
 from rdfcrawl.stores.export.output import (
     DocumentPiece,
     ExportFile,
+    FileReport,
     TextWriter,
     draft_file,
     draft_folder,
     standard_output,
     write_packed,
 )
-from rdfcrawl.stores.export.plan import JSONL, FileFormat
+from rdfcrawl.stores.export.plan import JSONL, ExportPlan, FileFormat, ShardRule
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.reading import iter_lines, iter_marked
 from rdfcrawl.uri.hosts import host_of
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from rdfcrawl.stores.export.output import FileReport
-    from rdfcrawl.stores.export.plan import ExportPlan, ShardRule
     from rdfcrawl.stores.log.crawl_log import CrawlLog
     from rdfcrawl.stores.log.documents import LogDocument
 
