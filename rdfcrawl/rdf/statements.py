@@ -58,6 +58,8 @@ class StatementReader:
     needs_context: bool = field(default=False, init=False)
     error: str = field(default="", init=False)  # first message of the parser
     n_before: int = field(default=0, init=False)  # statements read before the error
+    # the last lines if the first error ended reading: its last term may be a part of one
+    held: bytes = field(default=b"", init=False)
     # statements so far, including left out ones; slightly too high at the end
     n_read: int = field(default=0, init=False)
     _n_errors: int = field(default=0, init=False)
@@ -154,16 +156,26 @@ class StatementReader:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
                 self.n_read += n_quads
+                if self.ends_at_error and lines:
+                    self.held, lines = lines, self.held
                 if failure is None:
                     yield lines
                     if n_quads < batch:
+                        yield self.held
                         return
                     batch = checking.next_batch(batch, len(lines))
                     continue
                 places = places or _SourceLines(reopen)
                 text = self._text_before(failure, places)
                 if not self._continues_after(failure, text, parser):
-                    yield _without_cut_off(lines, failure, text)
+                    if self.ends_at_error:
+                        yield lines
+                        lines, self.held = self.held, b""
+                    lines = _without_cut_off(lines, failure, text)
+                    if self.ends_at_error and self.error:
+                        self.held = lines
+                    else:
+                        yield lines
                     return
                 yield lines
         finally:

@@ -20,7 +20,7 @@ from rdfcrawl.rdf.html.microformats.gathering import (
     ValueKind,
     item_types,
 )
-from rdfcrawl.rdf.html.page import language_tag, walk
+from rdfcrawl.rdf.html.page import walk
 from rdfcrawl.rdf.html.rdfa.elements import time_datatype
 from rdfcrawl.rdf.terms import statement
 
