@@ -11,96 +11,41 @@ the start of a statement.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from rdfcrawl.core.errors import FaultLog, Reason
-from rdfcrawl.core.namespaces import OWL
+from rdfcrawl.core.namespaces import OWL, RDF
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.lenient import GOOD_STRING, STRINGS
+from rdfcrawl.rdf.lenient import GOOD_STRING
+from rdfcrawl.rdf.mended_tokens import (
+    AFTER_FORMULA,
+    BROKEN_STRING,
+    DIRECTIVE,
+    GRAPH_NAME,
+    KEYWORDS,
+    LABEL,
+    LOCAL,
+    LOCAL_ESCAPE,
+    MARKUP,
+    MAX_OPEN_CHARS,
+    MORE_WORDS,
+    NUMBER,
+    OPEN,
+    PLAIN_SPACE,
+    PREFIX_NAME,
+    SCHEME,
+    START,
+    TAIL,
+    THREE_TERMS,
+    TOKEN,
+    TWO_TERMS,
+    UP_TO_DELIMITER,
+)
 
 BAD: Final = b"<tag:rdfcrawl,2024:bad-term>"
-_MAX_OPEN_CHARS: Final = 64 * 1024  # of a short string with line breaks
-
-_NO_WORD: Final = (
-    rb"(?!\xc2[\xa0\x85]|\xe2\x80[\x8b-\x8f\xa8\xa9]|\xe3\x80\x80|\xef\xbb\xbf)"
-)
-_WORD: Final = (
-    rb"(?:%s(?:_\([\w,.-]*+\)|[^\x00-\x20\"'<>()\[\]{};,#\\^|.\x7f]|\\."
-    rb"|(?<=\w)'(?=\w)|\.+(?=[^\x00-\x20\"'<>()\[\]{};,#^|.\x7f])))"
-) % _NO_WORD
-_SPACE: Final = (
-    rb"(?:[ \t\r\n]++|#[^\r\n]*+"
-    rb"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\xa0\x85]|\xe2\x80[\x8b-\x8f\xa8\xa9]"
-    rb"|\xe3\x80\x80|\xef\xbb\xbf)++"
-)
-_PLAIN_SPACE = re.compile(rb"(?>[ \t\r\n]++|#[^\r\n]*+)*+")
-_IRI: Final = rb"<(?![<(])(?:[^<>\"\r\n]*+>|[^<>\s]*+>)"
-_TOKEN = re.compile(
-    rb"(?P<space>" + _SPACE + rb")"
-    rb"|(?P<string>" + STRINGS + rb")"
-    rb"|(?P<iri>" + _IRI + rb")"
-    rb"|(?P<open><<\(?|\{\||[\[({])|(?P<close>\)?>>|\|\}|[\])}])"
-    rb"|(?P<mark>[.;,]|~(?=[\s<_:\w{;,.]))"
-    rb"|(?P<word>" + _WORD + rb"++)",
-    re.DOTALL,
-)
-_TAIL = re.compile(
-    rb"@(?P<tag>[\w-]*+)|\s*+\^\^\s*+(?:(?P<type>" + _IRI + rb")|(?P<name>" + _WORD
-    + rb"++)|)"
-)
-_TERM: Final = rb"(?:<[^<>\"\s]*+>|_:[^\s<>\"]++|[\w-]*+:[^\s\"<>()\[\]{};,]*+|\[\s*+\])"
-_VERB: Final = rb"(?:a|<[^<>\"\s]*+>|[\w-]*+:[^\s\"<>()\[\]{};,]++)"
-_STATEMENT: Final = (
-    _TERM + rb"\s++" + _VERB + rb"\s*+(?:(?<=>)|(?<=\s))"
-    rb"(?:[<\"'\[(]|_:|[\w-]*+:[^\s;,.]|[+-]?\.?\d|(?:true|false)\b)"
-)
-_THREE_TERMS = re.compile(_STATEMENT)
-_TWO_TERMS = re.compile(
-    _VERB + rb"\s++(?:<[^<>\"\s]*+>|" + STRINGS + rb"|[^\s;,.\"'<>{}]++)[^\s;,.]*+"
-    rb"\s*+[;,.\]]",
-    re.DOTALL,
-)
-_GRAPH_NAME = re.compile(rb"(<[^<>\"\s]++>|_:[\w-]++)\s*+\.(?=\s|\Z)")
-_START = re.compile(
-    rb"^[ \t]*+(?:@(?i:prefix|base)\s|(?i:prefix\s+[\w.-]*:\s*<|base\s+<)"
-    rb"|(?i:graph\s++)?" + _TERM + rb"?\s*+\{(?!\|)\s*+(?:$|[<_:\w])|\}|" + _STATEMENT
-    + rb")",
-    re.MULTILINE,
-)
-_MARKUP = re.compile(
-    rb"</|<!|<\?|<(?i:br|b|p|div|html|body|head|pre|font|table|span|h\d|hr|i)"
-    rb"(?:\s[^<>]*+)?/?>(?!\s++[<\w:]++[^\n]*+[.;,]\s*+$)",
-    re.MULTILINE,
-)
-# The rest of the line of an open string or IRI
-_OPEN = re.compile(rb"[^\r\n]*?(?=[ \t]*+[;,.]?[ \t]*+(?:[\r\n]|\Z))")
-_AT_LINE_END = re.compile(rb"[ \t]*+[;,.]?[ \t]*+(?:[\r\n]|\Z)")
-_BROKEN_STRING = re.compile(
-    rb"(?P<quote>[\"'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.){1,%d}?)(?P=quote)"
-    rb"(?=\s*+(?:[;,\])}]|\.(?:\s|\Z)|\^\^)|@[A-Za-z])" % _MAX_OPEN_CHARS,
-    re.DOTALL,
-)
-_DIRECTIVE = re.compile(
-    rb"(?P<at>@?)(?P<keyword>(?i:prefix|base))\b[ \t]*+(?P<name>[^\s:<>\"]*+)\s*+:?\s*+"
-    rb"<(?P<iri>[^<>\"\r\n]*+)>(?:\s*+(?P<dot>[.;](?=\s|\Z)))?"
-)
-_KEYWORDS: Final = frozenset({b"@prefix", b"@base", b"prefix", b"base"})
-_PREFIX_NAME = re.compile(rb"@?(?i:prefix)\s++([^\s:<>\"]*+):")
-_NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|true|false")
-_LABEL = re.compile(rb"_:[A-Za-z0-9_\x80-\xff](?:[\w\x80-\xff.-]*[\w\x80-\xff-])?")
-_LOCAL = re.compile(
-    rb"(?:[\w\x80-\xff:]|%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-])"
-    rb"(?:(?:[\w\x80-\xff:.-]|%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-])*"
-    rb"(?:[\w\x80-\xff:-]|%[0-9A-Fa-f]{2}|\\[_~.!$&'()*+,;=/?#@%-]))?|"
-)
-_LOCAL_ESCAPE = re.compile(r"\\([_~.!$&'()*+,;=/?#@%-])")
-_AFTER_FORMULA = re.compile(
-    rb"\s*+(?:=|<=|(?!" + _STATEMENT + rb")" + _TWO_TERMS.pattern + rb")", re.DOTALL
-)
-_UP_TO_DELIMITER = re.compile(rb"[^\s;,.\[\](){}\"'<]*+")
+_MAX_CLOSED: Final = 64  # brackets closed by the end of one around them
 _CLOSERS: Final = {
     b"[": b"]",
     b"(": b")",
@@ -109,8 +54,6 @@ _CLOSERS: Final = {
     b"{|": b"|}",
 }
 _SAME_AS: Final = f"<{OWL}sameAs>".encode()
-_MORE_WORDS: Final = {b"A": b"a", b"True": b"true", b"TRUE": b"true"}
-_MORE_WORDS.update({b"False": b"false", b"FALSE": b"false"})
 
 SUBJECT, VERB, OBJECT, AFTER, ITEM = range(5)
 _NOUNS: Final = ("subject", "predicate", "object", "", "object")
@@ -150,7 +93,7 @@ class StatementMender:
     Attributes:
         bad: a reason for each term that is left out.
         skipped: a reason for each piece of text that is left out.
-        undeclared: prefixes without a readable IRI from here on.
+        undeclared: prefix without a readable IRI from here on; `@base` for the base.
         is_outside: a directive or quad, which belongs to no open graph.
         is_cut: the text ended within the statement.
     """
@@ -160,11 +103,12 @@ class StatementMender:
     prefixes: Mapping[str, str]
     log: FaultLog
     is_in_graph: bool = False
+    has_base: bool = True
     is_outside: bool = field(default=False, init=False)
     is_cut: bool = field(default=False, init=False)
     bad: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
-    undeclared: list[str] = field(default_factory=list, init=False)
+    undeclared: str | None = field(default=None, init=False)
     _out: list[bytes] = field(default_factory=list, init=False)
     _graph: bytes | None = field(default=None, init=False)
     _is_done: bool = field(default=False, init=False)
@@ -184,7 +128,7 @@ class StatementMender:
         while not self._is_done:
             if self.at >= size:
                 self._end_of_text()
-            elif token := _TOKEN.match(self.text, self.at):
+            elif token := TOKEN.match(self.text, self.at):
                 begin, self.at = self.at, token.end()
                 self._take(token.lastgroup or "", token[0], begin)
             else:
@@ -194,14 +138,13 @@ class StatementMender:
     def _end_of_text(self) -> None:
         self.is_cut = bool(self._out)
         if self.is_cut and self._end_of_word == len(self.text) - 1:
-            self._bad("a last term that may be truncated", self._out[-1])
-            self._out[-1] = BAD
+            self._out[-1] = BAD  # it may be truncated
         self._end()
 
     def _take(self, kind: str, token: bytes, begin: int) -> None:
         if kind == "space":
             self._has_break |= b"\n" in token or b"\r" in token
-            if _PLAIN_SPACE.fullmatch(token) is None:
+            if PLAIN_SPACE.fullmatch(token) is None:
                 self._repaired("characters between tokens")
             return
         if kind == "mark":
@@ -215,7 +158,7 @@ class StatementMender:
             self._take_word(token, begin)
         elif kind == "string":
             self._take_term(*self._literal(token), begin)
-        elif self._is_at_begin and _MARKUP.match(self.text, begin):
+        elif self._is_at_begin and MARKUP.match(self.text, begin):
             self._cut(begin, "markup")
         else:
             self._take_term(*self._iri(token), begin)
@@ -259,7 +202,7 @@ class StatementMender:
         """Return whether a term may follow an object, after a mended delimiter."""
         frame = self._stack[-1]
         is_outside = len(self._stack) == 1
-        if is_outside and self._has_break and _THREE_TERMS.match(self.text, begin):
+        if is_outside and self._has_break and THREE_TERMS.match(self.text, begin):
             self._repaired("a missing dot")
             self.at = begin
             self._end()
@@ -267,12 +210,12 @@ class StatementMender:
         if frame.closer in (b">>", b")>>"):
             self.skipped.append("text in a triple term")
             return False
-        if self._has_break and _TWO_TERMS.match(self.text, begin):
+        if self._has_break and TWO_TERMS.match(self.text, begin):
             self._repaired("a missing semicolon")
             self._out.append(b"; ")
             frame.state = VERB
             return True
-        graph = _GRAPH_NAME.match(self.text, begin)
+        graph = GRAPH_NAME.match(self.text, begin)
         if graph and is_outside and frame.n_verbs == 1 and not self.is_in_graph:
             self.at = graph.end()
             self._repaired("a fourth term, read as the graph")
@@ -286,11 +229,13 @@ class StatementMender:
         return True
 
     def _iri(self, token: bytes) -> tuple[bytes, str]:
+        if not (self.has_base or SCHEME.match(token)):
+            return self._bad("relative to an unknown base", token)
         new = terms.mended_term(token[1:-1], self.log)
         return (new, "iri") if new else self._bad("bad IRI", token)
 
     def _literal(self, token: bytes) -> tuple[bytes, str]:
-        tail = _TAIL.match(self.text, self.at)
+        tail = TAIL.match(self.text, self.at)
         is_good = GOOD_STRING.fullmatch(token) is not None
         if tail is None:
             return (token, "literal") if is_good else self._bad("bad escape", token)
@@ -303,86 +248,102 @@ class StatementMender:
                 return self._bad("bad language tag", tail[0])
             if new != tag:
                 self._repaired(f"language tag {tag[:100]}")
-            end = b"@" + new.encode() + (f"--{direction}".encode() if direction else b"")
+            end = (
+                b"@" + new.encode() + (f"--{direction}".encode() if direction else b"")
+            )
         elif tail["type"] or tail["name"]:
             name = tail["name"]
             kind, role = self._name(name) if name else self._iri(tail["type"])
-            if role != "iri":
-                return _BAD_TERM if role == "bad" else self._bad("bad datatype", name)
+            if role == "bad":
+                return _BAD_TERM
+            if role != "iri" or self._is_tagless(kind):
+                return self._bad("bad datatype", kind)
             end = b"^^" + kind
         else:
             return self._bad("no datatype", token)
         return (token + end, "literal") if is_good else self._bad("bad escape", token)
 
+    def _is_tagless(self, term: bytes) -> bool:
+        """Return whether an IRI is the datatype of literals with a language."""
+        if not term.endswith((b"angString", b"angString>")):
+            return False
+        prefix, _, local = term.decode().partition(":")
+        iri = self.prefixes.get(prefix, f"{prefix}:") + local
+        return iri.strip("<>") in (f"{RDF}langString", f"{RDF}dirLangString")
+
     def _name(self, word: bytes) -> tuple[bytes, str]:
         """Return the term of a word that is neither keyword nor verb."""
         if word.startswith(b"_:"):
-            if _LABEL.fullmatch(word):
+            if LABEL.fullmatch(word):
                 return word, "blank"
             self._repaired(f"blank node label {_shown(word)}")
             label = word[2:].decode("utf-8", "replace")
             return terms.blank(label).encode() if label else b"[]", "blank"
-        if _NUMBER.fullmatch(word):
+        if NUMBER.fullmatch(word):
             return word, "literal"
-        prefix, colon, local = word.partition(b":")
-        if not colon:
+        if b":" not in word:
             return self._bad("not a term", word)
+        return self._prefixed(word)
+
+    def _prefixed(self, word: bytes) -> tuple[bytes, str]:
+        prefix, _, local = word.partition(b":")
         namespace = self.prefixes.get(prefix.decode("utf-8", "replace"))
         if namespace is None:
             return self._bad("undeclared prefix", word)
-        if _LOCAL.fullmatch(local):
+        if LOCAL.fullmatch(local):
             return word, "iri"
+        text = LOCAL_ESCAPE.sub(r"\1", local.decode("utf-8", "replace"))
         try:
-            new = terms.mended_iri(
-                namespace + _LOCAL_ESCAPE.sub(r"\1", local.decode("utf-8", "replace"))
-            )
+            new = terms.mended_iri(namespace + text)
         except ValueError:
             return self._bad("bad name", word)
         self._repaired(f"characters in a name: {_shown(word)}")
         return f"<{new}>".encode(), "iri"
 
     def _take_word(self, word: bytes, begin: int) -> None:
-        frame, is_outside = self._stack[-1], len(self._stack) == 1
+        state, is_outside = self._stack[-1].state, len(self._stack) == 1
         lower = word.lower()
-        if lower in _KEYWORDS and self._is_directive(begin):
+        if lower in KEYWORDS and self._is_directive(begin):
             return
-        if is_outside and frame.state == SUBJECT:
+        if is_outside and state == SUBJECT:
             if lower == b"graph":
                 return
-            if b":" not in word and not _NUMBER.fullmatch(word):
+            if b":" not in word and not NUMBER.fullmatch(word):
                 self._cut(begin, f"no statement: {_shown(word)}")
                 return
-        if frame.state == VERB:
-            if word == b"=":
-                after = _PLAIN_SPACE.match(self.text, self.at)
-                if is_outside and self.text[after.end() :][:1] == b"{":  # type: ignore[union-attr]
-                    self._repaired("= before a graph")
-                    return
-                self._repaired("= of N3")
-                self._take_term(_SAME_AS, "iri", begin)
-                return
-            if word in (b"a", b"A"):
-                if word == b"A":
-                    self._repaired("A as predicate")
-                self._take_term(b"a", "verb", begin)
-                return
-            if (
-                *(is_outside, not frame.n_verbs, b":" not in word),
-                self._out == [BAD + b" "],
-            ) == (True, True, True, True):
-                self._out.clear()
-                self.bad.clear()
-                self._cut(begin, f"no statement: {_shown(self.text[self._begin : begin])}")
-                return
-        new = _MORE_WORDS.get(word)
-        if new and frame.state in (OBJECT, ITEM):
+        if state == VERB and self._is_verb(word, begin):
+            return
+        new = MORE_WORDS.get(word)
+        if new and state in (OBJECT, ITEM):
             self._repaired(f"{word.decode()} as a Boolean")
             word = new
         self._take_term(*self._name(word), begin)
 
+    def _is_verb(self, word: bytes, begin: int) -> bool:
+        """Read `a` or `=`, or skip text in place of a predicate."""
+        is_first = len(self._stack) == 1 and not self._stack[0].n_verbs
+        if word == b"=":
+            after = PLAIN_SPACE.match(self.text, self.at)
+            if is_first and self.text[after.end() :][:1] == b"{":  # type: ignore[union-attr]
+                self._repaired("= before a graph")
+                return True
+            self._repaired("= of N3")
+            self._take_term(_SAME_AS, "iri", begin)
+        elif word in (b"a", b"A"):
+            if word == b"A":
+                self._repaired("A as predicate")
+            self._take_term(b"a", "verb", begin)
+        elif is_first and b":" not in word and self._out == [BAD + b" "]:
+            self._out.clear()
+            self.bad.clear()
+            self._cut(begin, f"no statement: {_shown(self.text[self._begin : begin])}")
+        else:
+            return False
+        return True
+
     def _is_directive(self, begin: int) -> bool:
         """Read a directive, or end the statement before one."""
-        found = _DIRECTIVE.match(self.text, begin)
+        found = DIRECTIVE.match(self.text, begin)
         if not self._is_at_begin:
             if found is None and self.text[begin : begin + 1] != b"@":
                 return False
@@ -390,10 +351,12 @@ class StatementMender:
             self.at = begin
             self._end()
             return True
-        name = _PREFIX_NAME.match(self.text, begin)
-        iri = found and terms.mended_term(found["iri"], self.log)
+        name = PREFIX_NAME.match(self.text, begin)
+        iri = b""
+        if found and (self.has_base or SCHEME.match(b"<" + found["iri"])):
+            iri = terms.mended_term(found["iri"], self.log)
         if found is None or not iri:
-            self.undeclared.append(name[1].decode("utf-8", "replace") if name else "")
+            self.undeclared = name[1].decode("utf-8", "replace") if name else "@base"
             self._cut(begin, f"bad directive: {_shown(self.text[begin : begin + 80])}")
             return True
         keyword = found["keyword"].lower()
@@ -420,7 +383,7 @@ class StatementMender:
             return
         self._names_reifier = False
         if mark == b".":
-            space = _PLAIN_SPACE.match(self.text, self.at)
+            space = PLAIN_SPACE.match(self.text, self.at)
             after = self.text[space.end() : space.end() + 4]  # type: ignore[union-attr]
             closer = self._stack[-1].closer
             if closer and after.startswith(closer):
@@ -428,7 +391,8 @@ class StatementMender:
                 return
             if self._is_at_begin:
                 self._repaired("a superfluous dot")
-            self._end()
+            else:
+                self._end()
             return
         self._leave_lists(mark)
         frame = self._stack[-1]
@@ -471,7 +435,7 @@ class StatementMender:
         is_label = frame.state == VERB and not frame.n_verbs and not self._has_content
         if len(self._stack) == 1 and (frame.state == SUBJECT or is_label):
             end = self._end_of_braces(begin)
-            is_formula = end > 0 and _AFTER_FORMULA.match(self.text, end)
+            is_formula = end > 0 and AFTER_FORMULA.match(self.text, end)
             if not self.is_in_graph and (is_label or not is_formula):
                 self._graph = b"".join(self._out).strip()
                 if self._graph == BAD:
@@ -489,9 +453,9 @@ class StatementMender:
     def _end_of_braces(self, at: int) -> int:
         """Return the end of balanced braces, or -1."""
         depth = 0
-        end = min(len(self.text), at + _MAX_OPEN_CHARS)
+        end = min(len(self.text), at + MAX_OPEN_CHARS)
         while at < end:
-            token = _TOKEN.match(self.text, at, end)
+            token = TOKEN.match(self.text, at, end)
             if token is None:
                 at += 1
                 continue
@@ -502,15 +466,14 @@ class StatementMender:
         return -1
 
     def _take_close(self, bracket: bytes, begin: int) -> None:
-        closers = [frame.closer for frame in self._stack]
+        closers = [frame.closer for frame in self._stack[-_MAX_CLOSED:]]
         if bracket == b")>>" and bracket not in closers:
             bracket, self.at = b")", begin + 1
         if bracket in closers:
-            n_open = len(closers) - 1 - closers[::-1].index(bracket)
-            while len(self._stack) > n_open:
-                if len(self._stack) > n_open + 1:
-                    self._repaired("an open bracket")
+            for _ in range(closers[::-1].index(bracket)):
+                self._repaired("an open bracket")
                 self._close()
+            self._close()
         elif bracket != b"}" or not self.is_in_graph:
             self._repaired(f"a superfluous {bracket.decode()}")
         elif self._is_at_begin:
@@ -560,18 +523,17 @@ class StatementMender:
         """Read text that is no token: an open string or IRI, or a character."""
         begin, text = self.at, self.text
         first = text[begin : begin + 1]
-        frame = self._stack[-1]
         if self._is_at_begin:
             self._cut(begin, f"no statement: {_shown(text[begin : begin + 80])}")
         elif text[begin : begin + 3] in (b'"""', b"'''"):
             self._cut(begin, "an open string", is_open=True)
         elif first not in b"\"'<":
-            end = _UP_TO_DELIMITER.match(text, begin).end()  # type: ignore[union-attr]
+            end = UP_TO_DELIMITER.match(text, begin).end()  # type: ignore[union-attr]
             self.at = max(end, begin + 1)
             self._take_term(*self._bad("not a term", text[begin : self.at]), begin)
-        elif first != b"<" and (broken := _BROKEN_STRING.match(text, begin)):
+        elif first != b"<" and (broken := BROKEN_STRING.match(text, begin)):
             self.at = broken.end()
-            if _START.search(broken["text"]):
+            if START.search(broken["text"]):
                 self._take_term(*self._bad("a string with line breaks", first), begin)
                 return
             self._repaired("line breaks in a short string")
@@ -582,7 +544,7 @@ class StatementMender:
         self._has_break = False
 
     def _take_open_token(self, begin: int) -> None:
-        end = _OPEN.match(self.text, begin).end()  # type: ignore[union-attr]  # always
+        end = OPEN.match(self.text, begin).end()  # type: ignore[union-attr]  # always
         line = self.text[begin:end]
         if self.text[end:].lstrip(b" \t")[:1] in (b";", b",", b"."):
             self.at = end
@@ -595,7 +557,7 @@ class StatementMender:
         """End the statement, and skip to the next line that looks like one."""
         self.skipped.append(why)
         self._end()
-        found = _START.search(self.text, begin + 1)
+        found = START.search(self.text, begin + 1)
         if found:
             self.at = found.start()
         else:

@@ -14,22 +14,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf import checking, nesting
 from rdfcrawl.rdf.lenient import MAX_TOKEN_BYTES, STRINGS
-from rdfcrawl.rdf.mended_statements import BAD, StatementMender
+from rdfcrawl.rdf.mended_statements import BAD, MendedStatement, StatementMender
 from rdfcrawl.rdf.text import BLOCK_BYTES
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.core.formats import Format
     from rdfcrawl.rdf.environment import ParseLimits
 
 _LARGEST_PIECE: Final = 64 * 1024
-_SMALLEST_PIECE: Final = 1024
+_SMALLEST_PIECE: Final = 128
 # Text up to the next bracket, dot or error; a dot within a name or number is no end.
 _RUN = re.compile(
-    rb"(?>[^\"'#<\\\[\](){}.]++|\.(?=[\w\x80-\xff:%.\\-])|" + STRINGS
+    rb"(?>[^\"'#<\\\[\](){}.]++|\.(?=[\w\x80-\xff:%.\\-])|"
+    + STRINGS
     + rb"|#[^\r\n]*+[\r\n]|<[^<>\"{}|^`\\\s]*+>|<(?>[^<>\"{}|^`\\\s]++|\\[uU])*+>|<<"
     rb"|\\[_~.!$&'()*+,;=/?#@%-])*+",
     re.DOTALL,
@@ -59,7 +59,7 @@ class MendingReader:
     ) -> None:
         self._file = io.BytesIO(source) if isinstance(source, bytes) else source
         self._limits, self._log = limits, log
-        self._base = base
+        self._base: str | None = base  # None: unknown, after a bad directive
         self._prefixes: dict[str, str] = {}
         self._preamble = b""
         self._graph: bytes | None = None  # label of the current graph
@@ -68,6 +68,7 @@ class MendingReader:
         self._line = 1  # of `_at`
         self._n_graphs = self._n_errors = 0
         self._has_graphs = False
+        self._error = "a statement"  # last message of the parser
         self.is_partial = False
 
     def read(self) -> Iterator[bytes]:
@@ -145,27 +146,26 @@ class MendingReader:
                 return 0, is_in_graph
             char = text[at : at + 1]
             at += 1
-            if char in b"[(":
-                depth += 1
-            elif char in b"])" and depth:
-                depth -= 1
-            elif char == b"{" and text[at : at + 1] == b"|":
-                depth += 1
-            elif char == b"}" and depth and text[at - 2 : at - 1] == b"|":
-                depth -= 1
+            change = _depth_change(text, at)
+            if change and depth + change >= 0:
+                depth += change
             elif char == b"." and not depth:
                 return at, is_in_graph
-            elif char == b"{" and not depth and not is_in_graph:
-                label = _LABEL.search(text[begin:at])
-                if label and (not self._is_turtle or label["label"]):
-                    return at, True
-                return -1, False
-            elif char == b"}" and not depth and is_in_graph:
-                return at, False
-            elif char in b"\"'<#\\" and not self._is_last and _is_open(text, at):
-                return 0, is_in_graph
+            elif char in b"{}" and not depth and not change:
+                return self._end_at_brace(begin, at, is_in_graph=is_in_graph)
             else:
-                return -1, is_in_graph
+                goes_on = char in b"\"'<#\\" and not self._is_last
+                is_open = goes_on and _is_open(text, at)
+                return (0 if is_open else -1), is_in_graph
+
+    def _end_at_brace(
+        self, begin: int, at: int, *, is_in_graph: bool
+    ) -> tuple[int, bool]:
+        if self._text[at - 1 : at] == b"}":
+            return (at if is_in_graph else -1), False
+        label = _LABEL.search(self._text[begin:at])
+        is_graph = label and (not self._is_turtle or label["label"])
+        return (at, True) if is_graph and not is_in_graph else (-1, is_in_graph)
 
     # Parsing
 
@@ -208,8 +208,11 @@ class MendingReader:
             lines, error = self._parse(body, self._graph, graph)
             if error is None:
                 self._move_to(ends[n_good - 1])
+                if BAD in (self._graph, graph):
+                    lines = self._without_bad(lines, "in a graph without a name")
                 self._enter(graph)
                 return lines, n_good
+            self._error = error.msg.partition(": ")[2]
             offset = self._at + _offset(error, body)
             n_good = min(n_good - 1, bisect_right(ends, offset))
         return b"", 0
@@ -242,28 +245,17 @@ class MendingReader:
 
     def _mend(self) -> bytes:
         """Return the good statements of the next statement, which is bad."""
-        n_bytes = _LARGEST_PIECE
-        while True:
-            while len(self._text) - self._at < n_bytes and self._fill():
-                pass
-            found = type(self._log)()
-            mender = StatementMender(
-                self._text,
-                self._at,
-                self._prefixes,
-                found,
-                is_in_graph=self._graph is not None,
-            )
-            text, end, graph = mender.mend()
-            if not (end >= len(self._text) and not self._is_last and mender.is_cut):
-                break
-            n_bytes = 2 * (len(self._text) - self._at)
+        found = FaultLog()
+        mender, (text, end, graph) = self._mended(found)
         space = _SPACE.match(self._text, self._at)
         self._move_to(space.end())  # type: ignore[union-attr]  # always
         for fault in found.all():
-            self._log.note(fault.reason, f"line {self._line}: {fault.detail}", fault.count)
-        for name in mender.undeclared:
-            self._set_prefixes({k: v for k, v in self._prefixes.items() if k != name})
+            detail = f"line {self._line}: {fault.detail}"
+            self._log.note(fault.reason, detail, fault.count)
+        is_noted = found.all() or mender.bad or mender.skipped or mender.is_cut
+        if not is_noted and graph != BAD:
+            self._log.note(Reason.REPAIRED, f"line {self._line}: {self._error}")
+        self._forget(mender.undeclared)
         lines = self._good_lines(mender, text) if text else b""
         for why in mender.skipped:
             self._note_error(Reason.SYNTAX, why)
@@ -271,29 +263,54 @@ class MendingReader:
             if not mender.skipped:
                 self._note_error(Reason.SYNTAX, "the text ends within a statement")
             self.is_partial = True
-        if graph == b"}":
-            self._graph = None
-        elif graph is not None:
-            self._enter(self._label(graph))
+        if graph is not None:
+            self._enter(None if graph == b"}" else self._label(graph))
         self._move_to(end)
         return lines
+
+    def _mended(self, log: FaultLog) -> tuple[StatementMender, MendedStatement]:
+        n_bytes = _LARGEST_PIECE
+        while True:
+            while len(self._text) - self._at < n_bytes and self._fill():
+                pass
+            found = FaultLog()
+            mender = StatementMender(
+                *(self._text, self._at, self._prefixes, found),
+                is_in_graph=self._graph is not None,
+                has_base=self._base is not None,
+            )
+            mended = mender.mend()
+            if self._is_last or mended.end < len(self._text) or not mender.is_cut:
+                log.restore(found)
+                return mender, mended
+            n_bytes = 2 * (len(self._text) - self._at)
+
+    def _forget(self, undeclared: str | None) -> None:
+        """Drop the meaning of a prefix, or the base, after its bad directive."""
+        if undeclared == "@base":
+            self._base = None
+        elif undeclared is not None:
+            known = self._prefixes.items()
+            self._set_prefixes({k: iri for k, iri in known if k != undeclared})
 
     def _good_lines(self, mender: StatementMender, text: bytes) -> bytes:
         graph = None if mender.is_outside else self._graph
         lines, error = self._parse(text, graph, graph)
         if error is not None:
             self._note_error(Reason.SYNTAX, error.msg)
-        n_lines = lines.count(b"\n")
         if BAD in lines:
-            kept = [x for x in lines.splitlines(keepends=True) if BAD not in x]
-            lines = b"".join(kept)
-        n_bad = n_lines - lines.count(b"\n")
-        if n_bad:
-            why = mender.bad[0] if mender.bad else "in a graph without a readable name"
-            self._note_error(Reason.BAD_TERM, why, n_bad)
-        elif mender.bad:
+            why = "" if mender.is_cut else "in a graph without a name"
+            return self._without_bad(lines, mender.bad[0] if mender.bad else why)
+        if mender.bad:
             self._note_error(Reason.SYNTAX, mender.bad[0])
         return lines
+
+    def _without_bad(self, lines: bytes, why: str) -> bytes:
+        all_lines = lines.splitlines(keepends=True)
+        kept = [line for line in all_lines if BAD not in line]
+        if why and len(kept) < len(all_lines):
+            self._note_error(Reason.BAD_TERM, why, len(all_lines) - len(kept))
+        return b"".join(kept)
 
     def _label(self, label: bytes) -> bytes:
         """Return a label of a graph that stays the same in all pieces."""
@@ -307,8 +324,18 @@ class MendingReader:
         self._log.note(reason, f"line {self._line}: {why}", count)
 
 
+def _depth_change(text: bytes, at: int) -> int:
+    """Return the change of the depth by the bracket before an offset; 0 for braces."""
+    char = text[at - 1 : at]
+    if char in b"[(" or (char == b"{" and text[at : at + 1] == b"|"):
+        return 1
+    if char in b"])" or (char == b"}" and text[at - 2 : at - 1] == b"|"):
+        return -1
+    return 0
+
+
 def _is_open(text: bytes, at: int) -> bool:
-    """Return whether the token that begins before an offset may go on behind the text."""
+    """Return whether a token that begins before an offset may go on after the text."""
     if text[at - 1 : at + 2] in (b'"""', b"'''"):
         return True
     return text.find(b"\n", at) < 0
@@ -325,4 +352,6 @@ def _offset(error: SyntaxError, body: bytes) -> int:
     for _ in range(number):
         begin = body.find(b"\n", begin) + 1
     line = body[begin : body.find(b"\n", begin) + 1 or len(body)]
-    return begin + len(line.decode("utf-8", "replace")[: (error.offset or 1) - 1].encode())
+    return begin + len(
+        line.decode("utf-8", "replace")[: (error.offset or 1) - 1].encode()
+    )

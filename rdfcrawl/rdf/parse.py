@@ -281,7 +281,7 @@ class DocumentParser:
             if marker:
                 blocks = without_formulas(blocks, marker, self.log)
             # The graphs of N3 are formulas, and are left out.
-            has_graphs = form.has_graphs and not marker
+            has_graphs = (form.has_graphs and not marker) or form.is_line_based
             yield from self.output.chunks(blocks, has_graphs=has_graphs)
             if attempt.error and not is_lenient:
                 self._text.drain()

@@ -224,9 +224,7 @@ def mended_term(reference: bytes, log: FaultLog) -> bytes:
     return _mended_bytes(reference, mended_reference, log)
 
 
-def _mended_bytes(
-    reference: bytes, mend: Callable[[str], str], log: FaultLog
-) -> bytes:
+def _mended_bytes(reference: bytes, mend: Callable[[str], str], log: FaultLog) -> bytes:
     try:
         iri = _unescaped(reference.decode())
         new = mend(iri)
