@@ -45,7 +45,9 @@ def crawl(
     pieces: dict[str, bytes] = {}
     for piece in iter_latest(result.folder / "quads"):
         pieces[piece.graph] = pieces.get(piece.graph, b"") + piece.quads
-    read = {row["requested"]: row for row in map(json.loads, rows.open())}
+    read = {
+        row["requested"]: row for row in map(json.loads, rows.read_text().splitlines())
+    }
     return {
         name: reading_of(
             pieces.get(url, b""),
@@ -72,7 +74,8 @@ def extract_all(cases: Sequence[Case], bases: Mapping[str, str]) -> dict[str, Re
         response = Response(url, headers=headers, body=document.body)
         with await extract(response, settings=settings) as found:
             faults = [str(fault.reason) for fault in found.faults]
-            reading = reading_of(found.nquads().read(), faults, url)
+            n_quads = found.nquads().read()
+            reading = reading_of(n_quads, faults, url, found.format)
             return confined(reading, bases[case.name])
 
     async def everything() -> dict[str, Reading]:

@@ -33,7 +33,7 @@ def main() -> None:
 
         machines = write_machines(folder, told_events(4, n_events=60))
         run_job(machines.files, folder / "result" / "crawl", "local[2]")
-        gateway = SparkContext._gateway  # type: ignore[attr-defined]
+        gateway = SparkContext._gateway
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait()
