@@ -23,7 +23,6 @@ from rdfcrawl.core import formats
 from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf.graphs import check_iri
-from rdfcrawl.rdf.mended_statements import StatementMender
 from rdfcrawl.rdf.terms import mended_line
 
 if TYPE_CHECKING:
@@ -292,6 +291,8 @@ def mended(
 
 def _mended_statements(line: bytes, log: FaultLog) -> bytes:
     """Return the statements of a line without bad terms as TriG, or nothing."""
+    from rdfcrawl.rdf.mended_statements import StatementMender  # noqa: PLC0415 (rare)
+
     is_complete = line.endswith((b"\n", b"\r"))
     line += b"\n"
     at, parts = 0, list[bytes]()
