@@ -18,5 +18,5 @@ if TYPE_CHECKING:
 def test_w3c_suite_reaches_its_floor(
     suites: Suites, suite: str, least: int, total: int
 ) -> None:
-    """If the judge runs the suite through `parse`, then each outcome is that of the report."""
+    """If the judge runs the suite, then each outcome is that of the report."""
     assert_reported(suites, suite, least=least, total=total)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_json_ld_suite_reaches_its_floor(
     suites: Suites, suite: str, least: int, total: int
 ) -> None:
-    """If the judge runs the suite through our reader, then each outcome is that of the report.
+    """If the judge runs the suite, then each outcome is that of the report.
 
     The one case that fails, te075, asks for generalized RDF.
     """
