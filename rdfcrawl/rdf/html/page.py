@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.formats import HEAD_BYTES
 from rdfcrawl.rdf.html.iris import escape_url, resolve
-from rdfcrawl.rdf.html.weight import TAG, check_weight, is_heavy
+from rdfcrawl.rdf.html.weight import SCRIPT, TAG, check_weight, is_heavy
+from rdfcrawl.rdf.sniffing import JSON_START
 from rdfcrawl.rdf.text import to_utf8
 
 if TYPE_CHECKING:
@@ -49,9 +51,8 @@ class ParsedPage:
     @property
     def is_json(self) -> bool:
         """Whether the page is JSON, not markup; only scraping rules can read it."""
-        if self.media_type.endswith("json"):
-            return True
-        return self.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+        head = self.data[:HEAD_BYTES].removeprefix(codecs.BOM_UTF8)
+        return JSON_START.match(head) is not None
 
     @cached_property
     def utf8(self) -> bytes:
@@ -284,7 +285,17 @@ _META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
 _CHARSET = re.compile(
     rb"""(?:^|[\s/"';])charset\s*+=\s*+["']?\s*+([^\s"'/>;]+)""", re.IGNORECASE
 )
+# The text of a description may have an equals sign, too.
+_NAMED_META = re.compile(rb"(?:^|[\s\"'])(?:name|property)\s*+=", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)["']""")
+
+_NOT_ASCII: Final = bytes(range(128, 256))
+_OF_ASCII: Final = frozenset({"", "utf-8", "cp1252"})
+# Short text in one of these may be valid UTF-8.
+_MULTIBYTE: Final = frozenset(
+    {"gb18030", "cp932", "cp949", "big5hkscs", "euc-jp", "euc_jp", "iso-2022-jp"}
+)
+_MIN_OTHERS: Final = 8
 
 # Labels that denote another charset in pages than in Python.
 _LABELS: Final = {
@@ -316,7 +327,8 @@ def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> b
 
     A page that declares no charset is UTF-8 if valid, else windows-1252, as in
     browsers. `charset` is that of the Content-Type, or empty. If `is_xml`, an XML
-    declaration comes before `<meta>`. `log` takes `BAD_CHARSET`.
+    declaration comes before `<meta>`. `log` takes `BAD_CHARSET`, also for a
+    declaration that the bytes refute.
     """
     if data.startswith(_BOMS):
         return to_utf8(data, charset="", is_xml=False, log=log)
@@ -326,21 +338,61 @@ def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> b
     if codec.startswith(_WIDE) and b"\0" not in data[:PRESCAN_BYTES]:
         log.note(Reason.BAD_CHARSET, f"is not {codec}")
         codec = ""
+    elif codec and not _is_known(codec):
+        log.note(Reason.BAD_CHARSET, f"unknown charset {codec!r}")
+        codec = ""
     codec = codec or _codec(declared_charset(data, is_xml=is_xml))
-    if codec:
-        if codec == "cp1252" and data.isascii():
-            return data
-        return to_utf8(data, charset=codec, is_xml=False, log=log)
+    if codec in _OF_ASCII and data.isascii():
+        return data
+    if not codec.startswith(_WIDE):
+        codec = _unless_refuted(data, codec, log)
+    return to_utf8(data, charset=codec, is_xml=False, log=log) if codec else data
+
+
+def _unless_refuted(data: bytes, codec: str, log: FaultLog) -> str:
+    """Return the codec of a page, which may be another one; empty for valid UTF-8."""
     try:
-        data.decode()
+        text = data.decode()
     except UnicodeDecodeError:
-        log.note(Reason.BAD_CHARSET, "no charset, not UTF-8; read as windows-1252")
-        return to_utf8(data, charset="cp1252", is_xml=False, log=log)
-    return data
+        if codec == "utf-8":
+            late = _codec(declared_charset(data, is_late=True))
+            return late if _is_text_of(late, data, log) else codec
+        if not _is_known(codec):
+            codec = _codec(declared_charset(data, is_late=True))
+            if not _is_known(codec):
+                codec = "cp1252"
+                detail = "no charset, not UTF-8; read as windows-1252"
+                log.note(Reason.BAD_CHARSET, detail)
+        return codec
+    if codec in {"", "utf-8"}:
+        return ""
+    n_others = len(data) - len(text)  # bytes of UTF-8 after the first ones
+    if n_others < (_MIN_OTHERS if codec in _MULTIBYTE else 1):
+        return codec
+    log.note(Reason.BAD_CHARSET, f"is UTF-8, not {codec}")
+    return ""
 
 
-def declared_charset(data: bytes, *, is_xml: bool = False) -> str:
+def _is_text_of(codec: str, data: bytes, log: FaultLog) -> bool:
+    """Return whether a page that is not the UTF-8 of its header is in this codec."""
+    if codec == "utf-8" or not _is_known(codec) or codec.startswith(_WIDE):
+        return False
+    read = data.decode("utf-8", "replace")
+    n_bad = read.count("\ufffd")
+    n_good = len(read) - n_bad - len(data.translate(None, _NOT_ASCII))
+    if n_good >= n_bad:
+        return False
+    log.note(Reason.BAD_CHARSET, f"not UTF-8; read as {codec}, which the page declares")
+    return True
+
+
+def declared_charset(
+    data: bytes, *, is_xml: bool = False, is_late: bool = False
+) -> str:
     """Return the label declared in `<meta>` or the XML declaration; empty if none.
+
+    Labels without a codec only count if there is no other. If `is_late`, the full page
+    is searched, without scripts: browsers find later declarations, too.
 
     >>> declared_charset(b'<meta charset="ISO-8859-15">')
     'iso-8859-15'
@@ -350,10 +402,24 @@ def declared_charset(data: bytes, *, is_xml: bool = False) -> str:
     label = _label(xml[1]) if xml else ""
     if is_xml and label:
         return label
-    for meta in _META.finditer(_CHARSET_COMMENT.sub(b"", head)):
-        if found := _CHARSET.search(meta[1]):
-            return _narrow(_label(found[1]))
-    return _narrow(label)
+    text = SCRIPT.sub(b"", data) if is_late else _CHARSET_COMMENT.sub(b"", head)
+    unknown = ""
+    for meta in _META.finditer(text):
+        found = _CHARSET.search(meta[1])
+        if found is None or _NAMED_META.search(meta[1]):
+            continue
+        name = _label(found[1])
+        if _is_known(_codec(name)):
+            return _narrow(name)
+        unknown = unknown or name
+    return _narrow(label or unknown)
+
+
+def _is_known(codec: str) -> bool:
+    try:
+        return codecs.lookup(codec)._is_text_encoding  # noqa: SLF001
+    except (LookupError, ValueError):
+        return False
 
 
 def _narrow(label: str) -> str:
@@ -369,7 +435,7 @@ def _codec(label: str) -> str:
     except (LookupError, ValueError):
         return name
     if not known.startswith(_WIDE):
-        return name
+        return known if known == "utf-8" else name
     # Without a byte order, Python's codecs expect a byte order mark.
     return known if known.endswith(("le", "be")) else f"{known}-le"
 

@@ -21,7 +21,7 @@ _LONG_TAG_BYTES: Final = 4 * 1024
 _LOOKS: Final = 8  # scans of a byte, in overlapping candidates for tags
 
 # Content without tags; matches an unterminated one too, so that it is read once.
-_SCRIPT = re.compile(
+SCRIPT = re.compile(
     rb"<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style|textarea|title)\b.*?(?:</\1|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -139,7 +139,7 @@ def check_weight(data: bytes) -> None:
     """
     stack: list[bytes] = []
     n_foreign = 0
-    for tag in TAG.finditer(_SCRIPT.sub(b"", data)):
+    for tag in TAG.finditer(SCRIPT.sub(b"", data)):
         end, raw_name, attributes = tag.groups()
         if len(attributes) > _LONG_TAG_BYTES and _has_many_attributes(attributes):
             detail = f"more than {MAX_ATTRIBUTES} attributes of one element"
