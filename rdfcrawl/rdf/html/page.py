@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
 from rdfcrawl.core.formats import HEAD_BYTES
 from rdfcrawl.rdf.html.iris import escape_url, resolve
-from rdfcrawl.rdf.html.weight import SCRIPT, TAG, check_weight, is_heavy
+from rdfcrawl.rdf.html.weight import SCRIPT, TAG, VOID, check_weight, is_heavy
 from rdfcrawl.rdf.sniffing import JSON_START
 from rdfcrawl.rdf.text import to_utf8
 
@@ -60,12 +60,15 @@ class ParsedPage:
 
         Source: HTML Standard 13.2.3.2, "Determining the character encoding".
         """
-        return page_to_utf8(
-            self.data,
-            charset=self.charset,
-            is_xml=self.media_type.endswith("xml"),
-            log=self.faults,
-        )
+        is_xml = self.is_served_as_xml
+        log = self.faults
+        data = page_to_utf8(self.data, charset=self.charset, is_xml=is_xml, log=log)
+        return _EMPTY_TAG.sub(_with_end_tag, data) if is_xml else data
+
+    @property
+    def is_served_as_xml(self) -> bool:
+        """Whether the media type is of XML, such as XHTML."""
+        return self.media_type.partition(";")[0].strip().endswith("xml")
 
     @cached_property
     def lower(self) -> bytes:
@@ -206,6 +209,20 @@ class ParsedPage:
         return found | {0: self.default_language}
 
 
+# Markup of XML, in which any tag may be that of an empty element.
+_EMPTY_TAG = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|" + TAG.pattern, re.DOTALL
+)
+
+
+def _with_end_tag(tag: re.Match[bytes]) -> bytes:
+    """Return the tag of an empty element, with an end tag unless HTML implies it."""
+    is_empty = tag[0].endswith(b"/>") and tag[3] and not tag[1]
+    if not is_empty or tag[2].lower() in VOID:
+        return tag[0]
+    return b"<%b%b></%b>" % (tag[2], tag[3].removesuffix(b"/"), tag[2])
+
+
 _MAX_TAGS: Final = 1000  # of a head; if it has more, the full page is parsed
 _END = re.compile(rb"<(?:/head|body)[\s/>]")
 _COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
@@ -296,6 +313,7 @@ _MULTIBYTE: Final = frozenset(
     {"gb18030", "cp932", "cp949", "big5hkscs", "euc-jp", "euc_jp", "iso-2022-jp"}
 )
 _MIN_OTHERS: Final = 8
+_MIN_BAD: Final = 4  # of a page without any valid sequence, which is windows-1252
 
 # Labels that denote another charset in pages than in Python.
 _LABELS: Final = {
@@ -354,16 +372,9 @@ def _unless_refuted(data: bytes, codec: str, log: FaultLog) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        if codec == "utf-8":
-            late = _codec(declared_charset(data, is_late=True))
-            return late if _is_text_of(late, data, log) else codec
-        if not _is_known(codec):
-            codec = _codec(declared_charset(data, is_late=True))
-            if not _is_known(codec):
-                codec = "cp1252"
-                detail = "no charset, not UTF-8; read as windows-1252"
-                log.note(Reason.BAD_CHARSET, detail)
-        return codec
+        if _is_known(codec) and codec != "utf-8":
+            return codec
+        return _instead_of_utf8(data, codec, log)
     if codec in {"", "utf-8"}:
         return ""
     n_others = len(data) - len(text)  # bytes of UTF-8 after the first ones
@@ -373,17 +384,27 @@ def _unless_refuted(data: bytes, codec: str, log: FaultLog) -> str:
     return ""
 
 
-def _is_text_of(codec: str, data: bytes, log: FaultLog) -> bool:
-    """Return whether a page that is not the UTF-8 of its header is in this codec."""
-    if codec == "utf-8" or not _is_known(codec) or codec.startswith(_WIDE):
-        return False
+def _instead_of_utf8(data: bytes, codec: str, log: FaultLog) -> str:
+    """Return the codec of a page that is not valid UTF-8, and declares no other one.
+
+    A page with more valid than invalid sequences is damaged UTF-8.
+    """
     read = data.decode("utf-8", "replace")
     n_bad = read.count("\ufffd")
     n_good = len(read) - n_bad - len(data.translate(None, _NOT_ASCII))
-    if n_good >= n_bad:
-        return False
-    log.note(Reason.BAD_CHARSET, f"not UTF-8; read as {codec}, which the page declares")
-    return True
+    late = _codec(declared_charset(data, is_late=True))
+    if not _is_known(late) or late == "utf-8":
+        late = ""
+    if codec != "utf-8":  # unknown
+        if late or n_good > n_bad:
+            return late or "utf-8"
+        log.note(Reason.BAD_CHARSET, "no charset, not UTF-8; read as windows-1252")
+        return "cp1252"
+    if n_good > n_bad or not (late or (n_bad >= _MIN_BAD and not n_good)):
+        return codec
+    late = late or "cp1252"
+    log.note(Reason.BAD_CHARSET, f"not UTF-8; read as {late}")
+    return late
 
 
 def declared_charset(

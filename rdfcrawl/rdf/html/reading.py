@@ -246,6 +246,11 @@ class PageReading:
                 from rdfcrawl.rdf.html.jsonld import extract_json_ld
 
                 return extract_json_ld(page, self._environment, log), True
+            case Extractor.SCRIPTS:
+                from rdfcrawl.rdf.html.scripts import extract_scripts
+
+                environment, limits = self._environment, self._limits
+                return extract_scripts(page, environment, limits, log), True
             case Extractor.RULES:
                 from rdfcrawl.rdf.html.rules import scrape
 

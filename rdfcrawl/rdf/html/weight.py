@@ -45,7 +45,7 @@ _ODD_TAG = re.compile(
 _WHITE_SPACE: Final = b"\t\n\f\r "
 _BEFORE_VALUE: Final = b"=" + _WHITE_SPACE
 _VALUE_BEGINS: Final = tuple(bytes((byte,)) for byte in _BEFORE_VALUE)
-_VOID: Final = frozenset(
+VOID: Final = frozenset(
     b"area base br col embed hr img input link meta param source track wbr".split()
 )
 # Elements with optional end tags: the next one of the same kind closes them.
@@ -149,7 +149,7 @@ def check_weight(data: bytes) -> None:
             n_foreign -= _close(stack, name)
             continue
         is_closed = attributes.endswith(b"/") if n_foreign else name in _IMPLIED
-        if name in _VOID or is_closed:
+        if name in VOID or is_closed:
             continue
         n_foreign += name in _FOREIGN
         stack.append(name)
