@@ -113,11 +113,7 @@ _RELATION: Final = (
     rb"(?:[^\"'>]{0,250}\s)?(?:license|describedby|role|(?:[a-z][\w.-]*)?:)"
 )
 _PROLOG_BYTES: Final = 1024  # document type and `version`: "XHTML+RDFa 1.0"
-_RDFA: Final = (
-    _attribute(b"vocab"),
-    _attribute(b"re[lv]", _RELATION),
-    _attribute(b"role", rb"[^\"'<>]{0,250}?[a-z]:"),  # others are of ARIA
-)
+_RDFA: Final = (_attribute(b"vocab"), _attribute(b"re[lv]", _RELATION))
 _RDFA_TYPE = _attribute(b"typeof")
 _RDFA_PROPERTY = _attribute(
     b"property",
@@ -135,8 +131,7 @@ _MICROFORMATS = re.compile(
 )
 
 
-# Parts of media types that scripts with data may have.
-_SCRIPT_TYPES: Final = (b"turtle", b"/rdf+", b"/trig", b"/n-", b"/n3", b"/trix")
+# Scripts of RDF formats, except JSON-LD.
 _SCRIPT = re.compile(
     rb"<script(?=[\s/])[^<]{0,1000}?type\s*+=\s*+[\"']?\s*+(?:application|text)/"
     rb"(?:x-)?(?:turtle|rdf\+|trig|n-|n3|trix)"
@@ -152,7 +147,6 @@ def scan(lower: bytes) -> frozenset[Extractor]:
     [<Extractor.MICRODATA: 'microdata'>]
     """
     has_property = b"property" in lower
-    has_script = any(each in lower for each in _SCRIPT_TYPES)
     found = {
         Extractor.JSON_LD: b"ld+json" in lower,
         Extractor.MICRODATA: b"itemscope" in lower,
@@ -163,6 +157,6 @@ def scan(lower: bytes) -> frozenset[Extractor]:
         or (b"typeof" in lower and _RDFA_TYPE.search(lower))
         or any(hint.search(lower) for hint in _RDFA),
         Extractor.MICROFORMATS: _MICROFORMATS.search(lower),
-        Extractor.SCRIPTS: has_script and _SCRIPT.search(lower),
+        Extractor.SCRIPTS: _SCRIPT.search(lower),
     }
     return frozenset(filter(found.get, found))

@@ -151,8 +151,8 @@ class _Items:
         if self._fault is not None:
             raise self._fault
 
-    def _repaired(self, what: str) -> None:
-        self._log.note(Reason.REPAIRED, f"Microdata: {what}", apart=True)
+    def _repaired(self, what: str, count: int = 1) -> None:
+        self._log.note(Reason.REPAIRED, f"Microdata: {what}", count, apart=True)
 
     def _read_on(self, frames: list[_Frame]) -> list[str]:
         """Return the statements of the innermost item, up to the next nested one."""
@@ -247,7 +247,7 @@ class _Items:
         if full:
             self._repaired(f"a type without a scheme: {name}")
         else:
-            self._log.note(Reason.BAD_TERM, f"Microdata: relative type {name}")
+            self._repaired(f"a relative type is left out: {name}")
         return full
 
     def _subject(self, item: LexborNode, attrs: Attributes) -> str:
@@ -303,8 +303,7 @@ class _Items:
         found = list(map(self._by_id.get, names))
         roots = filter(None, found)
         if n_missing := found.count(None):
-            detail = "Microdata: itemref names an element that is not there"
-            self._log.note(Reason.SYNTAX, detail, n_missing)
+            self._repaired("itemref names no element of the page", n_missing)
         pending: list[Iterator[LexborNode]] = [chain(item.iter(), roots)]
         while pending:
             node = next(pending[-1], None)

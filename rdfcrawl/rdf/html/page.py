@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.formats import Link
 
 
+_TEMPLATE = re.compile(rb"<(/?)template\b", re.IGNORECASE)
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
 _NO_BASES: Final = ("data:", "javascript:")
 
@@ -69,6 +70,15 @@ class ParsedPage:
     def is_served_as_xml(self) -> bool:
         """Whether the media type is of XML, such as XHTML."""
         return self.media_type.partition(";")[0].strip().endswith("xml")
+
+    def without_templates(self) -> ParsedPage:
+        """Return the page with the content of its `template` elements as markup."""
+        data = _TEMPLATE.sub(rb"<\1div", self.utf8)
+        page = ParsedPage(
+            data, url=self.url, media_type=self.media_type, charset="utf-8"
+        )
+        page.links = self.links
+        return page
 
     @cached_property
     def lower(self) -> bytes:
