@@ -7,12 +7,15 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
+
+from rdfcrawl.core.formats import FORMATS
 
 FOLDER: Final = Path(__file__).parent
 _FIELDS: Final = frozenset(
     (
         *("name", "media_type", "path", "body", "body_base64", "headers", "files"),
-        *("want", "faults", "pending"),
+        *("want", "faults", "pending", "choice"),
     )
 )
 
@@ -42,16 +45,19 @@ class Case:
         name: `<file without suffix>/<name in the file>`.
         document: the document.
         files: other files of its host.
-        want: its statements as N-Quads, in which BASE stands for scheme and authority.
+        want: its statements as N-Quads, in which BASE stands for scheme and authority;
+            None: unknown.
         faults: reasons of its faults.
+        choice: name of the choice by which other readers give another result.
         is_pending: reading it is known to give another result.
     """
 
     name: str
     document: ServedFile
     files: tuple[ServedFile, ...] = ()
-    want: str = ""
+    want: str | None = None
     faults: frozenset[str] = frozenset()
+    choice: str = ""
     is_pending: bool = False
 
 
@@ -68,6 +74,30 @@ def load(path: Path) -> list[Case]:
     if twice:
         raise ValueError(f"two cases of one name: {sorted(twice)}")
     return cases
+
+
+def documents(folder: Path) -> list[Case]:
+    """Return the documents in a folder as cases whose right results are unknown.
+
+    Their names say their formats.
+    """
+    types = {
+        f".{extension}": each.media_types[0]
+        for each in FORMATS
+        for extension in each.extensions
+    }
+    return [
+        Case(
+            name=str(path.relative_to(folder)),
+            document=ServedFile(
+                path=f"dir/{quote(path.name)}",
+                media_type=types.get(path.suffix, ""),
+                body=path.read_bytes(),
+            ),
+        )
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
 
 
 def _cases(file: Path) -> list[Case]:
@@ -87,6 +117,7 @@ def _case(file: Path, entry: dict[str, Any]) -> Case:
         files=tuple(_file(each, name) for each in entry.get("files", ())),
         want=entry["want"],
         faults=frozenset(entry["faults"]),
+        choice=entry.get("choice", ""),
         is_pending=entry.get("pending", False),
     )
 

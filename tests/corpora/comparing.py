@@ -24,13 +24,17 @@ class Reading:
     Attributes:
         quads: its statements; those in the graph of the document are in none.
         faults: reasons of its faults.
+        format: its name; empty if the document was not read.
     """
 
     quads: frozenset[ox.Quad]
     faults: frozenset[str]
+    format: str = ""
 
 
-def reading_of(n_quads: bytes, faults: Iterable[str], url: str) -> Reading:
+def reading_of(
+    n_quads: bytes, faults: Iterable[str], url: str, format_name: str = ""
+) -> Reading:
     """Return a result from its statements as N-Quads, and the URL of its document."""
     own, none = ox.NamedNode(url), ox.DefaultGraph()
     return Reading(
@@ -41,18 +45,23 @@ def reading_of(n_quads: bytes, faults: Iterable[str], url: str) -> Reading:
             for q in ox.parse(n_quads, format=ox.RdfFormat.N_QUADS)
         ),
         frozenset(faults),
+        format_name,
     )
 
 
 def differences(case: Case, reading: Reading, base: str) -> list[str]:
-    """Return what is wrong with a result, as lines of text; none if it is right.
+    """Return what is wrong with a result, as lines of text; none if it is right."""
+    return unlike(Reading(wanted(case, base), case.faults), reading, base)
+
+
+def wanted(case: Case, base: str) -> frozenset[ox.Quad]:
+    """Return the right statements of a case whose result is known.
 
     Raises:
-        SyntaxError: the wanted statements are no N-Quads.
+        SyntaxError: they are no N-Quads.
     """
-    want = case.want.replace("BASE", base).encode()
-    url = f"{base}/{case.document.path}"
-    return unlike(reading_of(want, case.faults, url), reading, base)
+    want = (case.want or "").replace("BASE", base).encode()
+    return reading_of(want, (), f"{base}/{case.document.path}").quads
 
 
 def confined(reading: Reading, base: str) -> Reading:
@@ -68,27 +77,31 @@ def confined(reading: Reading, base: str) -> Reading:
         for quad in reading.quads
     )
     faults = {"foreign_graph"} if quads != reading.quads else set()
-    return Reading(quads, reading.faults | faults)
+    return Reading(quads, reading.faults | faults, reading.format)
 
 
-def unlike(wanted: Reading, found: Reading, base: str) -> list[str]:
+def unlike(right: Reading, found: Reading, base: str) -> list[str]:
     """Return how a result differs from another one, as lines of text."""
-    lines = [f"fault missing: {each}" for each in sorted(wanted.faults - found.faults)]
-    lines += [f"fault surplus: {each}" for each in sorted(found.faults - wanted.faults)]
-    lines += statement_differences(wanted.quads, found.quads)
+    lines = [f"fault missing: {each}" for each in sorted(right.faults - found.faults)]
+    lines += [f"fault surplus: {each}" for each in sorted(found.faults - right.faults)]
+    lines += statement_differences(right.quads, found.quads)
     return [line.replace(base, "BASE") for line in lines]
 
 
 def statement_differences(
-    wanted: frozenset[ox.Quad], found: frozenset[ox.Quad]
+    right: frozenset[ox.Quad], found: frozenset[ox.Quad]
 ) -> list[str]:
     """Return missing and surplus statements; none if both sets are isomorphic."""
-    if wanted == found or is_isomorphic(wanted, found):
+    if right == found or is_isomorphic(right, found):
         return []
-    ours, theirs = _anonymous(found), _anonymous(wanted)
-    lines = [f"missing: {line}" for line in sorted((theirs - ours).elements())]
-    lines += [f"surplus: {line}" for line in sorted((ours - theirs).elements())]
+    lines = [f"missing: {line}" for line in surplus(right, found)]
+    lines += [f"surplus: {line}" for line in surplus(found, right)]
     return lines or ["blank nodes connect other statements"]
+
+
+def surplus(of: frozenset[ox.Quad], over: frozenset[ox.Quad]) -> list[str]:
+    """Return the lines of one set that another one lacks, without labels of nodes."""
+    return sorted((_anonymous(of) - _anonymous(over)).elements())
 
 
 def is_isomorphic(one: frozenset[ox.Quad], other: frozenset[ox.Quad]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING
 
 from scrapy.http import Headers, Response
@@ -17,9 +18,12 @@ from tests.corpora.comparing import Reading, confined, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from tests.corpora.cases import Case
-    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_fixtures import Commands, RunRdf
+
+_find_faults = re.compile(r"^fault +(\w+)", re.MULTILINE).findall
 
 
 def crawl(
@@ -41,12 +45,16 @@ def crawl(
     pieces: dict[str, bytes] = {}
     for piece in iter_latest(result.folder / "quads"):
         pieces[piece.graph] = pieces.get(piece.graph, b"") + piece.quads
-    faults = {
-        row["requested"]: [fault["reason"] for fault in row["faults"]]
-        for row in map(json.loads, rows.read_text().splitlines())
+    read = {
+        row["requested"]: row for row in map(json.loads, rows.read_text().splitlines())
     }
     return {
-        name: reading_of(pieces.get(url, b""), faults.get(url, ["not crawled"]), url)
+        name: reading_of(
+            pieces.get(url, b""),
+            [fault["reason"] for fault in read[url]["faults"]],
+            url,
+            read[url]["format"],
+        )
         for name, url in urls.items()
     }
 
@@ -66,10 +74,27 @@ def extract_all(cases: Sequence[Case], bases: Mapping[str, str]) -> dict[str, Re
         response = Response(url, headers=headers, body=document.body)
         with await extract(response, settings=settings) as found:
             faults = [str(fault.reason) for fault in found.faults]
-            reading = reading_of(found.nquads().read(), faults, url)
+            n_quads = found.nquads().read()
+            reading = reading_of(n_quads, faults, url, found.format)
             return confined(reading, bases[case.name])
 
     async def everything() -> dict[str, Reading]:
         return {case.name: await one(case) for case in cases}
 
     return asyncio.run(everything())
+
+
+def show_all(
+    rdf: RunRdf, cases: Sequence[Case], bases: Mapping[str, str], folder: Path
+) -> dict[str, Reading]:
+    """Pass each case to `scrapy rdf`; return the result of each, by its name."""
+    return {case.name: _shown(rdf, case, bases[case.name], folder) for case in cases}
+
+
+def _shown(rdf: RunRdf, case: Case, base: str, folder: Path) -> Reading:
+    url, target = f"{base}/{case.document.path}", folder / "shown.nq"
+    allowed = f"-sGUARD_PORTS=1-{MAX_PORT}", "-sROBOTSTXT_OBEY=0"
+    done = rdf(*allowed, "--to", target, url)
+    assert done.returncode in {0, 1}, done.stderr
+    reading = reading_of(target.read_bytes(), _find_faults(done.stderr), url)
+    return confined(reading, base)

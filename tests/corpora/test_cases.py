@@ -8,16 +8,19 @@ import pytest
 
 from tests.corpora.cases import FOLDER, load
 from tests.corpora.comparing import differences, unlike
-from tests.corpora.readings import crawl, extract_all
+from tests.corpora.readings import crawl, extract_all, show_all
 from tests.corpora.serving import CaseServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from tests.corpora.comparing import Reading
-    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_fixtures import Commands, RunRdf
 
 CASES = load(FOLDER)
+# `scrapy rdf` is a process for each: the first case of each class.
+SHOWN = list({case.name.partition("/")[0]: case for case in reversed(CASES)}.values())
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +61,18 @@ def _wrong(
     return found
 
 
+def _unlike(
+    crawled: Mapping[str, Reading],
+    readings: Mapping[str, Reading],
+    bases: Mapping[str, str],
+) -> dict[str, list[str]]:
+    return {
+        name: lines
+        for name, found in readings.items()
+        if (lines := unlike(crawled[name], found, bases[name]))
+    }
+
+
 def test_each_case_is_crawled_as_it_should_be(
     crawled: Mapping[str, Reading], bases: Mapping[str, str]
 ) -> None:
@@ -72,9 +87,16 @@ def test_each_case_is_extracted_as_it_is_crawled(
     bases: Mapping[str, str],
 ) -> None:
     """If a case is passed to `extract`, then it has the result of the crawl."""
-    wrong = {
-        case.name: lines
-        for case in CASES
-        if (lines := unlike(crawled[case.name], extracted[case.name], bases[case.name]))
-    }
-    assert not wrong, f"{len(wrong)} of {len(CASES)} cases:\n{_report(wrong)}"
+    wrong = _unlike(crawled, extracted, bases)
+    assert not wrong, _report(wrong)
+
+
+def test_cases_are_shown_as_they_are_crawled(
+    rdf: RunRdf,
+    crawled: Mapping[str, Reading],
+    bases: Mapping[str, str],
+    tmp_path: Path,
+) -> None:
+    """If a case is passed to `scrapy rdf`, then it has the result of the crawl."""
+    wrong = _unlike(crawled, show_all(rdf, SHOWN, bases, tmp_path), bases)
+    assert not wrong, _report(wrong)
