@@ -147,13 +147,17 @@ def _to_row(binding: Any, log: FaultLog) -> Row | None:
 
 
 def _to_cell(field: Any, depth: int = 0) -> ResultTerm | None:
-    if not isinstance(field, dict) or depth > MAX_DEPTH:
+    if not isinstance(field, dict):
         return None
     kind, text = field.get("type"), field.get("value")
     if kind in ("triple", "statement") and isinstance(text, dict):
+        if depth == MAX_DEPTH:
+            return None
         return triple_of([_to_cell(_first(text, x), depth + 1) for x in _PARTS])
-    if not isinstance(text, str):
-        return None
+    return _simple_cell(kind, text, field) if isinstance(text, str) else None
+
+
+def _simple_cell(kind: Any, text: str, field: dict[str, Any]) -> ResultTerm | None:
     if kind in ("uri", "iri"):
         return ResultTerm("iri", text)
     if kind == "bnode":

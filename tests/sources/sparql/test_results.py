@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.dataweb.nodes.results import WRITERS
+from rdfcrawl.rdf.results import write_json, write_tsv, write_xml
 from rdfcrawl.sources.sparql.results import iter_rows
 from rdfcrawl.sources.sparql.settings import ResultLimits
 from rdfcrawl.sources.sparql.writing import ResultTerm, Row, term
@@ -212,6 +213,7 @@ TRIPLE = ox.Triple(
         ox.NamedNode("u:a"), ox.NamedNode("u:c"), ox.Literal("d>> .", language="en")
     ),
 )
+OUR_WRITERS = {JSON: write_json, XML: write_xml, TSV: write_tsv}
 LINE = '<<( _:x <u:b> <<( <u:a> <u:c> "d>> ."@en )>> )>>'
 
 
@@ -219,9 +221,9 @@ LINE = '<<( _:x <u:b> <<( <u:a> <u:c> "d>> ."@en )>> )>>'
 def test_triple_terms_and_directions_are_read(media_type: str) -> None:
     """If a field is a triple term, or a literal has a direction, then it is kept."""
     arabic = ox.Literal("x", language="ar", direction=ox.BaseDirection.RTL)
-    rows = [(ox.NamedNode("u:a"), None, TRIPLE), (ox.NamedNode("u:a"), None, arabic)]
-    body = WRITERS[_FORMATS[media_type]](list("spo"), rows).encode()
-    found, faults, _ = _read(body, media_type)
+    file = io.StringIO()
+    OUR_WRITERS[media_type](["o"], [(TRIPLE,), (arabic,)], file)
+    found, faults, _ = _read(file.getvalue().encode(), media_type)
     assert [term(row["o"], str) for row in found] == [LINE, '"x"@ar--rtl']
     assert faults == []
 
@@ -250,8 +252,8 @@ BAD_TRIPLES = [
     (JSON, b'{"results":{"bindings":[{"o":{"type":"triple","value":{"s":%s}}}]}}' % _A),
     (JSON, b'{"results":{"bindings":[{"o":%s1%s}]}}'
      % (b'{"type":"triple","value":{"s":' * 300, b"}}" * 300)),
-    (XML, b"<sparql><results><result><binding name='o'><triple><subject><uri>u:a</uri>"
-          b"</subject></triple></binding></result></results></sparql>"),
+    (XML, (b"<sparql><results><result><binding name='o'><triple><subject><uri>u:a</uri>"
+          b"</subject></triple></binding></result></results></sparql>")),
     (TSV, b"?o\n<<( <u:a> <u:b> )>>\n"),
     (TSV, b"?o\n%s <u:b> )>>\n" % (b"<<( <u:a> <u:b> " * 5000)),
 ]  # fmt: skip
@@ -259,7 +261,7 @@ BAD_TRIPLES = [
 
 @pytest.mark.parametrize(("media_type", "body"), BAD_TRIPLES)
 def test_bad_triple_terms_cost_their_row(media_type: str, body: bytes) -> None:
-    """If a triple term lacks a part or is nested too deeply, then its row is counted."""
+    """If a triple term lacks a part or is too deep, then its row is counted."""
     found, faults, _ = _read(body, media_type)
     assert (found, faults) == ([], [Reason.BAD_TERM])
 
