@@ -22,7 +22,8 @@ _I18N: Final = "https://www.w3.org/ns/i18n#"
 _TEXTS: Final = (
     "", " ", "\n", "\r", "\t", "a\r\nb", " x ", '"', 'a"""', "\\", "\\n", "\\u0041",
     "'''", "<b>&amp;</b>", "]]>", "&#xD;", "é日本", "\U0001f600", "\U0010ffff",
-    "\u2028\u2029", "\ufeff", "\x7f", "\x80\x85", "_:b", "<<( a )>>", " .\n<s>",
+    "\u2028\u2029", "\ufeff", "\x7f", "\x80\x85", "_:b", "<<( a )>>", " <<( _:b0a )>> ",
+    " .\n<s>",
     "{}", "@en", "\u202eabc", "long " * 60_000,
 )  # fmt: skip
 _CONTROLS: Final = ("\x01", "".join(map(chr, range(1, 32))), "\ufffe", "\uffff")

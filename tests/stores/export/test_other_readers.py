@@ -122,6 +122,31 @@ def export(folder: Path, name: str, *words: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        ((), 0, "Virtuoso, QLever, GraphDB, Neptune cannot read 7 statements with"),
+        (("--rdf", "1.1"), 0, ""),
+        (
+            ("--rdf", "1.1", "--triple-terms", "omit"),
+            0,
+            "5 statements with a triple term left out of nq\n",
+        ),
+        (("--triple-terms", "omit"), 2, "--triple-terms omit: needs --rdf 1.1\n"),
+        (("--rdf", "2"), 2, "--rdf 2: must be 1.1 or 1.2\n"),
+    ],
+)
+def test_lines_say_who_cannot_read_a_file(
+    words: tuple[str, ...], code: int, line: str, folder: Path
+) -> None:
+    """If statements of RDF 1.2 are kept or left out, then one line says so."""
+    name, root = str(folder / "lines.nq"), f"-sCRAWL_DIR={folder}"
+    done = scrapy("export", root, "--to", name, *words)
+    assert done.returncode == code
+    assert line in done.stderr
+    assert done.stderr.count("\n") == bool(line)
+
+
 @pytest.mark.service
 @pytest.mark.parametrize("version", ["1.1", "1.2"])
 def test_others_read_the_statements_of_the_log(folder: Path, version: str) -> None:
