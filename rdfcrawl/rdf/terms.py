@@ -59,9 +59,10 @@ def iri(value: str) -> str:
 def blank(label: str) -> str:
     """Return a blank node as a term; equal labels give equal nodes.
 
-    >>> blank("a_b")
-    '_:ax5fxb'
+    >>> blank("a_b"), blank("")
+    ('_:ax5fxb', '_:x0x')
     """
+    label = label or "\0"
     return "_:" + _NOT_IN_LABEL.sub(lambda found: f"x{ord(found[0]):x}x", label)
 
 
@@ -224,6 +225,20 @@ def mended_token(
     if new != iri:
         note_mended(log, iri)
     return f"<{new}>".encode()
+
+
+def mended_language(tag: str) -> str:
+    """Return a language tag in lower case with hyphens.
+
+    >>> mended_language("en_US")
+    'en-us'
+    """
+    return tag.strip().replace("_", "-").lower()
+
+
+def note_language(log: FaultLog, tag: str) -> None:
+    """Log a mended language tag."""
+    log.note(Reason.REPAIRED, f"language tag {tag[:200]}", apart=True)
 
 
 def note_mended(log: FaultLog, iri: str) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
@@ -22,6 +23,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
 
 _CONTEXT_CODES = frozenset(
@@ -49,6 +51,7 @@ def iter_statements(
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
+    mended: list[str] = []
     dataset = _dataset(value, options, loader)
     for name, triples in dataset.items():
         graph = "" if name == "@default" else terms.resource(name, options.scope)
@@ -57,18 +60,45 @@ def iter_statements(
                 continue
             subject = terms.resource(triple["subject"]["value"], options.scope)
             predicate = terms.iri(triple["predicate"]["value"])
-            obj = _object(triple["object"], options.scope)
+            obj = _object(triple["object"], options, mended)
             yield terms.statement(subject, predicate, obj, graph)
+    for tag in mended:
+        terms.note_language(loader.log, tag)
 
 
 def _dataset(
     value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> dict[str, Any]:
+    before = loader.log.snapshot()
+    try:
+        processor = Processor(loader.log, can_retry=options.mends)
+        return _read(processor, value, options, loader)
+    except SourceFault as error:
+        is_wrong = error.fault.reason is Reason.SYNTAX and loader.failure is None
+        is_deep = isinstance(error.__cause__, RecursionError)
+        if not (options.mends and is_wrong) or is_deep:
+            raise
+        loader.log.restore(before)
+        first = error
+    from rdfcrawl.rdf.jsonld.pyld_mending import MendingProcessor  # noqa: PLC0415
+
+    dataset = _read(MendingProcessor(loader), value, options, loader)
+    if len(loader.log.all()) == len(before.all()):
+        loader.log.note(Reason.REPAIRED, f"JSON-LD: {first.fault.detail}", apart=True)
+    return dataset
+
+
+def _read(
+    processor: Processor,
+    value: Any,
+    options: JsonLdReaderOptions,
+    loader: ContextLoader,
+) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # about ignored terms
             arguments = _arguments(options, loader)
-            dataset: dict[str, Any] = _Processor().to_rdf(value, arguments)
+            dataset: dict[str, Any] = processor.to_rdf(value, arguments)
             return dataset
     except jsonld.JsonLdError as error:
         raise loader.failure or _fault(error) from error
@@ -81,22 +111,37 @@ def _dataset(
 
 def _fault(error: BaseException) -> SourceFault:
     """Return the fault for an error of PyLD: the innermost one with a code."""
-    found: Any = error
-    cause: BaseException | None = error
-    while cause is not None:
-        if getattr(cause, "code", None):
-            found = cause
-        cause = cause.__cause__
+    found = _innermost(error)
     code = str(getattr(found, "code", None) or "")
     reason = Reason.REMOTE_CONTEXT if code in _CONTEXT_CODES else Reason.SYNTAX
     details = getattr(found, "details", None)
     return SourceFault(reason, f"{code or found}: {details}" if details else code)
 
 
-def _object(item: dict[str, Any], scope: str) -> str:
+def _innermost(error: BaseException) -> BaseException:
+    found = error
+    cause: BaseException | None = error
+    while cause is not None:
+        if getattr(cause, "code", None):
+            found = cause
+        cause = cause.__cause__
+    return found
+
+
+def code_of(error: BaseException) -> str:
+    """Return the error code of the standard, or the message."""
+    return str(getattr(_innermost(error), "code", None) or error)
+
+
+def _object(
+    item: dict[str, Any], options: JsonLdReaderOptions, mended: list[str]
+) -> str:
     if item["type"] != "literal":
-        return terms.resource(item["value"], scope)
+        return terms.resource(item["value"], options.scope)
     text, language = str(item["value"]), item.get("language", "")
+    if "_" in language and options.mends:
+        mended.append(language)
+        language = terms.mended_language(language)
     return terms.literal(text, datatype=item["datatype"], language=language)
 
 
@@ -161,22 +206,64 @@ class _Contexts(dict[str, Any]):
 _BUNDLED: dict[str, Any] = {}
 
 
-class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
-    """Processor without the crashes of PyLD 3.3 and with doubles kept as written."""
+class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
+    """Processor without the crashes of PyLD 3.3 and with doubles kept as written.
+
+    Statements that RDF lacks are dropped, and logged as `BAD_TERM`.
+    """
+
+    def __init__(self, log: FaultLog, *, can_retry: bool = False) -> None:
+        super().__init__(on_property_dropped=self._drop)
+        self.log, self._can_retry = log, can_retry
+
+    def _drop(self, name: str | None) -> None:
+        if name is not None and ":" in name:
+            self._note_bad(name)
+
+    def _note_bad(self, name: str) -> None:
+        if self._can_retry and ":" in name and terms.has_forbidden(name):
+            # `MendingProcessor` reads the document, and mends it.
+            raise jsonld.JsonLdError(name, "jsonld.SyntaxError", code="invalid IRI")
+        self.log.note(Reason.BAD_TERM, f"not an absolute IRI: {name}")
 
     def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
         # An `@id` with the form of a keyword is ignored: test te122 of the suite.
         graph.pop(None, None)
+        for name, node in graph.items():
+            if len(node) > 1:
+                self._check(name)
+            for key, values in node.items():
+                if key.startswith("_:") and values:
+                    detail = f"blank node as property of {name}"
+                    self.log.note(Reason.BAD_TERM, detail, len(values))
+                elif key == "@type":
+                    for each in values:
+                        self._check(each)
         return super()._graph_to_rdf(graph, issuer, options)
+
+    def _check(self, name: str) -> None:
+        if not is_absolute(name):
+            self._note_bad(name)
 
     def _object_to_rdf(self, item: Any, issuer: Any, triples: Any, options: Any) -> Any:
         if isinstance(item, dict):
             if "@id" in item and item["@id"] is None:
                 return None
+            if "@id" in item:
+                self._check(item["@id"])
             if lexical := _double(item):
                 datatype = item.get("@type") or _DOUBLE
                 return {"type": "literal", "value": lexical, "datatype": datatype}
         return super()._object_to_rdf(item, issuer, triples, options)
+
+
+# Of an absolute IRI or blank node for PyLD
+_absolute: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*+|_):[^\s]*+").fullmatch
+
+
+def is_absolute(name: str) -> bool:
+    """Return whether PyLD takes a name as an absolute IRI or blank node."""
+    return _absolute(name) is not None
 
 
 def _double(item: dict[str, Any]) -> str:
@@ -202,6 +289,8 @@ def _double(item: dict[str, Any]) -> str:
 
 
 def _canonical(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
     if math.isinf(value):
         return "INF" if value > 0 else "-INF"
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
