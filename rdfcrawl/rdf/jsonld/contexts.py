@@ -24,7 +24,6 @@ from rdfcrawl.rdf.environment import (
     ContextSource,
     bundled_context,
 )
-from rdfcrawl.rdf.jsonld.mending import mended_json
 from rdfcrawl.rdf.nesting import is_json_too_deep
 
 MAX_CONTEXTS: Final = 20  # distinct ones per document
@@ -116,6 +115,8 @@ def _parse(url: str, content: bytes, log: FaultLog) -> dict[str, Any]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
+        from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
         mended = mended_json(content.decode("utf-8", "replace"))
         if not mended.values or mended.losses["truncated"]:
             raise _fault(url, f"not JSON: {error}") from error

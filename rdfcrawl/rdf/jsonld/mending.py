@@ -12,17 +12,12 @@ import json
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.nesting import (
-    MAX_DEPTH,
-    TOO_DEEP,
-    is_json_too_deep,
-    refuse_constant,
-)
+from rdfcrawl.rdf.nesting import MAX_DEPTH, TOO_DEEP, check_depth, refuse_constant
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
@@ -82,45 +77,39 @@ class MendedJson:
     repairs: Counter[str] = field(default_factory=Counter)
     losses: Counter[str] = field(default_factory=Counter)
 
-    def note(self, log: FaultLog, error: object) -> None:
+    def note(self, log: FaultLog, error: object, what: str = "JSON-LD") -> None:
         """Log the repairs (`REPAIRED`), and the losses after an error (`SYNTAX`)."""
         for kind, count in self.repairs.items():
-            log.note(Reason.REPAIRED, f"JSON-LD: {kind}", count, apart=True)
+            log.note(Reason.REPAIRED, f"{what}: {kind}", count, apart=True)
         if self.losses:
             detail = f"{error} ({', '.join(self.losses)})"
             log.note(Reason.SYNTAX, detail, self.losses.total())
 
 
-def strict_json(text: str) -> Any:
-    """Return the value of JSON (`ValueError`; `SourceFault` if nested too deeply)."""
-    check_depth(text)
-    return json.loads(text, parse_constant=refuse_constant)
-
-
-def check_depth(text: str) -> None:
-    """Refuse JSON that is nested deeper than `nesting.MAX_DEPTH` (`TOO_DEEP`)."""
-    if is_json_too_deep(text.encode("utf-8", "replace")):
-        raise SourceFault(Reason.TOO_DEEP, f"JSON {TOO_DEEP}")
-
-
-def mended_json(text: str, *, merges: bool = False) -> MendedJson:
+def mended_json(
+    text: str, *, merges: bool = False, keeps_open: bool = False
+) -> MendedJson:
     """Return the objects and arrays of a text.
 
-    If `merges`, values of duplicate keys are merged in valid text, too.
+    Args:
+        text: that the strict parser refuses.
+        merges: merge values of duplicate keys in valid text, too.
+        keeps_open: keep objects that are truncated, and not only nodes with a name.
 
     >>> mended_json("var x = {a: [1, 2,], /* b */};").values
     [{'a': [1, 2]}]
     """
-    found = MendedJson()
+    found, options = MendedJson(), _Options(merges=merges, keeps_open=keeps_open)
     if text.startswith("\ufeff"):
         found.repairs["byte order mark"] += 1
         text = text.lstrip("\ufeff")
     try:
-        _Reader(text, found, merges=merges).read_all()
+        _Reader(text, found, options).read_all()
     except _EntityFound:
         found.values.clear()
         found.repairs["HTML entities"] += 1
-        _Reader(html.unescape(text), found, merges=merges, unescapes=False).read_all()
+        options = replace(options, unescapes=False)
+        _Reader(html.unescape(text), found, options).read_all()
     return found
 
 
@@ -142,14 +131,20 @@ class _Open:
     is_complete: bool = False  # a comma must follow before the next member
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """See `mended_json`."""
+
+    merges: bool
+    keeps_open: bool
+    unescapes: bool = True  # entities in place of quotation marks
+
+
 class _Reader:
     """Reader of one text."""
 
-    def __init__(
-        self, text: str, found: MendedJson, *, merges: bool, unescapes: bool = True
-    ) -> None:
-        self._text, self._found, self._merges = text, found, merges
-        self._unescapes = unescapes
+    def __init__(self, text: str, found: MendedJson, options: _Options) -> None:
+        self._text, self._found, self._options = text, found, options
         self._at = 0
         self._stack: list[_Open] = []
         self._comment_end = -1
@@ -176,7 +171,7 @@ class _Reader:
             found.repairs["several values"] += 1
 
     def _next_value(self) -> Any:
-        if not self._merges and self._n_failures < _MAX_FAILURES:
+        if not self._options.merges and self._n_failures < _MAX_FAILURES:
             self._n_failures += 1
             begin = self._at
             with suppress(ValueError, RecursionError):
@@ -187,6 +182,7 @@ class _Reader:
         try:
             return self._container()
         except _Cut:
+            self._at = len(self._text)
             self._found.losses["truncated"] += 1
             return self._complete_part()
 
@@ -205,7 +201,7 @@ class _Reader:
                 if token[0].endswith("<!--"):
                     self._skip_comment()
             repairs[str(kind)] += 1
-        if self._unescapes and _ENTITY.match(text, self._at):
+        if self._options.unescapes and _ENTITY.match(text, self._at):
             raise _EntityFound
 
     def _skip_comment(self) -> None:
@@ -378,7 +374,8 @@ class _Reader:
             if part is not _NOTHING and each.key is not None:
                 value[each.key] = part
             is_named = any(isinstance(value.get(x), str) for x in ("@id", "id"))
-            part = value if is_named or (is_graph and "@graph" in value) else _NOTHING
+            is_kept = is_named or (self._options.keeps_open and bool(value))
+            part = value if is_kept or (is_graph and "@graph" in value) else _NOTHING
         return part
 
     # -- strings, numbers and words --------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyld import jsonld
 
 from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.jsonld.pyld_reading import Processor, code_of
+from rdfcrawl.rdf.jsonld.pyld_processor import Processor, code_of
 from rdfcrawl.rdf.terms import has_forbidden, mended_iri, note_mended
 
 if TYPE_CHECKING:

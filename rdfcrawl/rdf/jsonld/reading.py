@@ -32,9 +32,7 @@ from rdfcrawl.rdf.jsonld.contexts import (
     are_mapped,
     walk,
 )
-from rdfcrawl.rdf.jsonld.mending import mended_json, strict_json
-from rdfcrawl.rdf.jsonld.terms_mending import mend_terms
-from rdfcrawl.rdf.nesting import TOO_DEEP, has_long_chain
+from rdfcrawl.rdf.nesting import TOO_DEEP, has_long_chain, strict_json
 from rdfcrawl.rdf.text import gathered, iter_line_blocks
 
 if TYPE_CHECKING:
@@ -145,6 +143,8 @@ def _inlined(
     if not are_mapped(found.holders, inlining.seen.values(), roots=roots, inner=inner):
         raise NotFastError
     if options.mends:
+        from rdfcrawl.rdf.jsonld.terms_mending import mend_terms  # noqa: PLC0415
+
         mend_terms(found, inlining.seen.values(), loader.log)
     undo: list[tuple[dict[str, Any], Any]] = []
     try:
@@ -253,6 +253,8 @@ def read_json_ld_text(
     except (ValueError, RecursionError) as error:
         if len(text) > _MENDED_HERE:
             environment.demand_bounds("JSON that is not well-formed")
+        from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
         found = mended_json(text)
         if not found.values:
             raise SourceFault(Reason.SYNTAX, f"no JSON: {error}") from error
@@ -364,6 +366,8 @@ def read_json_ld_value(  # keywords
     if text and found.n_keys != _n_keys(text) and _has_duplicates(text):
         if len(text) > _MENDED_HERE:
             environment.demand_bounds("JSON with duplicate keys")
+        from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
         merged = mended_json(text, merges=True)
         merged.note(log, "")
         value = merged.values[0]

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import SourceFault
-from rdfcrawl.rdf.jsonld.mending import mended_json, strict_json
+from rdfcrawl.rdf.jsonld.mending import mended_json
+from rdfcrawl.rdf.nesting import strict_json
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 
