@@ -236,15 +236,6 @@ def _mended_bytes(reference: bytes, mend: Callable[[str], str], log: FaultLog) -
     return f"<{new}>".encode()
 
 
-def mended_language(tag: str) -> str:
-    """Return a language tag in lower case with hyphens.
-
-    >>> mended_language("en_US")
-    'en-us'
-    """
-    return tag.strip().replace("_", "-").lower()
-
-
 def note_language(log: FaultLog, tag: str) -> None:
     """Log a mended language tag."""
     log.note(Reason.REPAIRED, f"language tag {tag[:200]}", apart=True)

@@ -118,9 +118,11 @@ def _object(
     if item["type"] != "literal":
         return terms.resource(item["value"], options.scope)
     text, language = str(item["value"]), item.get("language", "")
-    if "_" in language and options.mends:
-        mended.append(language)
-        language = terms.mended_language(language)
+    if language and options.mends:
+        tag = terms.language_tag(language)
+        if tag and tag != language:
+            mended.append(language)
+        language = tag or "-"  # refused
     return terms.literal(text, datatype=item["datatype"], language=language)
 
 
