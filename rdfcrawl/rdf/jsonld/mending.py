@@ -370,12 +370,12 @@ class _Reader:
                     value.append(part)
                 part = value or _NOTHING
                 continue
-            is_graph = each.key == "@graph" and "@context" in value
             if part is not _NOTHING and each.key is not None:
                 value[each.key] = part
             is_named = any(isinstance(value.get(x), str) for x in ("@id", "id"))
             is_kept = is_named or (self._options.keeps_open and bool(value))
-            part = value if is_kept or (is_graph and "@graph" in value) else _NOTHING
+            is_kept |= "@graph" in value and "@context" in value
+            part = value if is_kept else _NOTHING
         return part
 
     # -- strings, numbers and words --------------------------------------------------
