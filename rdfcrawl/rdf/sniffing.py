@@ -12,6 +12,7 @@ import re
 from rdfcrawl.core import formats
 from rdfcrawl.core.formats import HTML, TURTLE, FormatDecision, PackingKind, file_name
 from rdfcrawl.core.namespaces import RDF
+from rdfcrawl.rdf.text import wide_codec
 
 _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
@@ -286,7 +287,7 @@ def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
     if head.startswith(b"\xef\xbb\xbf"):
         return head[3:]
-    codec = _WIDE_STARTS.get(head[:2])
+    codec = _WIDE_STARTS.get(head[:2]) or wide_codec(head)
     return head[: len(head) & ~1].decode(codec, "replace").encode() if codec else head
 
 
