@@ -74,6 +74,7 @@ _STATEMENT = re.compile(
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
 )
+_LATE_DIRECTIVE = re.compile(rb"\n[ \t]*+(?:@prefix|(?i:prefix))\s+[^\s:<>]*+:\s*+<")
 # A subject that is not a tag: `<html>\n<head>` begins a page.
 _TURTLE_START = re.compile(
     rb"%s(?:(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))%s|\[\s*+\]"
@@ -202,6 +203,8 @@ def _checked(
             if _refutes(sniffed.found, claimed, head)
             else FormatDecision(claimed, decided_by)
         )
+    if actual is HTML and claimed.family == "text" and _LATE_DIRECTIVE.search(head):
+        return FormatDecision(claimed, decided_by)  # behind a message of the server
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
         refuted = claimed.name if decided_by == "content-type" else ""
         return sniffed._replace(refuted=refuted)
