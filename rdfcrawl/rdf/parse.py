@@ -50,7 +50,6 @@ RDFLIB_BYTES: Final = 256 * 1024  # a collection or literal of it takes rdflib u
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
-_OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
 # Noted once while a stream is unpacked.
 _OF_STREAMS: Final = frozenset(
     {
@@ -145,6 +144,7 @@ class DocumentParser:
             charset=self.charset,
             is_xml=self.format is not None and self.format.family == "xml",
             max_bytes=self.limits.doc_bytes,
+            on_mark=self.output.drop_marked,
         )
 
     @property
@@ -194,7 +194,9 @@ class DocumentParser:
             yield from self._read_json_ld()
         elif form not in _TWICE or not text.source.can_reopen:
             yield from self._read_text(form)
-        elif form in _OF_RDFLIB and text.gather(RDFLIB_BYTES):
+        elif form is formats.RDF_XML:
+            yield from self._read_xml(form)
+        elif form is formats.N3 and text.gather(RDFLIB_BYTES):
             yield from self._read_by_rdflib_at_last(form)
         else:
             yield from self._read_twice(form)
@@ -332,7 +334,22 @@ class DocumentParser:
         if not is_turtle and (gained or self.log.count(Reason.BAD_TERM)):
             self.log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
 
-    def _read_by_rdflib_at_last(self, form: Format) -> Iterator[QuadLines]:
+    def _read_xml(self, form: Format) -> Iterator[QuadLines]:
+        """Yield the output of the strict parser, after an error of the mending one."""
+        self._before, self._begin = self.log.snapshot(), self.output.mark()
+        held: list[QuadLines] | None = []
+        for chunk in self._read_text(form, ends_at_error=True):
+            if held is not None:
+                held.append(chunk)
+                if sum(map(len, held)) <= _MAX_HELD_XML_BYTES:
+                    continue
+                yield from held
+                held = None
+            else:
+                yield chunk
+        try:
+            file = self._attempt.error and self._text.open_stream(self.log)
+self, form: Format) -> Iterator[QuadLines]:
         held: list[QuadLines] = []
         n_bytes = 0
         chunks = self._read_twice(form)
