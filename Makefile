@@ -116,6 +116,11 @@ $(VENV)/installed-spark: $(VENV)/installed-dev tests/support/lowest.py
 	$(RUN) pip --quiet --disable-pip-version-check install $$($(RUN) tests.support.lowest spark)
 	@touch $@
 
+# Java reads the classes of Spark from it, for half of the CPU of a start.
+$(VENV)/spark-classes: $(VENV)/installed-spark
+	$(RUN) tests.support.spark_classes > /dev/null 2>&1
+	@touch $@
+
 # The lowest version of each library that pyproject.toml names; the tools of the tests are
 # those of the other environment.
 $(LOWEST)/installed: $(VENV)/installed-dev pyproject.toml setup.py tests/support/lowest.py

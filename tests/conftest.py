@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,129 +53,128 @@ setattr(metadata, "version", cache(metadata.version))  # noqa: B010
 LOOPBACK_NETS = "127.0.0.0/8,::1"
 LOOPBACK = Guard(parse_networks(LOOPBACK_NETS.split(",")), max_ports=MAX_PORT)
 
-# Begun first, the longest foremost: whatever runs long and begins last runs alone.
+# Begun first, the longest foremost: a file that runs long and begins last runs alone.
+# Files that wait and files that compute are mixed, so that both cores have work.
 _LONGEST = (
-    "analysis/spark/job",
     "matrix/matrix",
-    "matrix/runs",
-    "crawl/failures/refresh_epochs",
-    "stores/followers/store_services",
-    "gates/docs_examples",
-    "crawl/sources/consent",
+    "analysis/spark/job",
     "crawl/failures/outages",
-    "monitor/operating/moving",
-    "crawl/operation/forks",
-    "monitor/operating/frontier_command",
-    "crawl/doors/requests",
-    "crawl/sources/ckan",
-    "monitor/page/query",
-    "crawl/failures/own_outages",
-    "crawl/failures/chaos",
-    "crawl/failures/redis_back",
-    "crawl/failures/lives",
-    "fuzz/linear",
-    "monitor/page/uri",
-    "monitor/page/hosts",
+    "gates/docs_examples",
     "deploy/scrapyd",
-    "monitor/page/datasets",
+    "matrix/runs",
+    "stores/followers/store_services",
     "monitor/page/running",
-    "rdf/conformance",
-    "rdf/html/rdfa_conformance",
-    "crawl/sources/archiving",
-    "project/addon",
-    "crawl/sources/otherweb",
-    "monitor/explaining/large_members",
-    "commands/demo_page",
-    "crawl/sources/refresh",
-    "crawl/sources/resourcesync",
-    "crawl/failures/disk",
-    "crawl/sources/runs",
-    "stores/followers/scripted_stores",
-    "crawl/operation/life",
-    "commands/refresh",
-    "crawl/operation/backup",
-    "crawl/sources/sitemap",
-    "crawl/sources/datasets",
-    "project/stores",
-    "stores/followers/sparql_faults",
-    "crawl/documents/parts",
-    "crawl/operation/progress",
-    "crawl/threats/threats",
-    "crawl/failures/ground",
-    "deploy/installs",
-    "crawl/documents/long_statements",
-    "rdf/jsonld/conformance",
-    "commands/terminals",
-    "sources/sparql/services",
-    "monitor/page/pictures",
-    "crawl/sources/sparql",
-    "crawl/sources/ways",
-    "rdf/hdt/other_reader",
-    "crawl/manners/clock",
-    "monitor/page/live",
-    "crawl/operation/followers",
-    "crawl/manners/slow",
-    "crawl/failures/lying_sitemaps",
-    "monitor/page/now",
-    "monitor/page/accessibility",
-    "crawl/sources/semantic",
-    "monitor/page/report_view",
-    "rdf/hdt/damage",
-    "core/codec",
-    "crawl/sources/graphs",
-    "project/spiders",
-    "stores/shapes/shapes",
-    "sources/sitemaps/markup",
-    "crawl/sources/consent_ftp",
-    "frontier/embedded",
-    "core/options/merging",
-    "crawl/threats/hostile",
-    "rdf/unpack/documents",
-    "monitor/operating/draining",
-    "gates/dependencies",
-    "gates/how_tos",
-    "crawl/manners/leaving",
-    "crawl/failures/machines",
-    "gates/start",
-    "project/extractors",
-    "sources/sitemaps/slicing",
-    "crawl/operation/stores",
-    "crawl/manners/reservations",
-    "project/extract",
-    "crawl/failures/cluster",
-    "crawl/failures/redis",
-    "analysis/urldb/crawled",
-    "crawl/operation/quotas",
-    "frontier/worker",
-    "crawl/documents/stored_once",
-    "analysis/urldb/building",
-    "monitor/metrics/exporter",
+    "crawl/failures/refresh_epochs",
     "monitor/operating/checking",
-    "frontier/worker_end",
-    "crawl/doors/feeds",
-    "rdf/unpack/seven_zip",
-    "analysis/report/report_days",
-    "rdf/nasty_formats",
-    "frontier/invariants",
-    "crawl/doors/own_spiders",
-    "stores/recovery",
-    "fuzz/fuzz",
-    "crawl/sources/semantic_dumps",
-    "gates/names",
-    "crawl/sources/warc",
-    "crawl/sources/ftp",
-    "rdf/n3",
-    "gates/layers",
-    "crawl/sources/pings",
-    "crawl/documents/partial",
-    "crawl/doors/scrapy",
-    "crawl/operation/arguments",
-    "crawl/sources/formats",
-    "crawl/failures/refresh_names",
-    "rdf/unpack/content_encoding",
+    "crawl/failures/disk",
+    "crawl/failures/redis_back",
+    "monitor/operating/moving",
+    "crawl/failures/chaos",
+    "monitor/page/query",
+    "crawl/sources/resourcesync",
+    "crawl/failures/lives",
+    "crawl/sources/otherweb",
+    "crawl/doors/requests",
+    "crawl/sources/sparql",
+    "stores/followers/scripted_stores",
+    "gates/how_tos",
+    "fuzz/linear",
+    "crawl/failures/own_outages",
+    "crawl/failures/lying_sitemaps",
+    "sources/sparql/services",
+    "stores/followers/sparql_faults",
+    "crawl/sources/refresh",
+    "crawl/sources/ckan",
+    "monitor/page/datasets",
+    "project/addon",
+    "monitor/page/uri",
+    "crawl/operation/life",
+    "crawl/threats/hostile",
+    "crawl/sources/semantic",
+    "crawl/failures/ground",
+    "rdf/extraction/sandbox",
+    "crawl/operation/backup",
+    "crawl/manners/slow",
+    "rdf/unpack/documents",
+    "stores/shapes/shapes",
+    "crawl/manners/clock",
+    "gates/dependencies",
     "frontier/quota_kills",
-    "crawl/documents/hops",
+    "core/options/merging",
+    "monitor/page/hosts",
+    "gates/start",
+    "crawl/operation/progress",
+    "project/extruct",
+    "crawl/sources/sitemap",
+    "crawl/doors/scrapy",
+    "commands/demo_page",
+    "deploy/running",
+    "frontier/redis_refusals",
+    "monitor/explaining/large_members",
+    "crawl/threats/threats",
+    "frontier/invariants",
+    "crawl/sources/archiving",
+    "crawl/threats/guard_seeds",
+    "monitor/page/pictures",
+    "gates/language",
+    "project/scrapy_redis",
+    "crawl/documents/parts",
+    "rdf/html/rdfa_conformance",
+    "crawl/sources/consent",
+    "crawl/sources/formats",
+    "monitor/operating/frontier_command",
+    "crawl/sources/runs",
+    "crawl/failures/machines",
+    "downloader/visit",
     "stores/followers/renewed",
+    "monitor/page/now",
+    "crawl/operation/forks",
+    "crawl/operation/stores",
+    "project/stores",
+    "crawl/manners/leaving",
+    "sources/sparql/plan",
+    "deploy/installs",
+    "crawl/operation/followers",
+    "sources/sitemaps/resourcesync/sync",
+    "sources/sparql/modes",
+    "crawl/doors/own_spiders",
+    "monitor/page/live",
+    "monitor/page/accessibility",
+    "crawl/threats/guard",
+    "crawl/sources/warc",
+    "crawl/sources/revisits",
+    "monitor/operating/draining",
+    "frontier/embedded",
+    "crawl/manners/reservations",
+    "crawl/sources/ways",
+    "project/polite_spiders",
+    "frontier/worker_end",
+    "crawl/threats/copies",
+    "rdf/conformance",
+    "crawl/documents/hops",
+    "frontier/worker",
+    "frontier/worker_limits",
+    "crawl/doors/own_fetchers",
+    "frontier/connection",
+    "crawl/operation/arguments",
+    "crawl/failures/refresh_names",
+    "crawl/threats/scans",
+    "project/spiders",
+    "commands/rdf_crawl",
+    "crawl/operation/quotas",
+    "downloader/robots/shared_rules",
+    "crawl/documents/partial",
+    "crawl/failures/redis",
+    "stores/followers/oxigraph",
+    "frontier/cluster_access",
+    "monitor/page/hostile_requests",
+    "crawl/sources/spooled",
+    "crawl/operation/explaining",
+    "crawl/sources/changes",
+    "crawl/sources/later_runs",
+    "crawl/sources/semantic_dumps",
+    "crawl/documents/stored_once",
+    "crawl/sources/endpoints",
     "project/fetchers",
 )
 _PLACES = {f"tests/{path}": place for place, path in enumerate(_LONGEST)}
@@ -197,6 +196,39 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
     gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have a process of several (xdist) send few messages: each is much CPU.
+
+    Nothing shows that a test begins or ends, or that its fixtures are fine.
+    """
+    hooks = session.config.hook
+    for each in _senders(hooks.pytest_runtest_logreport):
+        each.function = partial(_send_result, each.function)
+    for hook in (hooks.pytest_runtest_logstart, hooks.pytest_runtest_logfinish):
+        for each in _senders(hook):
+            each.function = _send_nothing
+
+
+def _senders(hook: Any) -> list[Any]:
+    return [
+        each
+        for each in hook.get_hookimpls()
+        if type(each.plugin).__name__ == "WorkerInteractor"
+    ]
+
+
+def _send_result(send: Callable[..., None], report: pytest.TestReport) -> None:
+    if report.passed:
+        report.keywords = {}
+    if report.when == "call" or not report.passed:
+        send(report)
+
+
+def _send_nothing(*_: object) -> None:
+    """Send no message."""
 
 
 @pytest.hookimpl(trylast=True)  # once pytest has ordered by parameters

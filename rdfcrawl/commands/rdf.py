@@ -15,7 +15,13 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from rdfcrawl.core.console import QuietCommand, add_number, fail
-from rdfcrawl.core.errors import ConfigError, SourceFault, needed_by_operator
+from rdfcrawl.core.errors import (
+    ConfigError,
+    Fault,
+    Reason,
+    SourceFault,
+    needed_by_operator,
+)
 from rdfcrawl.core.messages import counted, escaped, raw_file
 
 if TYPE_CHECKING:
@@ -24,7 +30,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.core.records import Document
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.pipelines.callbacks.inspection import (

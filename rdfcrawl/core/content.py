@@ -10,14 +10,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol, Self
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 
 from rdfcrawl.core.formats import HEAD_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
 
 BUFFER_BYTES = 256 * 1024
 

@@ -8,8 +8,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.errors import lasting_reasons
-from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.errors import Fault, Reason, lasting_reasons
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import (
     CollectionPage,
@@ -23,9 +23,6 @@ from rdfcrawl.core.tasks import (
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterator, Sequence
-
-    from rdfcrawl.core.errors import Fault, Reason
-    from rdfcrawl.core.records import Document
 
 
 _SCHEDULED: Final = (

@@ -22,14 +22,19 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.parts import PartFolder, read_facts, remove_facts
+from rdfcrawl.downloader.parts import (
+    PartFacts,
+    PartFolder,
+    PartialBody,
+    read_facts,
+    remove_facts,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.core.records import FetchedResponse
     from rdfcrawl.downloader.client import RequestOptions
-    from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.frontier.queue.options import WorkerOptions
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from redis.exceptions import OutOfMemoryError, RedisError
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.queue.frontier_client import Frontier
-from rdfcrawl.frontier.queue.options import CrawlPaths
+from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
 from rdfcrawl.frontier.redis.address import describe, named_redis
 from rdfcrawl.frontier.redis.client import (
     SentinelClient,
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
     from scrapy.settings import BaseSettings
-
-    from rdfcrawl.frontier.queue.options import CrawlOptions
 
 
 logger = logging.getLogger(__name__)

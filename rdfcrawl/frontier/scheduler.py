@@ -24,7 +24,7 @@ from scrapy.utils.defer import deferred_from_coro
 from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
-from rdfcrawl.core.visits import before_leaving, flush_stores, stop_visits
+from rdfcrawl.core.visits import Visit, before_leaving, flush_stores, stop_visits
 from rdfcrawl.frontier.engine import EngineView, VisitPlaces
 from rdfcrawl.frontier.queue.worker_reports import (
     DRAINED,
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
-
-    from rdfcrawl.core.visits import Visit
 
 
 logger = logging.getLogger(__name__)

@@ -21,11 +21,11 @@ from rdfcrawl.frontier.queue.bands import ScoreBands
 from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 from rdfcrawl.frontier.queue.host_addresses import AddressBook, HostAddresses, HostKeys
 from rdfcrawl.frontier.queue.host_clocks import HostClocks
-from rdfcrawl.frontier.queue.host_rules import BlockedHosts
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts, KeepingOptions
 from rdfcrawl.frontier.queue.inbox import SitemapHosts, StartUrls, WaitingPings
 from rdfcrawl.frontier.queue.profiles import CrawlMember, SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.shared_rules import KeptRobots, LeaveList
-from rdfcrawl.frontier.queue.tables import StateStore
+from rdfcrawl.frontier.queue.tables import FetchedContent, StateStore
 from rdfcrawl.frontier.redis.client import raise_intset_limit
 from rdfcrawl.frontier.redis.errors import one_line
 from rdfcrawl.frontier.redis.server_state import rewrite_torn_logs
@@ -33,7 +33,7 @@ from rdfcrawl.frontier.worker.host_turns import AddressDelay, HostTurns
 from rdfcrawl.frontier.worker.intake import LinkIntake, SeedIntake
 from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets
 from rdfcrawl.frontier.worker.worker import FrontierWorker
-from rdfcrawl.frontier.worker.worker_state import IntakeHooks
+from rdfcrawl.frontier.worker.worker_state import IntakeHooks, WorkerHooks
 from rdfcrawl.stores.crawl_folder import note_run
 
 if TYPE_CHECKING:
@@ -45,11 +45,8 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.queue.host_rules import KeepingOptions
     from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.frontier.queue.tables import FetchedContent
     from rdfcrawl.frontier.request_turns import WorkerSleep
-    from rdfcrawl.frontier.worker.worker_state import WorkerHooks
     from rdfcrawl.rdf.links.policy import EveryLink
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_check
 from redis.exceptions import RedisError
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.core.records import Document, Urgency
+from rdfcrawl.core.records import Document, Record, Urgency
 from rdfcrawl.frontier.queue.queued_records import UnqueueableError, record_of
 from rdfcrawl.uri import BadUri
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.core.records import Record
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard, cast
 from scrapy import Spider, signals
 from scrapy.addons import AddonManager
 from scrapy.crawler import Crawler, CrawlerProcess, CrawlerProcessBase
-from scrapy.settings import Settings
+from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import SpiderLoader, SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
 
@@ -27,8 +27,6 @@ from rdfcrawl.rdf.environment import GC_THRESHOLDS
 
 if TYPE_CHECKING:
     import argparse
-
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.launch.options import CheckedCrawl, ExitCodes

@@ -17,13 +17,9 @@ from rdfcrawl.core.console import program
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.core.processes import start_module_async
 from rdfcrawl.downloader.spool import WorkerDisk
-from rdfcrawl.frontier.connection import (
-    FrontierConnection,
-    lost_logs,
-    restart_crawl,
-)
+from rdfcrawl.frontier.connection import FrontierConnection, lost_logs, restart_crawl
 from rdfcrawl.frontier.queue.options import RUN, WORKER
-from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
+from rdfcrawl.frontier.queue.profiles import CrawlMember, SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.worker_reports import DRAINED, OwnFaults
 from rdfcrawl.launch.progress import follower_lines, watch
 from rdfcrawl.launch.progress_table import (
@@ -39,7 +35,6 @@ from rdfcrawl.uri.guard.gate import EXIT_CODE as REFUSED
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.queue.profiles import CrawlMember
     from rdfcrawl.launch.forks import ForkedWorker, WorkerForks
     from rdfcrawl.launch.options import CheckedCrawl
 

@@ -8,13 +8,12 @@ from urllib.parse import quote
 
 from rdfcrawl.analysis.description.vocabularies import DescribedFile
 from rdfcrawl.core.formats import FORMATS
-from rdfcrawl.stores.export.plan import HDT, PARQUET
+from rdfcrawl.stores.export.plan import HDT, PARQUET, ExportPlan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.stores.export.exporting import ExportReport
-    from rdfcrawl.stores.export.plan import ExportPlan
 
 _MEDIA_TYPES: Final = {
     **{each.extensions[0]: each.media_types[0] for each in FORMATS if each.extensions},

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
-from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.formats import HTML, Format
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
@@ -23,7 +23,7 @@ from rdfcrawl.frontier.queue.worker_reports import (
     keep_example,
     part_key,
 )
-from rdfcrawl.pipelines.items import harvesting_spider, pass_through
+from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.logs import SegmentPipeline
 from rdfcrawl.pipelines.provenance import (
     Status,
@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.core.formats import Format
     from rdfcrawl.frontier.queue.tables import FetchedContent
-    from rdfcrawl.pipelines.items import HarvestingSpider
 
     FirstUrls = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
 

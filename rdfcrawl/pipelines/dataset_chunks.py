@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
-from rdfcrawl.pipelines.items import closing
+from rdfcrawl.pipelines.items import HarvestingSpider, closing
 from rdfcrawl.rdf.output import CHUNK_BYTES, quad_chunks
 from rdfcrawl.rdf.text import gathered
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
@@ -29,7 +29,6 @@ from rdfcrawl.sources.sitemaps.slicing import iter_file_blocks, slice_dump
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
-    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
 _BATCH_SIZE: Final = 200  # descriptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from collections.abc import Set as AbstractSet
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
@@ -38,8 +38,6 @@ from rdfcrawl.uri import CRAWLED_SCHEMES, host_of, registered_domain
 from rdfcrawl.uri.traps import form_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 

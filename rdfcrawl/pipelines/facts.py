@@ -10,7 +10,7 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.core.records import Document
 from rdfcrawl.pipelines.items import close_chunks, harvesting_spider, pass_through
 from rdfcrawl.rdf.extraction.facts import FactsReading
-from rdfcrawl.rdf.extraction.messages import ExtractOutcome
+from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.fingerprints import content_hash, content_hash_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.core.content import QuadChunk
-    from rdfcrawl.rdf.extraction.messages import ReadingJob
 
 
 class FactsPipeline:

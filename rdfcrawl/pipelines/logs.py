@@ -10,11 +10,16 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.records import NOT_READ, Document
-from rdfcrawl.pipelines.items import DurablePipeline, harvesting_spider, pass_through
+from rdfcrawl.pipelines.items import (
+    DurablePipeline,
+    HarvestingSpider,
+    harvesting_spider,
+    pass_through,
+)
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
 from rdfcrawl.stores.nquads import document_mark, recover
-from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,9 +28,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.downloader.warc.archive import WebArchive
-    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.pipelines.spider_options import SpiderOptions
-    from rdfcrawl.stores.segments import SegmentLimits
 
 
 class SegmentPipeline(DurablePipeline):

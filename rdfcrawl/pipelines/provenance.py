@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from rdfcrawl.core import __version__
 from rdfcrawl.core.errors import LOSSES, TRAPS, Fault
@@ -29,14 +29,10 @@ from rdfcrawl.core.records import (
 )
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.source_tasks import ConsentTask, RobotsTask, SitemapTask, SourceTask
-from rdfcrawl.core.tasks import ListedPage, RefreshedPage
+from rdfcrawl.core.tasks import ListedPage, RefreshedPage, Task
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import iri_of_url, literal
 from rdfcrawl.uri.hosts import has_lookalike
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.tasks import Task
-
 
 _IMMUTABLE: Final = re.compile(r"(?:\A|[\s,])immutable(?=[\s,]|\Z)", re.IGNORECASE)
 _MAX_AGE: Final = re.compile(

@@ -16,6 +16,7 @@ from rdfcrawl.core.namespaces import RDF
 _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
 )
+_ZIP_MEDIA_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
 _NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
 
 # First bytes of known formats that are not text.
@@ -241,6 +242,10 @@ def _packing_without_magic(
         return None if is_other else PackingKind.BROTLI
     if extension == "tar" and b"\0" in head[:100] and _sniff(head) == _NOTHING:
         return PackingKind.TAR
+    # A program or other bytes may precede a zip.
+    is_zip = extension == "zip" or essence in _ZIP_MEDIA_TYPES
+    if is_zip and b"PK\3\4" in head and not head.startswith(_MAGIC_STARTS):
+        return PackingKind.ZIP
     return None
 
 

@@ -10,12 +10,11 @@ import fcntl
 import os
 import secrets
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import BinaryIO, TextIO
 
 _DRAFT: Final = ".draft"
 

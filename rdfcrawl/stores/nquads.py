@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from rdfcrawl.core.content import check_statements
+from rdfcrawl.core.content import QuadChunk, check_statements
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.stores.crawl_folder import ensure_identity, note_worker
 from rdfcrawl.stores.segment_file import (
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy.crawler import Crawler
-
-    from rdfcrawl.core.content import QuadChunk
 
 
 logger = logging.getLogger(__name__)

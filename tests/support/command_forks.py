@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import copy
+import fcntl
 import gc
 import importlib.metadata
 import json
@@ -30,9 +31,10 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from pkgutil import iter_modules, walk_packages
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from scrapy.settings import SettingsAttribute
 
@@ -119,6 +121,9 @@ class ForkedCommand:
 class CommandForks:
     """The process that commands are forked from; it begins with the first of them.
 
+    The processes of a run of the tests (xdist) share one that has the imports, and each
+    has a fork of it.
+
     Args:
         python: of another environment, in which nothing of the checkout is seen.
         env: variables of the process; None for those of this one.
@@ -135,6 +140,9 @@ class CommandForks:
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
         self._began_with: dict[str, str] = {}
+        run_id = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+        kind = crc32(os.fsencode(python))
+        self._place = Path(gettempdir(), f"forks-{run_id}-{kind:x}")
 
     def start(
         self,
@@ -195,22 +203,54 @@ class CommandForks:
 
     def stop(self) -> None:
         """End the process, and with it all commands that still run."""
-        if self._requests is not None and self._process is not None:
+        if self._requests is not None:
+            self._requests.shutdown(socket.SHUT_WR)
+            while self._requests.recv(_MOST_BYTES):
+                continue
             self._requests.close()
+        if self._process is not None:
+            self._process.terminate()
             self._process.wait()
+            for path in (self._place, self._place.with_suffix(".lock")):
+                path.unlink(missing_ok=True)
 
     def _begin(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        self._began_with = self._variables(None)
-        with theirs:
-            self._process = subprocess.Popen(
-                [self._python, __file__],
-                cwd=ROOT,
-                env=self._began_with,
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-            )
-        return ours
+        from tests.support.processes import end_with_parent  # not in each environment
+
+        place = self._place
+        with place.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = self._connect(place)
+            if found is None:
+                place.unlink(missing_ok=True)
+                self._process = subprocess.Popen(
+                    [self._python, __file__, place],
+                    cwd=ROOT,
+                    env=self._variables(None),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    preexec_fn=end_with_parent,  # noqa: PLW1509  # no other thread forks
+                )
+            while found is None:
+                if self._process is not None and self._process.poll() is not None:
+                    raise RuntimeError("the process that forks commands has ended")
+                time.sleep(0.01)
+                found = self._connect(place)
+        return found
+
+    def _connect(self, place: Path) -> socket.socket | None:
+        """Return a connection to a fork of its own, and note its variables."""
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(place))
+            told = b""
+            while not told.endswith(b"\n"):
+                told += connection.recv(_MOST_BYTES) or b"\n"
+            self._began_with = json.loads(told)
+        except (OSError, ValueError):
+            connection.close()
+            return None
+        return connection
 
     def _variables(self, env: Mapping[str, str] | None) -> dict[str, str]:
         if env is None:
@@ -240,7 +280,7 @@ def _text_of(file: Any) -> str:
 
 
 def main() -> None:
-    """Fork a command for each request that comes over standard input."""
+    """Fork a command for each request that comes over a connection."""
     del sys.path[0]  # the folder of this file
     for name in ("entry_points", "version"):
         setattr(importlib.metadata, name, cache(getattr(importlib.metadata, name)))
@@ -260,10 +300,24 @@ def main() -> None:
     # A shell has background processes ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.freeze()
-    with socket.socket(fileno=os.dup(0)) as requests:
+    with _accepted(sys.argv.pop()) as requests:
         command = _Commands(requests).fork()
     if command is not None:
         _run(*command)
+
+
+def _accepted(place: str) -> socket.socket:
+    """Fork this process for each connection; return there with it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(place)
+        listener.listen()
+        while True:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                connection.sendall(json.dumps(dict(os.environ)).encode() + b"\n")
+                return connection
+            connection.close()
 
 
 def _modules_of_rooms() -> Iterator[str]:

@@ -216,16 +216,16 @@ class RunningCrawl:
 
 
 class Commands:
-    """Runs `scrapy` in the checkout; processes still running at the end are killed."""
+    """Runs `scrapy` in the checkout; processes still running at the end are killed.
 
-    def __init__(self, factory: pytest.TempPathFactory) -> None:
-        self._factory = factory
+    Args:
+        new_folder: makes a folder for a crawl.
+    """
+
+    def __init__(self, new_folder: Callable[[], Path]) -> None:
+        self.folder = new_folder
         self._numbers = count()
         self._running: list[RunningCrawl] = []
-
-    def folder(self) -> Path:
-        """Return a new folder for a crawl."""
-        return self._factory.mktemp("crawl", numbered=True)
 
     def start(
         self,
@@ -333,7 +333,7 @@ def rdf() -> RunRdf:
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     """Yield an object that runs the `scrapy` commands."""
-    commands = Commands(tmp_path_factory)
+    commands = Commands(partial(tmp_path_factory.mktemp, "crawl", numbered=True))
     yield commands
     commands.stop()
 

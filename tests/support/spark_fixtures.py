@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -30,7 +32,6 @@ from tests.support.url_events import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 N_MACHINES = 3
 NORMAL = NormalForm()
@@ -39,13 +40,18 @@ SITES = (
     *("http://c.example:8080", "http://d.example.org", "http://bücher.example"),
 )
 _T0 = 1_790_000_000_000
+# Java reads the classes of Spark from an archive, if `tests.support.spark_classes` has
+# written it: half of the CPU of a start. Its class path must be the same, and have no
+# folder with files, so that the one of the configuration is empty.
+HOME = Path(sys.prefix) / "spark"
+ARCHIVE = HOME / "classes.jsa"
 # The cheapest settings for little work; a step still has two tasks. A test checks that
 # plans which Spark adapts meanwhile give the same.
 _DEFAULTS = """
 spark.default.parallelism 1
 spark.driver.bindAddress 127.0.0.1
 spark.driver.host 127.0.0.1
-spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC {java}
 spark.python.daemon.module tests.support.spark_daemon
 spark.sql.adaptive.enabled false
 spark.sql.codegen.factoryMode NO_CODEGEN
@@ -65,17 +71,23 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if is_part and not has_spark() and not os.environ.get("CI") else None
 
 
-def spark_variables(folder: Path) -> dict[str, str]:
+def spark_variables(folder: Path, java: str = "") -> dict[str, str]:
     """Return variables by which Spark starts quickly, and uses loopback and a folder.
 
     Args:
         folder: of its configuration, which is written, and of scratch files.
+        java: options of its virtual machine; those to read the archive, if empty.
     """
-    (folder / "spark-defaults.conf").write_text(_DEFAULTS, encoding="ascii")
+    if not java and ARCHIVE.exists():
+        java = f"-XX:SharedArchiveFile={ARCHIVE}"
+    configuration = folder / "spark.conf"
+    configuration.write_text(_DEFAULTS.format(java=java), encoding="ascii")
+    (empty := HOME / "conf").mkdir(parents=True, exist_ok=True)
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         "PYTHONPATH": os.pathsep.join(paths),
-        "SPARK_CONF_DIR": str(folder),
+        "PYSPARK_SUBMIT_ARGS": f"--properties-file {configuration} pyspark-shell",
+        "SPARK_CONF_DIR": str(empty),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder),
     }
@@ -147,7 +159,7 @@ def write_epochs(root: Path, number: int) -> None:
     path.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
 
 
-def told_events(seed: int, n_events: int = 240) -> list[UrlEvent]:
+def told_events(seed: int, n_events: int = 120) -> list[UrlEvent]:
     """Return possible events of a crawl of a few sites."""
     dice = random.Random(seed)
     pages = [f"{site}/{n}" for site in SITES for n in range(8)]

@@ -18,8 +18,9 @@ from rdfcrawl.analysis.urldb.observations import (
     time_of,
 )
 from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF_TYPE, SQUIRREL
-from rdfcrawl.stores.reading import iter_read, reading
+from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
 from rdfcrawl.stores.segment_file import (
+    GzipMember,
     TornMember,
     is_whole,
     iter_content,
@@ -29,9 +30,6 @@ from rdfcrawl.stores.segment_file import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from rdfcrawl.stores.reading import SegmentDamage
-    from rdfcrawl.stores.segment_file import GzipMember
 
 
 PIECE_BYTES: Final = 4 * 1024 * 1024

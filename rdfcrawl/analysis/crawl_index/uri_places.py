@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase, identity_of
 from rdfcrawl.core.namespaces import RC, RDF, SQUIRREL
-from rdfcrawl.uri import BadUri, fingerprint
+from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 from rdfcrawl.uri.parse import seed_url
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.analysis.crawl_index.members import LogMember
-    from rdfcrawl.uri import NormalForm
 
 
 RECORD: Final = struct.Struct(">qIBH")  # fingerprint, member, role, how often

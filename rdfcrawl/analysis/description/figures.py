@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 from rdfcrawl.analysis.description.table import (
     Cardinality,
     DistinctCount,
+    Figure,
     FigureKey,
     FigureKind,
+    FigureTable,
     hashes_of,
     key_prefix,
 )
@@ -25,8 +27,6 @@ from rdfcrawl.uri.hosts import host_of_iri
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-    from rdfcrawl.analysis.description.table import Figure, FigureTable
 
 
 N = TypeVar("N", int, Cardinality)

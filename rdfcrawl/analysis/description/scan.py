@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rdfcrawl.analysis.description.table import (
     FigureKind,
+    FigureTable,
     common_beginning,
     hashes_of,
     key_prefix,
@@ -31,7 +32,6 @@ from rdfcrawl.uri.hosts import host_of_iri
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rdfcrawl.analysis.description.table import FigureTable
     from rdfcrawl.stores.log.documents import LogDocument
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from math import inf, log, sqrt
 from operator import itemgetter
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     )
     from pathlib import Path
     from types import TracebackType
-    from typing import IO
 
 
 MAX_EXACT: Final = 100_000  # hashes of one count; about 10 MB

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 from urllib.parse import quote
 
 from rdfcrawl.analysis.description.figures import (
@@ -32,15 +32,13 @@ from rdfcrawl.analysis.description.vocabularies import (
     describe_host_dataset,
 )
 from rdfcrawl.stores.drafts import replacing_file
-from rdfcrawl.stores.log.crawl_log import iter_latest_documents
+from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from typing import TextIO
 
-    from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 VOID_NAME: Final = "void.ttl"
 DCAT_NAME: Final = "dcat.ttl"

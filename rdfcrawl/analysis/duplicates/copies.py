@@ -16,14 +16,11 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from operator import eq
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.options.table import OptionsTable, integer
-from rdfcrawl.rdf.fingerprints import BINS, SHINGLE_WORDS
-
-if TYPE_CHECKING:
-    from rdfcrawl.rdf.fingerprints import Fingerprint
+from rdfcrawl.rdf.fingerprints import BINS, SHINGLE_WORDS, Fingerprint
 
 MAX_CACHED: Final = 100_000  # contents and hosts
 LEAST_PAGES: Final = 64  # of a host, before its pages are compared with each other

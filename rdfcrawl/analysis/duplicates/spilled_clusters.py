@@ -20,13 +20,12 @@ from rdfcrawl.analysis.duplicates.clusters import (
     SketchMinima,
     low_bits,
 )
-from rdfcrawl.core.sorting import StringSorter
+from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.rdf.fingerprints import BINS, MAX_SPARSE, read_sketch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.core.sorting import SpillFolder
 
 WINDOW: Final = 6
 """Minima of a run: 36 bits, which millions of documents rarely share by chance."""

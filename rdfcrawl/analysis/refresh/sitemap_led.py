@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import (
     N_LATEST,
+    FetchInterval,
     has_claim,
     iter_intervals,
     stated_lastmod,
@@ -34,7 +35,6 @@ from rdfcrawl.analysis.refresh.policy import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rdfcrawl.analysis.measures.refetches import FetchInterval
     from rdfcrawl.analysis.measures.uri_facts import UriFacts
 
 

@@ -15,6 +15,8 @@ from rdfcrawl.analysis.report.content import (
     AxisScale,
     ChartAxis,
     ChartKind,
+    ChartPoint,
+    ReportFigure,
     day_text,
     escape,
     number,
@@ -22,8 +24,6 @@ from rdfcrawl.analysis.report.content import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from rdfcrawl.analysis.report.content import ChartPoint, ReportFigure
 
 
 _MOST_TICKS: Final = 6

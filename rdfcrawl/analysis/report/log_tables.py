@@ -8,7 +8,12 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
-from rdfcrawl.analysis.report.activities import FaultExample, HostActivity, shorten
+from rdfcrawl.analysis.report.activities import (
+    ActivityCounts,
+    FaultExample,
+    HostActivity,
+    shorten,
+)
 from rdfcrawl.analysis.report.content import (
     MAX_ROWS,
     ReportRow,
@@ -20,8 +25,6 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-    from rdfcrawl.analysis.report.activities import ActivityCounts
 
 
 _N_HOSTS: Final = 20  # slowest, and most faulty

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 from rdfcrawl.analysis.report.charts import draw_chart
-from rdfcrawl.analysis.report.content import ReportFigure, ReportTable, escape, number
+from rdfcrawl.analysis.report.content import (
+    CrawlReport,
+    ReportCell,
+    ReportFigure,
+    ReportRow,
+    ReportSection,
+    ReportTable,
+    escape,
+    number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from rdfcrawl.analysis.report.content import (
-        CrawlReport,
-        ReportCell,
-        ReportRow,
-        ReportSection,
-    )
 
 
 STYLE: Final = """

@@ -13,7 +13,7 @@ from rdfcrawl.analysis.report.content import (
     ReportSection,
     ReportTable,
 )
-from rdfcrawl.analysis.urldb.record import key_of
+from rdfcrawl.analysis.urldb.record import UrlRecord, key_of
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.followers.status import read_statuses
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.analysis.urldb.mirrors import MirrorCluster, MirrorSearch
-    from rdfcrawl.analysis.urldb.record import UrlRecord
     from rdfcrawl.uri import NormalForm
 
 

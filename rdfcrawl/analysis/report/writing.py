@@ -7,7 +7,16 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
-from rdfcrawl.analysis.report.content import UNDEFINED, ReportFigure, ReportTable, shown
+from rdfcrawl.analysis.report.content import (
+    UNDEFINED,
+    ChartAxis,
+    CrawlReport,
+    ReportCell,
+    ReportFigure,
+    ReportRow,
+    ReportTable,
+    shown,
+)
 from rdfcrawl.analysis.report.page import iter_page
 from rdfcrawl.stores.drafts import replacing_file
 
@@ -15,12 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.analysis.report.content import (
-        ChartAxis,
-        CrawlReport,
-        ReportCell,
-        ReportRow,
-    )
 
 PAGE_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark import StorageLevel, TaskContext
+from pyspark import RDD, StorageLevel, TaskContext
 
 from rdfcrawl.analysis.measures.first_seen import FirstSeenCount, SamplingPeriod
 from rdfcrawl.analysis.ranking.table import open_ranks
@@ -32,7 +32,6 @@ from rdfcrawl.stores.followers.parquet import DatasetVersions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
 
     from rdfcrawl.analysis.report.content import CrawlReport

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from rdfcrawl.analysis.spark.session import n_tasks
@@ -26,7 +26,6 @@ from rdfcrawl.uri import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import DataFrame, SparkSession
 
 _BATCH_ROWS: Final = 10_000
 _COUNTS: Final = "partition string, domain string, n_nodes long"

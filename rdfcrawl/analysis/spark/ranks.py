@@ -13,11 +13,12 @@ from functools import partial
 from itertools import compress, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import StorageLevel
+from pyspark import RDD, Broadcast, StorageLevel
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from rdfcrawl.analysis.ranking.pagerank import (
@@ -28,7 +29,7 @@ from rdfcrawl.analysis.ranking.pagerank import (
     pack_links,
 )
 from rdfcrawl.analysis.ranking.table import FOLDER, write_head
-from rdfcrawl.analysis.spark.graph import batches_of, find_graph
+from rdfcrawl.analysis.spark.graph import UrlGraph, batches_of, find_graph
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.spark.urls import rows_of
 from rdfcrawl.analysis.urldb.database import UrlDatabase
@@ -44,12 +45,7 @@ from rdfcrawl.core.sorting import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import BinaryIO
 
-    from pyspark import RDD, Broadcast
-    from pyspark.sql import DataFrame, SparkSession
-
-    from rdfcrawl.analysis.spark.graph import UrlGraph
 
 _SCORES: Final = tuple(str(name) for name in RankScore)
 _LEVELS: Final = tuple(f"level_{name}" for name in _SCORES)

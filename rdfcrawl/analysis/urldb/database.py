@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.analysis.urldb.files import FOLDER, SegmentReader, read_manifest
+from rdfcrawl.analysis.urldb.files import (
+    FOLDER,
+    SegmentBlock,
+    SegmentReader,
+    read_manifest,
+)
 from rdfcrawl.analysis.urldb.record import (
     UrlRecord,
     key_of,
@@ -19,9 +24,7 @@ from rdfcrawl.uri import NormalForm
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import Self
 
-    from rdfcrawl.analysis.urldb.files import SegmentBlock
 
 _ATTEMPTS: Final = 5  # a build may replace segments meanwhile
 

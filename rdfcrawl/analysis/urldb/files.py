@@ -27,7 +27,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
 from zlib import crc32
 
 from rdfcrawl.core.errors import ConfigError
@@ -46,7 +46,6 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import BinaryIO, Self
 
 _ENDS_BLOCK: Final = 0xFF  # of the checksum of a key: one in 256
 _MOST_RECORDS: Final = 2048  # URLs may be chosen so that no key ends a block

@@ -16,7 +16,7 @@ from rdfcrawl.analysis.duplicates.clusters import CanonicalCandidate, choose_can
 from rdfcrawl.analysis.duplicates.spilled_clusters import SpilledClusters
 from rdfcrawl.analysis.measures.domain_clusters import last_read, text_hash_of
 from rdfcrawl.analysis.urldb.facts import FactReader, fetches_of, is_known_page
-from rdfcrawl.core.sorting import StringSorter
+from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.uri import fingerprint
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.analysis.urldb.database import UrlDatabase
     from rdfcrawl.analysis.urldb.record import UrlRecord
-    from rdfcrawl.core.sorting import SpillFolder
 
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 MAX_CANDIDATES: Final = 10_000

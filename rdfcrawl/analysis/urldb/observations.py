@@ -9,7 +9,7 @@ from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.analysis.urldb.record import observe
+from rdfcrawl.analysis.urldb.record import Columns, observe
 from rdfcrawl.core.formats import Relation
 from rdfcrawl.core.namespaces import DCTERMS, HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
 from rdfcrawl.rdf.links.outlinks import relation_iri
@@ -19,8 +19,6 @@ from rdfcrawl.uri import MAX_URL_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from rdfcrawl.analysis.urldb.record import Columns
 
 
 _ACTIVITY: Final = "<urn:rdfcrawl:activity:"

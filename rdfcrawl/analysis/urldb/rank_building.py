@@ -16,32 +16,34 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress, groupby
 from math import fsum, isnan
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.analysis.ranking.pagerank import OutLinks, compute_pagerank
 from rdfcrawl.analysis.ranking.table import (
     FOLDER,
     TABLE_NAME,
+    RankTable,
     levels_of,
     open_ranks,
     write_head,
 )
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.files import writing_alone
-from rdfcrawl.analysis.urldb.rank_graph import LinkGraph, LinkScratch, RankNodes, ranges
+from rdfcrawl.analysis.urldb.rank_graph import (
+    LinkGraph,
+    LinkScratch,
+    NodeRange,
+    RankNodes,
+    ranges,
+)
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import RankScore
-from rdfcrawl.core.sorting import SpillFolder, StringSorter
+from rdfcrawl.core.sorting import SpillFile, SpillFolder, StringSorter
 from rdfcrawl.stores.drafts import sync, synced_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import BinaryIO
-
-    from rdfcrawl.analysis.ranking.table import RankTable
-    from rdfcrawl.analysis.urldb.rank_graph import NodeRange
-    from rdfcrawl.core.sorting import SpillFile
 
 
 UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"

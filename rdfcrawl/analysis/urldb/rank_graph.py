@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.analysis.ranking.pagerank import OutLinks
 from rdfcrawl.analysis.urldb.facts import RULE_TASKS, is_page
 from rdfcrawl.core.namespaces import RC
-from rdfcrawl.core.sorting import StringSorter
-from rdfcrawl.stores.log.links import LinkLog
-from rdfcrawl.uri import BadUri, fingerprint
+from rdfcrawl.core.sorting import SpillFile, SpillFolder, StringSorter
+from rdfcrawl.stores.log.links import DocumentLinks, LinkLog
+from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.analysis.urldb.record import UrlRecord
-    from rdfcrawl.core.sorting import SpillFile, SpillFolder
-    from rdfcrawl.stores.log.links import DocumentLinks
     from rdfcrawl.stores.reading import SegmentDamage
-    from rdfcrawl.uri import NormalForm
 
 
 _SIGN: Final = 1 << 63  # fingerprints are signed; hex digits sort as unsigned

@@ -21,6 +21,7 @@ from rdfcrawl.uri import (
     MAX_CACHED_HOSTS,
     MAX_URL_CHARS,
     BadUri,
+    NormalForm,
     host_of,
     partition_of,
     registered_domain,
@@ -29,8 +30,6 @@ from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from rdfcrawl.uri import NormalForm
 
 
 MAX_FETCHES: Final = 50

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.urldb.observations import (
     LinkedUrls,
+    UrlObservation,
     iter_activities,
     iter_listings,
 )
 from rdfcrawl.analysis.urldb.record import key_of, pack, spell
-from rdfcrawl.stores.reading import iter_lines, iter_read
-from rdfcrawl.stores.segment_file import iter_content, list_segments
+from rdfcrawl.stores.reading import SegmentDamage, iter_lines, iter_read
+from rdfcrawl.stores.segment_file import GzipMember, iter_content, list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from rdfcrawl.analysis.urldb.observations import UrlObservation
     from rdfcrawl.core.sorting import StringSorter
-    from rdfcrawl.stores.reading import SegmentDamage
-    from rdfcrawl.stores.segment_file import GzipMember
     from rdfcrawl.uri import NormalForm
 
 logger = logging.getLogger(__name__)

@@ -19,6 +19,8 @@ from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import JSON_LD
 from rdfcrawl.downloader.client import (
+    HttpClient,
+    HttpResponse,
     RequestOptions,
     conditional_headers,
     response_in_turn,
@@ -35,7 +37,6 @@ from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.client import HttpClient, HttpResponse
     from rdfcrawl.downloader.local_failures import LocalFailures
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.robots.cache import RobotsCache

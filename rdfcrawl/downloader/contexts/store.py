@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.shared_tasks import SharedTasks
-from rdfcrawl.downloader.contexts.cache import (
-    ContextEntry,
-    SharedContexts,
-)
+from rdfcrawl.downloader.contexts.cache import ContextEntry, SharedContexts
 from rdfcrawl.downloader.robots.storage import SizedMemory
 from rdfcrawl.uri import BadUri, requestable
 

@@ -17,9 +17,20 @@ from rdfcrawl.downloader.client import (
     HttpResponse,
     RequestOptions,
 )
-from rdfcrawl.downloader.ftp.directories import MEDIA_TYPE, ContainerWriter
+from rdfcrawl.downloader.ftp.directories import (
+    MEDIA_TYPE,
+    ContainerWriter,
+    Format,
+    FtpEntry,
+)
 from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, FtpRefused, NoConnection
-from rdfcrawl.downloader.parts import OVERLAP_BYTES, UnfitPart, facts_of_file
+from rdfcrawl.downloader.parts import (
+    OVERLAP_BYTES,
+    PartFacts,
+    PartialBody,
+    UnfitPart,
+    facts_of_file,
+)
 from rdfcrawl.downloader.retry_policy import backoff_secs
 from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.frontier.request_turns import NotSentError, SoloTurn
@@ -27,8 +38,6 @@ from rdfcrawl.frontier.request_turns import NotSentError, SoloTurn
 if TYPE_CHECKING:
     from rdfcrawl.downloader.ftp.address import FtpAddress
     from rdfcrawl.downloader.ftp.connection import FtpConnection, FtpPool
-    from rdfcrawl.downloader.ftp.directories import Format, FtpEntry
-    from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer
 

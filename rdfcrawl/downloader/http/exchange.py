@@ -18,6 +18,7 @@ from rdfcrawl.downloader.client import (
     HttpResponse,
     RequestOptions,
     UnreadBody,
+    UnreadTypes,
 )
 from rdfcrawl.downloader.http.connector import (
     ReceivedResponse,
@@ -39,7 +40,6 @@ from rdfcrawl.uri.guard.resolver import NameResolver
 if TYPE_CHECKING:
     from multidict import MultiMapping
 
-    from rdfcrawl.downloader.client import UnreadTypes
     from rdfcrawl.downloader.http.parsing import BodyReader
     from rdfcrawl.downloader.local_failures import ClockCheck, KnownNames
     from rdfcrawl.downloader.spool import Spool

@@ -30,6 +30,7 @@ from rdfcrawl.downloader.client import (
     HttpResponse,
     RequestOptions,
     UnreadBody,
+    UnreadTypes,
 )
 from rdfcrawl.downloader.http.exchange import note_headers, parse_content_type
 from rdfcrawl.downloader.http.recording import WireListener, listening
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.http.headers import Headers
 
-    from rdfcrawl.downloader.client import UnreadTypes
     from rdfcrawl.downloader.local_failures import KnownNames
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.spool import Spool

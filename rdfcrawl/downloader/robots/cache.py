@@ -25,7 +25,12 @@ from rdfcrawl.downloader.robots.policy import (
     judge,
     rules_of,
 )
-from rdfcrawl.downloader.robots.storage import SizedMemory, pack_rules, unpack_rules
+from rdfcrawl.downloader.robots.storage import (
+    RobotsDeathStore,
+    SizedMemory,
+    pack_rules,
+    unpack_rules,
+)
 from rdfcrawl.frontier.queue.host_rules import KeptRules, OwnRules, RulesKeeper
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
@@ -35,7 +40,6 @@ ROBOTS_PATH: Final = "/robots.txt"
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.robots.storage import RobotsDeathStore
 
     Get = Callable[[str, Take], Awaitable[RobotsResponse]]
 

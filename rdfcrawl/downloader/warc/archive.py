@@ -18,6 +18,7 @@ from rdfcrawl.downloader.warc.archive_files import (
     REQUEST_TYPE,
     RESPONSE_TYPE,
     SAME_PAYLOAD,
+    ArchiveFile,
     ArchiveFolder,
     WarcRecord,
     digest_field,
@@ -28,14 +29,17 @@ from rdfcrawl.downloader.warc.archive_files import (
     warc_date,
 )
 from rdfcrawl.downloader.warc.capture_index import CaptureIndex, LastCapture
-from rdfcrawl.downloader.warc.http_messages import find_head, redacted, split_request
+from rdfcrawl.downloader.warc.http_messages import (
+    BodyFrame,
+    ResponseHead,
+    find_head,
+    redacted,
+    split_request,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
-    from rdfcrawl.downloader.warc.archive_files import ArchiveFile
-    from rdfcrawl.downloader.warc.http_messages import BodyFrame, ResponseHead
 
     Truncation = Literal["length", "time", "disconnect", "unspecified"]
 

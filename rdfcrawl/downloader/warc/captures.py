@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from rdfcrawl.core.errors import (
     Fault,
+    FaultLog,
     Reason,
     SourceFault,
     needed_by_document,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.core.errors import FaultLog
 
 HEAD_BYTES: Final = 4096
 MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message

@@ -17,9 +17,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.records import DiscoveryScore, RankScore, SitemapScore, Urgency
+from rdfcrawl.core.records import (
+    DiscoveryScore,
+    Document,
+    RankScore,
+    Record,
+    SitemapScore,
+    Urgency,
+)
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, ListedPage, SamplePage
-from rdfcrawl.frontier.queue.options import EpochOptions
+from rdfcrawl.frontier.queue.options import EpochOptions, ScoreChoice
 from rdfcrawl.frontier.redis.operations import millisecs
 
 if TYPE_CHECKING:
@@ -29,10 +36,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.analysis.refresh.domain_schedule import DomainSchedule
-    from rdfcrawl.core.records import Document, Record
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.candidate import Candidate
-    from rdfcrawl.frontier.queue.options import ScoreChoice
     from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 
 

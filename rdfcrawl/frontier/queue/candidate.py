@@ -37,12 +37,13 @@ from math import log
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
-from rdfcrawl.core.errors import SourceFault
+from rdfcrawl.core.errors import Fault, SourceFault
 from rdfcrawl.core.formats import FORMATS, HTML, PACKING_EXTENSIONS
-from rdfcrawl.core.records import Kind, Record
+from rdfcrawl.core.records import CrawlBudget, Kind, Record
 from rdfcrawl.uri import (
     BadUri,
     HostGrouping,
+    PolitenessKey,
     compact,
     expand,
     partition_of,
@@ -51,11 +52,8 @@ from rdfcrawl.uri import (
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.errors import Fault
-    from rdfcrawl.core.records import CrawlBudget
     from rdfcrawl.core.tasks import Task
     from rdfcrawl.frontier.redis.server_state import ServerState
-    from rdfcrawl.uri import PolitenessKey
 
 
 SEEN_ONLY: Final = b"k"  # item that only marks a candidate as seen

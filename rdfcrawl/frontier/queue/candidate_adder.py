@@ -21,6 +21,7 @@ from rdfcrawl.frontier.queue.candidate import (
     SEEN_ONLY,
     AddedCounts,
     Candidate,
+    KeyLocations,
     bucket_of,
     unpack_or_none,
 )
@@ -38,7 +39,6 @@ from rdfcrawl.uri import (
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.queue.candidate import KeyLocations
     from rdfcrawl.frontier.queue.options import DecisionOptions
     from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 

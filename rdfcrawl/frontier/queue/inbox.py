@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
@@ -15,8 +15,6 @@ from rdfcrawl.core.source_tasks import SitemapTask, SourceTask
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from redis.asyncio import Redis
     from scrapy import Spider
     from scrapy.settings import BaseSettings

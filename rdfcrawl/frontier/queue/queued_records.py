@@ -19,6 +19,7 @@ from rdfcrawl.core.records import Document, Kind, Record, refused
 from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.core.visits import UrlDeferral, Visit
 from rdfcrawl.frontier.queue.candidate import (
+    Candidate,
     bucket_of,
     pack,
     parent_of,
@@ -29,7 +30,6 @@ from rdfcrawl.frontier.redis.operations import millisecs
 from rdfcrawl.uri import requestable
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.candidate import Candidate
     from rdfcrawl.frontier.queue.options import FrontierOptions
     from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 

@@ -13,7 +13,7 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -34,7 +34,6 @@ from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
     from asyncio import Future
-    from collections.abc import Sequence
 
     from redis.asyncio import Redis
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
 from urllib.parse import parse_qsl, unquote, urlencode
@@ -15,8 +15,6 @@ from rdfcrawl.core.options.values import load_setting
 from rdfcrawl.uri import host_of_address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Settings = BaseSettings | Mapping[str, Any]
 
 

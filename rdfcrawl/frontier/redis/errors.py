@@ -15,9 +15,9 @@ import random
 import re
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from redis.asyncio.retry import Retry
@@ -39,10 +39,6 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from rdfcrawl.core.errors import ConfigError, CrawlGone
 from rdfcrawl.frontier.redis.address import ENCODE, NodeAddress, describe, parse_address
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
 
 _Place: TypeAlias = NodeAddress | str
 REDIS_REFUSES: Final = "redis_refuses"  # close reason of the spider

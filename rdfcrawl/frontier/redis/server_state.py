@@ -8,7 +8,7 @@ checks which server this is and whether the crawl exists.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,8 +21,6 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.redis.operations import ManyPrimaries, query_primaries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from redis.asyncio import Connection, Redis
 
 

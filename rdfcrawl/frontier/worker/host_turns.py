@@ -19,12 +19,13 @@ from zlib import crc32
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.queue.host_clocks import TurnEntry
+from rdfcrawl.frontier.queue.host_clocks import HostClocks, TurnEntry
 from rdfcrawl.frontier.request_turns import (
     HostRestsError,
     PlainSleep,
     SoloTurn,
     SoloTurns,
+    WorkerSleep,
     steady_time,
 )
 from rdfcrawl.uri import host_of, host_of_address, is_of_web
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.queue.host_clocks import HostClocks
-    from rdfcrawl.frontier.request_turns import WorkerSleep
     from rdfcrawl.frontier.worker.worker import FrontierWorker
 
 _LOOKUPS: Final = 3  # name servers may return addresses one by one

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Decision
-from rdfcrawl.core.records import FollowUp, Record, Urgency
-from rdfcrawl.frontier.queue.candidate import JudgedLinks, RejectedLinks
-from rdfcrawl.frontier.queue.inbox import follow_up_of
+from rdfcrawl.core.records import Document, FollowUp, Record, Urgency
+from rdfcrawl.frontier.queue.candidate import Candidate, JudgedLinks, RejectedLinks
+from rdfcrawl.frontier.queue.inbox import (
+    SitemapHosts,
+    StartUrls,
+    WaitingPings,
+    follow_up_of,
+)
 from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.uri import BadUri
@@ -18,11 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
-    from rdfcrawl.core.records import Document
-    from rdfcrawl.frontier.queue.candidate import Candidate
     from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
     from rdfcrawl.frontier.queue.host_addresses import HostKeys
-    from rdfcrawl.frontier.queue.inbox import SitemapHosts, StartUrls, WaitingPings
     from rdfcrawl.frontier.redis.server_state import ServerState
     from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets
     from rdfcrawl.frontier.worker.worker import FrontierWorker

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Decision, Fault, Reason, SourceFault
 from rdfcrawl.core.records import CrawlBudget, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import DumpPart, ListedPage, RequestTask
-from rdfcrawl.frontier.queue.bands import linked_band, waiting_band
+from rdfcrawl.frontier.queue.bands import ScoreBands, linked_band, waiting_band
 from rdfcrawl.frontier.queue.candidate import (
     SEEN_ONLY,
     Candidate,
@@ -40,7 +40,6 @@ from rdfcrawl.uri.parse import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.bands import ScoreBands
     from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 
 SEED_BAND: Final = b"1"

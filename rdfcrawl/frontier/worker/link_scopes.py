@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from rdfcrawl.core.tasks import DumpPart
-from rdfcrawl.frontier.queue.tables import MAX_DEFERRED, DeferredLinks
+from rdfcrawl.frontier.queue.tables import MAX_DEFERRED, DeferredLinks, StateStore
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.host_rules import BlockedHosts
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-    from rdfcrawl.frontier.queue.tables import StateStore
     from rdfcrawl.frontier.redis.errors import RedisRetry
     from rdfcrawl.frontier.worker.worker_state import LinkSender
     from rdfcrawl.uri import PolitenessKey

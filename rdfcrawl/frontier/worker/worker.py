@@ -32,7 +32,7 @@ from rdfcrawl.frontier.queue.worker_reports import (
     added,
     without,
 )
-from rdfcrawl.frontier.redis.errors import is_full, one_line
+from rdfcrawl.frontier.redis.errors import RedisRetry, is_full, one_line
 from rdfcrawl.frontier.redis.server_state import rewrite_torn_logs
 from rdfcrawl.frontier.request_turns import steady_time
 from rdfcrawl.frontier.worker.visit_tasks import (
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.frontier_client import Frontier
     from rdfcrawl.frontier.queue.options import WorkerOptions
-    from rdfcrawl.frontier.redis.errors import RedisRetry
 
 
 BEAT_SECS = 5.0

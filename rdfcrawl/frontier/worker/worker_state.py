@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from rdfcrawl.frontier.queue.candidate import SEEN_ONLY, AddedCounts, Candidate
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 from rdfcrawl.frontier.queue.worker_reports import OWN_FAULT
-from rdfcrawl.frontier.redis.errors import MAX_PAUSE_SECS, is_full, one_line
+from rdfcrawl.frontier.redis.errors import MAX_PAUSE_SECS, RedisRetry, is_full, one_line
 from rdfcrawl.frontier.request_turns import steady_time
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.options import WorkerOptions
-    from rdfcrawl.frontier.redis.errors import RedisRetry
 
 
 # Statistics reported to other workers: few names, independent of the crawl's size.

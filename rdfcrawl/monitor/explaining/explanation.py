@@ -32,7 +32,7 @@ from rdfcrawl.monitor.operating.uris import UriLookup, UriPlace, UriStatus
 from rdfcrawl.stores.crawl_folder import find_crawl
 from rdfcrawl.uri import BadUri, fingerprint
 from rdfcrawl.uri.guard.gate import refusal_of
-from rdfcrawl.uri.parse import check_scheme, seed_url
+from rdfcrawl.uri.parse import SchemePolicy, check_scheme, seed_url
 from rdfcrawl.uri.traps import is_endless
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.stores.log.decisions import LoggedDecision
-    from rdfcrawl.uri.parse import SchemePolicy
 
 
 def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:

@@ -27,7 +27,7 @@ from rdfcrawl.monitor.explaining.values import (
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
 from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
-from rdfcrawl.stores.log.documents import LogDocument, iter_documents
+from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_documents
 from rdfcrawl.stores.segment_file import TornMember
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint, host_of
 from rdfcrawl.uri.parse import seed_url
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rdfcrawl.monitor.explaining.sources import FoundContent, SearchedLogs
-    from rdfcrawl.stores.log.documents import DroppedVersion
     from rdfcrawl.stores.reading import SegmentDamage
 
 

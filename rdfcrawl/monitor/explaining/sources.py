@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from rdfcrawl.analysis.crawl_index.members import read_pieces
-from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole, UriIndex
-from rdfcrawl.stores.reading import iter_lines, iter_read, reading
+from rdfcrawl.analysis.crawl_index.uri_places import MemberPlace, PlaceRole, UriIndex
+from rdfcrawl.stores.reading import SegmentDamage, iter_lines, iter_read, reading
 from rdfcrawl.stores.segment_file import (
     SEAL,
     GzipMember,
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rdfcrawl.analysis.crawl_index.uri_places import MemberPlace
-    from rdfcrawl.stores.reading import SegmentDamage
     from rdfcrawl.uri import NormalForm
 
     _Places = dict[tuple[str, int], MemberPlace]

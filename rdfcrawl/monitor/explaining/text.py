@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.messages import counted
-from rdfcrawl.monitor.explaining.values import Verdict
+from rdfcrawl.monitor.explaining.values import (
+    ExplainedFetch,
+    ExplainedReading,
+    RuleVerdict,
+    UriExplanation,
+    Verdict,
+)
 from rdfcrawl.monitor.operating.tables import time_text, uri_line
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.explaining.values import (
-        ExplainedFetch,
-        ExplainedReading,
-        RuleVerdict,
-        UriExplanation,
-    )
 
 VERDICTS: Final = {
     Verdict.WAITING: "waits in the frontier",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self, get_args
 
@@ -50,6 +50,7 @@ from rdfcrawl.frontier.worker.worker_state import (
     STORE_FLUSHES,
 )
 from rdfcrawl.monitor.metrics.reading import (
+    CrawlReading,
     CrawlSearch,
     HighWater,
     RedisReading,
@@ -61,11 +62,7 @@ from rdfcrawl.stores.options import STORE_CLASSES
 from rdfcrawl.uri.guard.policy import RefusalCause
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from scrapy.settings import BaseSettings
-
-    from rdfcrawl.monitor.metrics.reading import CrawlReading
 
 
 _OTHER: Final = "other"

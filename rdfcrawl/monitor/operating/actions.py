@@ -26,6 +26,7 @@ from rdfcrawl.monitor.operating.status import read_status
 from rdfcrawl.monitor.operating.steering import (
     MAX_DELAY_SECS,
     DrainOutcome,
+    HostChange,
     HostSteering,
     drain_worker,
 )
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.monitor.operating.damages import FrontierDamage
-    from rdfcrawl.monitor.operating.steering import HostChange
 
 Write = Callable[[str], object]
 Kind = TypeVar("Kind", HostOrder, HostPhase)

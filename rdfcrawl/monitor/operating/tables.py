@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.core.messages import counted
-from rdfcrawl.monitor.operating.status import worker_state
+from rdfcrawl.monitor.operating.status import CrawlStatus, worker_state
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.operating.exporting import MovedFrontier
     from rdfcrawl.monitor.operating.hosts import HostDetail, HostSummary
-    from rdfcrawl.monitor.operating.status import CrawlStatus
     from rdfcrawl.monitor.operating.steering import DrainedWorker, HostChange
     from rdfcrawl.monitor.operating.uris import UriStatus
 

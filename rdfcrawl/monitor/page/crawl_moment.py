@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.monitor.page.estimate import NOT_KNOWN
-from rdfcrawl.monitor.page.moments import fault_counts, follower_rows, worker_rows
-from rdfcrawl.monitor.page.samples import NO_RATES
+from rdfcrawl.monitor.page.estimate import NOT_KNOWN, EndEstimate
+from rdfcrawl.monitor.page.moments import (
+    FaultCount,
+    FollowerRow,
+    FrontierReading,
+    WorkerRow,
+    fault_counts,
+    follower_rows,
+    worker_rows,
+)
+from rdfcrawl.monitor.page.samples import NO_RATES, SampleRates
 from rdfcrawl.monitor.page.texts import duration_text
 
 if TYPE_CHECKING:
@@ -17,14 +25,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.queue.frontier_client import StateCounts
     from rdfcrawl.monitor.operating.status import CrawlStatus
-    from rdfcrawl.monitor.page.estimate import EndEstimate
-    from rdfcrawl.monitor.page.moments import (
-        FaultCount,
-        FollowerRow,
-        FrontierReading,
-        WorkerRow,
-    )
-    from rdfcrawl.monitor.page.samples import SampleRates
     from rdfcrawl.stores.followers.status import FollowerStatus
 
 

@@ -14,14 +14,12 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from rdfcrawl.monitor.page.options import is_loopback
+from rdfcrawl.monitor.page.options import PageOptions, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aiohttp.typedefs import Handler, Middleware
-
-    from rdfcrawl.monitor.page.options import PageOptions
 
 
 FIELD: Final = "token"

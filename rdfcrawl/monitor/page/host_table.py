@@ -22,6 +22,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.operating.hosts import (
     HostPlace,
+    HostSummary,
     iter_place_pages,
     least_delay_ms,
     read_places,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     )
 
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-    from rdfcrawl.monitor.operating.hosts import HostSummary
     from rdfcrawl.monitor.page.crawl_access import CrawlAccess
 
 

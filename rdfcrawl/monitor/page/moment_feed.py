@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.tables import as_json
-from rdfcrawl.monitor.page.crawl_access import ended
+from rdfcrawl.monitor.page.crawl_access import CrawlAccess, ended
 from rdfcrawl.monitor.page.crawl_moment import CrawlMoment, away_moment, moment_of
 from rdfcrawl.monitor.page.estimate import LongestHostSearch, estimate_end
 from rdfcrawl.monitor.page.moments import read_frontier
 from rdfcrawl.monitor.page.samples import FigureSample, RecentSamples, WorkerRates
-from rdfcrawl.stores.followers.status import read_statuses
+from rdfcrawl.stores.followers.status import FollowerStatus, read_statuses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-    from rdfcrawl.stores.followers.status import FollowerStatus
 
 _EVERY_SECS: Final = 1.0
 _SHARE: Final = 0.2  # limit of the share of time for readings

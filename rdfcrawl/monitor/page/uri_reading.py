@@ -24,19 +24,17 @@ from rdfcrawl.monitor.explaining.explanation import (
 from rdfcrawl.monitor.explaining.logs import UriSearch
 from rdfcrawl.monitor.explaining.sources import SearchedLogs
 from rdfcrawl.monitor.explaining.text import VERDICTS
-from rdfcrawl.monitor.explaining.values import UriExplanation
+from rdfcrawl.monitor.explaining.values import UriExplanation, UriVersion
 from rdfcrawl.stores.changes.patch import StatementDifference, compare_versions
-from rdfcrawl.stores.log.documents import read_places
+from rdfcrawl.stores.log.documents import LogDocument, read_places
 from rdfcrawl.stores.segment_file import TornMember
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from rdfcrawl.monitor.explaining.values import UriVersion
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
     from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-    from rdfcrawl.stores.log.documents import LogDocument
 
 
 _PREFIXES: Final = {

@@ -28,7 +28,6 @@ from rdfcrawl.monitor.pings.judging import PingRefused, PingResponse, sitemap_ur
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.frontier.queue.inbox import PingLimits
     from rdfcrawl.uri.link_filter import LinkFilter
 
 PATH: Final = "/ping"

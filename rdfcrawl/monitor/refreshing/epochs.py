@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.building import UrlDatabaseReport, build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.codec import decode, encode
@@ -18,12 +18,10 @@ from rdfcrawl.stores.drafts import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.analysis.urldb.building import UrlDatabaseReport
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
 

@@ -11,6 +11,7 @@ from rdfcrawl.analysis.refresh.policy import (
     AdaptiveInterval,
     FailureRules,
     FixedInterval,
+    RefreshPolicy,
 )
 from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed
 from rdfcrawl.core.errors import ConfigError
@@ -21,7 +22,6 @@ from rdfcrawl.core.options.values import check_method, load_setting
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.analysis.refresh.policy import RefreshPolicy
 
 _YEAR: Final = 31_622_400
 POLICIES: Final = ("fixed", "adaptive", "stormcrawler", "optimal", "sitemap")

@@ -8,20 +8,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.measures.refetches import iter_intervals, stated_lastmod
-from rdfcrawl.analysis.measures.uri_facts import UriFetch
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 from rdfcrawl.analysis.refresh.optimal import rate_of
-from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch, last_fetched_ms
+from rdfcrawl.analysis.refresh.policy import (
+    DAY_MS,
+    FailureRules,
+    RefreshEpoch,
+    last_fetched_ms,
+)
 from rdfcrawl.analysis.refresh.sitemap_led import is_claimed
 from rdfcrawl.analysis.urldb.facts import FactReader
-from rdfcrawl.analysis.urldb.record import MAX_FETCHES
+from rdfcrawl.analysis.urldb.record import MAX_FETCHES, UrlFetch, UrlRecord
 from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.terms import unix_ms
 
 if TYPE_CHECKING:
-    from rdfcrawl.analysis.measures.uri_facts import UriFacts
-    from rdfcrawl.analysis.refresh.policy import FailureRules
     from rdfcrawl.analysis.urldb.database import UrlDatabase
-    from rdfcrawl.analysis.urldb.record import UrlFetch, UrlRecord
     from rdfcrawl.monitor.refreshing.options import RefreshOptions
 
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Final, Self
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import NO_BUDGET, Record, Urgency
 from rdfcrawl.frontier.connection import FrontierConnection
-from rdfcrawl.frontier.queue.candidate import FORGOTTEN, SEEN_ONLY, AddedCounts, kind_of
+from rdfcrawl.frontier.queue.candidate import (
+    FORGOTTEN,
+    SEEN_ONLY,
+    AddedCounts,
+    Candidate,
+    kind_of,
+)
 from rdfcrawl.frontier.queue.host_addresses import AddressBook
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis.operations import in_batches
@@ -21,7 +27,6 @@ from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.frontier.queue.candidate import Candidate
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 

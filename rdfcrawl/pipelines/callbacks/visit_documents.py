@@ -22,13 +22,13 @@ from rdfcrawl.core.errors import (
     passing_fault,
 )
 from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
-from rdfcrawl.core.reservations import NOTHING, read_headers
+from rdfcrawl.core.reservations import NOTHING, Reservations, read_headers
 from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.downloader.services import services_of
 from rdfcrawl.frontier.queue.bands import note_outcome
 from rdfcrawl.frontier.queue.queued_records import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline
-from rdfcrawl.pipelines.items import closing
+from rdfcrawl.pipelines.items import HarvestingSpider, closing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.pipelines.spider_options import SpiderOptions
 
 

@@ -235,11 +235,12 @@ class DocumentReading:
     ) -> Iterator[QuadLines]:
         self._writing = output
         try:
+            is_link_set = self._reads_links(source, decision)
             if chosen is not None:
                 yield from self._extract(chosen, source, output)
             elif self._is_page(source, decision):
                 yield from self._page(source, output)
-            else:
+            elif decision.format is not None or not is_link_set:
                 yield from self._parse(source, decision, output)
         except (RdfcrawlError, OSError):
             raise
@@ -250,6 +251,28 @@ class DocumentReading:
             self.outcome.n_quads += output.n_quads
             self._writing, self._is_users = None, False
             self.outcome.is_partial |= output.has_unreadable
+
+    def _reads_links(
+        self, source: ByteSource, decision: formats.FormatDecision
+    ) -> bool:
+        """Return whether the document is a set of links, and read them."""
+        job = self._job
+        if self._is_member or (
+            decision.found != "JSON" and "linkset" not in job.media_type.lower()
+        ):
+            return False
+        from rdfcrawl.rdf.links.link_sets import is_link_set, read_link_set
+
+        if not is_link_set(job.media_type, decision, source.head()):
+            return False
+        self.outcome.links |= read_link_set(
+            self._page_bytes(source),
+            base=job.url if job.base is None else job.base,
+            wants_hyperlinks=job.wants_hyperlinks,
+            log=self._log,
+        )
+        self.outcome.is_partial |= self._log.count(Reason.SYNTAX) > 0
+        return True
 
     def _parse(
         self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput

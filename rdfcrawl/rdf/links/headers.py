@@ -59,8 +59,8 @@ def parse_link_header(value: str, *, base: str) -> list[HeaderLink]:
     >>> [link.url for link in parse_link_header("</b>; rel=next", base="http://a/")]
     ['http://a/b']
     """
-    raw = _iter_raw(value[:MAX_HEADER_CHARS])
-    links = (link for target, given in raw if (link := _link(target, given, base)))
+    raw = iter_raw(value[:MAX_HEADER_CHARS])
+    links = (link for target, given, _ in raw if (link := _link(target, given, base)))
     return list(islice(links, MAX_LINKS))
 
 
@@ -110,11 +110,14 @@ def json_ld_alternate(value: str, *, base: str) -> str:
     return ""
 
 
-def _iter_raw(value: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield target and parameters of each link; the first of each name counts."""
+def iter_raw(value: str) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Yield target, parameters and the text before each link; at last, the rest.
+
+    The first parameter of each name counts.
+    """
     at = 0
     while match := _TARGET.search(value, at):
-        at = match.end()
+        before, at = value[at : match.start()], match.end()
         parameters: dict[str, str] = {}
         while parameter := _PARAMETER.match(value, at):
             at = parameter.end()
@@ -124,7 +127,8 @@ def _iter_raw(value: str) -> Iterator[tuple[str, dict[str, str]]]:
             else:
                 text = (token or "").strip(' \t"')
             parameters.setdefault(name.lower(), text)
-        yield match[1].strip(), parameters
+        yield match[1].strip(), parameters, before
+    yield "", {}, value[at:]
 
 
 def _link(target: str, parameters: dict[str, str], base: str) -> HeaderLink | None:

@@ -365,6 +365,7 @@ _FILTERS: Final = _NEW_FILTERS | {
     bytes.fromhex(f"0303{old}"): found
     for old, found in zip(_OLD_IDS, _NEW_FILTERS.values(), strict=True)
 }
+_DELTA: Final = b"\x03"
 _CHUNK_BYTES: Final = 2**16  # xz file format 5.3.1: of LZMA2
 
 
@@ -401,13 +402,15 @@ def lzma2(properties: bytes, max_bytes: int) -> StreamCodec:
     return raw_lzma([{"id": lzma.FILTER_LZMA2, "dict_size": size}])
 
 
-def branch_filter(method: bytes, n_bytes: int) -> StreamCodec | None:
-    """Return a decoder of a filter for machine code (BCJ); None for other methods.
+def plain_filter(method: bytes, properties: bytes, n_bytes: int) -> StreamCodec | None:
+    """Return a decoder of Delta or a filter for machine code (BCJ), else None.
 
     `method` is a 7z id; `n_bytes` is the length of the data.
     """
+    if method == _DELTA and len(properties) == 1:
+        return _Filter({"id": lzma.FILTER_DELTA, "dist": properties[0] + 1}, n_bytes)
     found = _FILTERS.get(method)
-    return None if found is None else _Filter(found, n_bytes)
+    return None if found is None else _Filter({"id": found}, n_bytes)
 
 
 class _Filter:
@@ -420,8 +423,8 @@ class _Filter:
     is_complete = True
     garbage = b""
 
-    def __init__(self, filter_id: int, n_bytes: int) -> None:
-        filters = [{"id": filter_id}, {"id": lzma.FILTER_LZMA2, "dict_size": 4096}]
+    def __init__(self, first: dict[str, int], n_bytes: int) -> None:
+        filters = [first, {"id": lzma.FILTER_LZMA2, "dict_size": 4096}]
         self._stream = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
         self._n_left = n_bytes
 

@@ -236,11 +236,11 @@ class _Unpacking:
         layer: PackingLayer,
         stack: ExitStack,
     ) -> Iterator[ArchiveEntry]:
+        note = partial(self._note, layer=layer)
         if packing is PackingKind.TAR:
-            return iter_tar(stream.file, layer)
+            return iter_tar(stream.file, layer, note)
         blob = self._blob(stream)
         stack.callback(blob.close)
-        note = partial(self._note, layer=layer)
         if packing is PackingKind.ZIP:
             return iter_zip(blob, layer, note)
         return iter_seven_zip(blob, layer, note)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.unpack import codecs
-from rdfcrawl.rdf.unpack.codecs import branch_filter, lzma1, lzma2
+from rdfcrawl.rdf.unpack.codecs import lzma1, lzma2, plain_filter
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.rdf.unpack.members import ArchiveEntry
 from rdfcrawl.rdf.unpack.scratch import BlobReader, SeekableBytes
@@ -159,16 +159,17 @@ class _OpenFolder:
         self._sizes, self._crcs = sizes, crcs
         self._file: _File | None = None
         self._stream: PieceReader | None = None
-        self._is_broken = False
+        self._broken_by: Reason | None = None
         self.n_left = coded.n_files
 
     def next_file(
         self, name: str, note: Callable[[SourceFault], None]
     ) -> ArchiveEntry | None:
-        """Return the next file; None in a broken folder, which is noted once."""
+        """Return the next file; None in a broken folder, which is noted."""
         i = self.coded.n_files - self.n_left
         self.n_left -= 1
-        if self._is_broken:
+        if self._broken_by is not None:
+            note(SourceFault(self._broken_by, f"7z: {name[:80]!r}: not reached"))
             return None
         try:
             if self._file is not None:  # skip the unread rest of the previous file
@@ -177,8 +178,9 @@ class _OpenFolder:
             if self._stream is None:
                 self._stream = PieceReader(self.decode(self._layer))
         except SourceFault as fault:
-            self._is_broken = True
-            note(fault)
+            found = fault.fault
+            self._broken_by = found.reason
+            note(SourceFault(found.reason, f"{found.detail}: {name[:80]!r}"))
             return None
         file = self._file = _File(self._stream, self._sizes[i], self._crcs[i], name)
         return ArchiveEntry(
@@ -193,7 +195,8 @@ class _OpenFolder:
             try:
                 yield from file.pieces()
             except SourceFault as fault:
-                self._is_broken = fault.fault.reason is not Reason.CHECKSUM
+                if fault.fault.reason is not Reason.CHECKSUM:
+                    self._broken_by = fault.fault.reason
                 raise
         else:  # a second reading
             yield from self.decode(layer)
@@ -243,7 +246,7 @@ def _codec(coder: CoderStep, limits: UnpackLimits) -> StreamCodec:
     elif method in _LZMA:
         codec = _LZMA[method](coder.properties, limits.codec_memory_bytes)
     else:
-        codec = branch_filter(method, coder.n_bytes)
+        codec = plain_filter(method, coder.properties, coder.n_bytes)
     if codec is None:
         what = _UNREAD.get(method, method.hex())
         detail = f"7z: unsupported coding: {what}"

@@ -5,6 +5,8 @@ Source: PKWARE APPNOTE.TXT 6.3.10, whose section numbers are cited below.
 
 from __future__ import annotations
 
+import re
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -28,9 +30,13 @@ _CENTRAL: Final = Struct("<4s6H3I5H2I")  # 4.3.12
 _END: Final = Struct("<4s4H2IH")  # 4.3.16
 _END64: Final = Struct("<4sQ2H2I4Q")  # 4.3.14
 _LOCATOR64: Final = Struct("<4sIQI")  # 4.3.15
+_DESCRIPTOR: Final = Struct("<4s3I")  # 4.3.9
+_DESCRIPTOR64: Final = Struct("<4sI2Q")
 _IS_ENCRYPTED: Final = 0x2041  # 4.4.4: bits 0, 6 and 13
 _HAS_DESCRIPTOR: Final = 0x0008
 _IS_UTF8: Final = 0x0800
+_UNIX: Final = (3, 19)  # 4.4.2.2: systems with modes of files; 19: macOS
+_find_header = re.compile(rb"PK(?:\x03\x04|\x01\x02)").search
 _MAX32: Final = 0xFFFF_FFFF
 _ZIP64_EXTRA: Final = 0x0001
 _UNICODE_PATH_EXTRA: Final = 0x7075
@@ -51,6 +57,7 @@ class _Header:
     n_packed: int | None  # bytes of encoded data; None if the coding marks its end
     n_bytes: int | None  # decoded bytes; None if unknown
     at: int  # offset of the local header
+    is_file: bool = True  # no link, device or folder
 
 
 def iter_zip(
@@ -64,7 +71,7 @@ def iter_zip(
     zipped = _Zip(blob, layer)
     for header in zipped.headers():
         layer.meter.count_member()
-        if header.name.endswith("/"):
+        if header.name.endswith("/") or not header.is_file:
             continue
         try:
             yield zipped.entry(header)
@@ -87,9 +94,15 @@ class _Zip:
             self._lost = fault
             yield from self._scan()
             return
-        at = begin
+        at, seen = begin, set()
         while at < end:
-            header, at = self._central(at, end)
+            try:
+                header, at = self._central(at, end)
+            except SourceFault as fault:  # the rest may still be found
+                self._lost = fault
+                yield from (each for each in self._scan() if each.at not in seen)
+                return
+            seen.add(header.at)
             yield header
 
     def check_end(self) -> None:
@@ -145,8 +158,8 @@ class _Zip:
         n_bytes = self._blob.n_bytes
         tail_at = max(0, n_bytes - _END.size - 0xFFFF)  # longest comment
         tail = self._blob.read_at(tail_at, n_bytes - tail_at)
-        found = tail.rfind(b"PK\5\6")
-        if found < 0 or len(tail) - found < _END.size:
+        found = _end_in(tail)
+        if found < 0:
             raise SourceFault(Reason.BAD_ARCHIVE, "zip: cut off, no directory")
         end_at = tail_at + found
         _, _, _, _, n, size, offset, _ = _END.unpack_from(tail, found)
@@ -176,7 +189,9 @@ class _Zip:
         if after > end:
             raise SourceFault(Reason.BAD_ARCHIVE, "zip: directory cut off")
         header = _header(fields[3:11], rest, fields[16])
-        return replace(header, at=header.at + self._shift), after
+        kind = stat.S_IFMT(fields[15] >> 16) if fields[1] >> 8 in _UNIX else 0
+        is_file = kind in (0, stat.S_IFREG)
+        return replace(header, at=header.at + self._shift, is_file=is_file), after
 
     def _unpack(self, struct: Struct, at: int, signature: bytes) -> tuple[int, ...]:
         data = self._blob.read_at(at, struct.size)
@@ -188,9 +203,9 @@ class _Zip:
     # -- without directory ---------------------------------------------------------
 
     def _scan(self) -> Iterator[_Header]:
-        """Yield the chain of local headers."""
+        """Yield the local headers, one after another."""
         at = 0
-        while self._blob.read_at(at, 4) == b"PK\3\4":
+        while (at := self._next_header(at)) < self._blob.n_bytes:
             try:
                 fields = self._unpack(_LOCAL, at, b"PK\3\4")
             except SourceFault:
@@ -203,20 +218,43 @@ class _Zip:
             at += _LOCAL.size + n_name + n_extra
             if header.flags & _HAS_DESCRIPTOR:
                 # The sizes come after the data: search for the next header.
-                yield replace(header, crc=None, n_packed=None, n_bytes=None)
-                at = self._find_local(at)
+                end = self._next_header(at)
+                yield self._described(header, at, end)
+                at = end
             else:
                 yield header
                 at += header.n_packed or 0
 
-    def _find_local(self, at: int) -> int:
-        """Return the offset of the next apparent local header; or of the end."""
+    def _described(self, header: _Header, begin: int, end: int) -> _Header:
+        """Return a header with the sizes after its data, which end before `end`."""
+        for size, struct in ((16, _DESCRIPTOR), (24, _DESCRIPTOR64)):
+            data = self._blob.read_at(end - size, size)
+            if data.startswith(b"PK\7\x08"):
+                _, crc, n_packed, n_bytes = struct.unpack(data)
+                if n_packed == end - size - begin:
+                    return replace(header, crc=crc, n_packed=n_packed, n_bytes=n_bytes)
+        return replace(header, crc=None, n_packed=None, n_bytes=None)
+
+    def _next_header(self, at: int) -> int:
+        """Return the offset of the next apparent header; or of the end."""
+        if self._blob.read_at(at, 4) == b"PK\3\4":
+            return at
         while data := self._blob.read_at(at, BLOCK_BYTES):
-            found = data.find(b"PK\3\4")
-            if found >= 0:
-                return at + found
+            if found := _find_header(data):
+                return at + found.start()
             at += max(1, len(data) - 3)
         return at
+
+
+def _end_in(tail: bytes) -> int:
+    """Return the place of the end record; its comment may contain another's magic."""
+    last = found = tail.rfind(b"PK\5\6", 0, max(0, len(tail) - _END.size + 4))
+    while found >= 0:
+        n_comment = int.from_bytes(tail[found + 20 : found + 22], "little")
+        if found + _END.size + n_comment == len(tail):
+            return found
+        found = tail.rfind(b"PK\5\6", 0, found)
+    return last  # bytes follow that are not of the archive
 
 
 def _header(fields: tuple[int, ...], rest: bytes, at: int) -> _Header:

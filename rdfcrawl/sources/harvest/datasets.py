@@ -8,13 +8,7 @@ may have changed.
 from __future__ import annotations
 
 import time
-from collections.abc import (
-    AsyncIterator,
-    Collection,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -46,11 +40,10 @@ from rdfcrawl.sources.sitemaps.access import choose_way
 from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.hosts import site_of
+from rdfcrawl.uri.hosts import HostNames, site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.uri.hosts import HostNames
 
 _SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source
@@ -120,11 +113,7 @@ class DatasetRegistry:
         ]
 
     async def register(
-        self,
-        dataset: KnownDataset,
-        document: Document,
-        *,
-        source: str = "",
+        self, dataset: KnownDataset, document: Document, *, source: str = ""
     ) -> Discovery:
         """Return the records that fetch a dataset.
 

@@ -263,11 +263,7 @@ class ListedPages:
         return merge_claims(claim, known.claim, listing.secs)
 
     def follow_up(
-        self,
-        listing: ListedSitemap,
-        url: str,
-        claim: ListedPageClaim,
-        known: KnownPage,
+        self, listing: ListedSitemap, url: str, claim: ListedPageClaim, known: KnownPage
     ) -> FollowUp | None:
         """Return the record of a listed page; None if it is not due."""
         policy, change = self._policy(listing), None

@@ -99,11 +99,7 @@ def read_task(record: Record) -> SourceTask:
 
 
 def next_step(
-    record: Record,
-    step: Payload,
-    *,
-    url: str = "",
-    urgency: Urgency = Urgency.ORDINARY,
+    record: Record, step: Payload, *, url: str = "", urgency: Urgency = Urgency.ORDINARY
 ) -> FollowUp:
     """Return a further request to the source of a record, by default to its URL."""
     task = replace(read_task(record), payload=step)

@@ -240,10 +240,7 @@ class SitemapHarvester(Harvester):
         listed = response.take_follow_ups()
         await self._budgeted.expect(reading.parts, reading.task)
         await self._checks.take(
-            reading.datasets,
-            response,
-            hosts,
-            only_confirms=reading.task.is_confirming,
+            reading.datasets, response, hosts, only_confirms=reading.task.is_confirming
         )
         if reading.before.read_ms and is_complete(reading.document, reading.log.all()):
             url = response.final_url

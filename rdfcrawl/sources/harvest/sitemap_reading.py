@@ -18,7 +18,7 @@ from rdfcrawl.sources.harvest.listed_pages import (
     ListedSitemap,
 )
 from rdfcrawl.sources.harvest.run_state import RunState
-from rdfcrawl.sources.sitemaps.entry import may_list
+from rdfcrawl.sources.sitemaps.entry import SitemapEntry, may_list
 from rdfcrawl.uri.parse import is_of_web
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.harvest.consent import ForeignEntries
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.response import HarvestedResponse
-    from rdfcrawl.sources.sitemaps.entry import SitemapEntry
     from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
     from rdfcrawl.uri.hosts import HostNames
 

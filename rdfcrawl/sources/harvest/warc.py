@@ -36,6 +36,7 @@ from rdfcrawl.downloader.warc.captures import (
 from rdfcrawl.downloader.warc.part import FilePart
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.rdf import sniffing
+from rdfcrawl.rdf.links.link_sets import is_link_set
 from rdfcrawl.sources.harvest.protocol import (
     HarvestContext,
     Harvester,
@@ -191,7 +192,11 @@ class WarcHarvester(Harvester):
             return False
         media_type, _ = parse_content_type(capture.content_type)
         decision = sniffing.decide(media_type, capture.url, head)
-        is_read = decision.format is not None or decision.packing is not None
+        is_read = (
+            decision.format is not None
+            or decision.packing is not None
+            or is_link_set(media_type, decision, head)
+        )
         return is_read and self._filter.admits(capture.url)
 
     def _following(

@@ -48,13 +48,16 @@ from rdfcrawl.sources.resourcesync.policy import (
     SNAPSHOTS,
     SyncPolicy,
 )
-from rdfcrawl.sources.resourcesync.resources import ResourceSteps, source_id
+from rdfcrawl.sources.resourcesync.resources import (
+    ChangeReader,
+    ResourceSteps,
+    source_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.sources.resourcesync.resources import ChangeReader
 
 _LISTS: Final = frozenset({SyncCapability.RESOURCE_LIST, SyncCapability.CHANGE_LIST})
 _DUMPS: Final = frozenset({SyncCapability.RESOURCE_DUMP, SyncCapability.CHANGE_DUMP})

@@ -53,11 +53,7 @@ class SourceScope:
 
     @classmethod
     def of(
-        cls,
-        site: str,
-        url: str,
-        others: frozenset[str],
-        trusted: HostNames = NO_HOSTS,
+        cls, site: str, url: str, others: frozenset[str], trusted: HostNames = NO_HOSTS
     ) -> SourceScope:
         """Return the scope of a source; the default site is that of `url`."""
         return cls(site or registered_domain(host_of(url)), others, trusted)

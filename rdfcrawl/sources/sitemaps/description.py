@@ -264,10 +264,7 @@ def _extension(extension: EntryExtension, page: str, node: str) -> Iterator[str]
 
 
 def _values(
-    extension: EntryExtension,
-    subject: str,
-    kind: str,
-    terms: dict[str, str],
+    extension: EntryExtension, subject: str, kind: str, terms: dict[str, str]
 ) -> Iterator[str]:
     if kind:
         yield _line(subject, RDF_TYPE, iri(SCHEMA + kind))

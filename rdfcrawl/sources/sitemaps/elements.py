@@ -68,10 +68,7 @@ class Element:
 
 
 def iter_elements(  # noqa: C901  # the loop over all elements
-    events: Iterable[Event],
-    *,
-    containers: frozenset[str] = frozenset(),
-    log: FaultLog,
+    events: Iterable[Event], *, containers: frozenset[str] = frozenset(), log: FaultLog
 ) -> Iterator[OpeningTag | Element]:
     """Yield the start of the root and of each container, and each complete element.
 

@@ -27,11 +27,7 @@ PIECE_BYTES: Final = 64 * 1024
 
 
 def iter_text(
-    source: ByteSource,
-    *,
-    log: FaultLog,
-    charset: str = "",
-    n_bytes: int,
+    source: ByteSource, *, log: FaultLog, charset: str = "", n_bytes: int
 ) -> Generator[str]:
     """Yield a document as text, in pieces of about `PIECE_BYTES`.
 

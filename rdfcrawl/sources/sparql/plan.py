@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import ConfigError, Fault, Reason, SourceFault
@@ -31,10 +31,7 @@ from rdfcrawl.sources.sparql.parts import LISTED_ROWS, group_part
 from rdfcrawl.sources.sparql.results import iter_rows
 from rdfcrawl.sources.sparql.services import read_description
 from rdfcrawl.sources.sparql.settings import HarvestSettings
-from rdfcrawl.sources.sparql.writing import GraphTerms, RowWriter
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.sparql.writing import Row
+from rdfcrawl.sources.sparql.writing import GraphTerms, Row, RowWriter
 
 
 class ResponseReader:

@@ -17,19 +17,21 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.crawl_folder import read_identity, read_runs
+from rdfcrawl.stores.crawl_folder import (
+    CrawlRuns,
+    LogIdentity,
+    read_identity,
+    read_runs,
+)
 from rdfcrawl.stores.export.selection import parse_since
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_parts
-from rdfcrawl.stores.log.documents import DroppedVersion
+from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument
 from rdfcrawl.stores.reading import reading
 from rdfcrawl.stores.segment_file import SEGMENT_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from rdfcrawl.stores.crawl_folder import CrawlRuns, LogIdentity
-    from rdfcrawl.stores.log.documents import LogDocument
 
 
 # Key of the document, version, digest, length, whether it is of the earlier log,

@@ -21,13 +21,12 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Final, TextIO
 from uuid import NAMESPACE_URL, uuid5
 
-from rdfcrawl.stores.changes.comparing import ChangeKind
+from rdfcrawl.stores.changes.comparing import ChangeKind, DocumentChange, LogComparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from rdfcrawl.stores.changes.comparing import DocumentChange, LogComparison
     from rdfcrawl.stores.log.documents import LogDocument
 
 

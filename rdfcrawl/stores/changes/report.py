@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from rdfcrawl.core.messages import counted
-from rdfcrawl.stores.changes.comparing import ChangeKind, shown_time
+from rdfcrawl.stores.changes.comparing import (
+    ChangeKind,
+    DocumentChange,
+    LogComparison,
+    shown_time,
+)
 from rdfcrawl.uri.hosts import host_of_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rdfcrawl.stores.changes.comparing import DocumentChange, LogComparison
 
 _MAX_HOSTS: Final = 1_000_000  # counted separately
 _OTHERS: Final = "(other hosts)"

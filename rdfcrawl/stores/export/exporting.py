@@ -16,13 +16,14 @@ from rdfcrawl.rdf.framing import MAX_STATEMENTS, iter_items
 from rdfcrawl.stores.export.output import (
     DocumentPiece,
     ExportFile,
+    FileReport,
     TextWriter,
     draft_file,
     draft_folder,
     standard_output,
     write_packed,
 )
-from rdfcrawl.stores.export.plan import JSONL, FileFormat
+from rdfcrawl.stores.export.plan import JSONL, ExportPlan, FileFormat, ShardRule
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.reading import iter_lines, iter_marked
 from rdfcrawl.uri.hosts import host_of
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.stores.export.output import FileReport
-    from rdfcrawl.stores.export.plan import ExportPlan, ShardRule
     from rdfcrawl.stores.log.crawl_log import CrawlLog
     from rdfcrawl.stores.log.documents import LogDocument
 

@@ -17,13 +17,11 @@ from rdfcrawl.core.errors import ConfigError, SourceFault, needed_by_operator
 from rdfcrawl.core.messages import escaped
 from rdfcrawl.rdf.serializing import StatementSerializer, packer
 from rdfcrawl.stores.drafts import sync
-from rdfcrawl.stores.export.plan import HDT, JSONL, PARQUET
+from rdfcrawl.stores.export.plan import HDT, JSONL, PARQUET, ExportPlan, FileFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-    from rdfcrawl.stores.export.plan import ExportPlan, FileFormat
 
 
 _DRAFT: Final = ".part"

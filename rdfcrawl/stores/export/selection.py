@@ -16,14 +16,13 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.followers.statements import graph_of, hash_statements
 from rdfcrawl.stores.followers.stored_once import linked_document
-from rdfcrawl.stores.log.crawl_log import iter_latest_documents
+from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.parse import BadUri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.stores.log.crawl_log import CrawlLog
     from rdfcrawl.stores.log.documents import LogDocument
 
 

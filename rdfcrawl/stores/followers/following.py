@@ -16,9 +16,9 @@ from rdfcrawl.core.errors import (
     UnusableStore,
     passing_fault,
 )
-from rdfcrawl.stores.followers.protocol import DocumentRefused, StoreForgot
-from rdfcrawl.stores.followers.stored_once import is_marked
-from rdfcrawl.stores.log.documents import LogBatch, tombstone
+from rdfcrawl.stores.followers.protocol import DocumentRefused, Follower, StoreForgot
+from rdfcrawl.stores.followers.stored_once import StoredOnce, is_marked
+from rdfcrawl.stores.log.documents import LogBatch, LogDocument, tombstone
 from rdfcrawl.stores.reading import reading
 from rdfcrawl.stores.segment_file import TornMember
 
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
-    from rdfcrawl.stores.followers.protocol import Follower
-    from rdfcrawl.stores.followers.stored_once import StoredOnce
     from rdfcrawl.stores.log.crawl_log import CrawlLog
-    from rdfcrawl.stores.log.documents import LogDocument
 
 
 _FIRST_WAIT_SECS: Final = 0.5

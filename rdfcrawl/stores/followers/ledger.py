@@ -19,14 +19,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.stores.followers.local_disk import DocumentsFile
-from rdfcrawl.stores.log.documents import latest_versions
+from rdfcrawl.stores.log.documents import Checkpoint, LogDocument, latest_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
-    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 # is_settled, is_new: see the module. A graph or document is identified by its key; that
 # of a document is the key of its own graph.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError, StoreFault
-from rdfcrawl.stores.followers.ledger import DocumentLedger, key_of
+from rdfcrawl.stores.followers.ledger import DocumentLedger, WrittenGraphs, key_of
 from rdfcrawl.stores.followers.local_disk import LOCK_SECS, LocalFollower, disk_faults
 from rdfcrawl.stores.followers.protocol import DocumentRefused
 from rdfcrawl.stores.followers.statements import (
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
-    from rdfcrawl.stores.followers.ledger import WrittenGraphs
     from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 _LEDGER: Final = "rdfcrawl.sqlite"

@@ -16,7 +16,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.core.json_logs import log_to
@@ -35,7 +35,6 @@ from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import BinaryIO
 
 logger = logging.getLogger(__name__)
 

@@ -43,14 +43,19 @@ from rdfcrawl.stores.followers.representatives import (
     hidden_digest,
     rank_of,
 )
-from rdfcrawl.stores.log.documents import latest_versions, made_document, read_places
+from rdfcrawl.stores.log.documents import (
+    Checkpoint,
+    LogDocument,
+    latest_versions,
+    made_document,
+    read_places,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rdfcrawl.stores.log.crawl_log import CrawlLog
-    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 logger = logging.getLogger(__name__)
 

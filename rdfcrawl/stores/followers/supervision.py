@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.processes import close_input, start_module
-from rdfcrawl.stores.followers.options import follower_plans
+from rdfcrawl.stores.followers.options import FollowerPlan, follower_plans
 from rdfcrawl.stores.followers.status import read_statuses, status_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rdfcrawl.stores.followers.options import FollowerPlan
     from rdfcrawl.stores.options import StoreOptions
 
 logger = logging.getLogger(__name__)

@@ -35,7 +35,7 @@ from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault, passing
 from rdfcrawl.core.json_logs import json_lines, log_to
 from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.stores.crawl_folder import read_identity
-from rdfcrawl.stores.log.crawl_log import CrawlLog, find_latest
+from rdfcrawl.stores.log.crawl_log import CrawlLog, LatestVersions, find_latest
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_documents
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.reading import COMPACTION, READERS, locked_alone, reading
@@ -43,6 +43,7 @@ from rdfcrawl.stores.segment_file import (
     HEADER_BYTES,
     PREFIX,
     SEAL,
+    GzipMember,
     MemberPacker,
     TornMember,
     encode_length,
@@ -57,9 +58,6 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator, Sequence
     from types import FrameType
-
-    from rdfcrawl.stores.log.crawl_log import LatestVersions
-    from rdfcrawl.stores.segment_file import GzipMember
 
 
 _DRAFT: Final = ".draft"

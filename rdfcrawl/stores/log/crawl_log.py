@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.stores.crawl_folder import read_identity
+from rdfcrawl.stores.crawl_folder import LogIdentity, read_identity
 from rdfcrawl.stores.log.documents import (
     Checkpoint,
     DroppedVersion,
@@ -28,17 +28,12 @@ from rdfcrawl.stores.log.documents import (
     LogDocument,
     iter_documents,
 )
-from rdfcrawl.stores.reading import iter_read, reading
-from rdfcrawl.stores.segment_file import SEAL, iter_content, list_segments
+from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
+from rdfcrawl.stores.segment_file import SEAL, GzipMember, iter_content, list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-    from typing import IO, Any
-
-    from rdfcrawl.stores.crawl_folder import LogIdentity
-    from rdfcrawl.stores.reading import SegmentDamage
-    from rdfcrawl.stores.segment_file import GzipMember
 
     _Documents = list[LogDocument | DroppedVersion]
     _Reader = Callable[[int, GzipMember], bytes | _Documents]

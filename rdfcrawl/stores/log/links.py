@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.stores.log.documents import LogDocument, iter_documents
 from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
-from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_file import GzipMember, list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from rdfcrawl.stores.segment_file import GzipMember
 
 _LINKS: Final = "links"
 

@@ -17,7 +17,7 @@ from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.local_disk import DocumentsFile, opening_fault
 from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
-from rdfcrawl.stores.log.documents import latest_versions
+from rdfcrawl.stores.log.documents import Checkpoint, LogDocument, latest_versions
 from rdfcrawl.stores.shapes.validator import ShapeFindings, ShapesValidator
 from rdfcrawl.uri.hosts import host_of_iri
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
-    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 
 _SCHEMA: Final = """

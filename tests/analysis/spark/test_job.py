@@ -230,6 +230,7 @@ def submit(path: Path, root: Path) -> None:
     """Run `spark-submit` for the file of a machine, with plans that adapt."""
     program = Path(sys.executable).with_name("spark-submit")
     words = ["--master", "local[1]", "--conf", "spark.sql.adaptive.enabled=true"]
+    words += os.environ["PYSPARK_SUBMIT_ARGS"].split()[:2]
     job = ROOT / "rdfcrawl" / "analysis" / "spark" / "__main__.py"
     submitted = subprocess.run(
         [program, *words, job, path, "--to", root],

@@ -95,7 +95,7 @@ def test_dump_outlives_stops_and_kills(commands: Commands, loopback: Loopback) -
         running = commands.start_crawl([url], folder=folder, FRONTIER_LEASE_SECS=1)
         commands.wait_until(partial(_has_spooled, folder, dump, n))
         running.send(end)
-        running.wait(30)
+        running.wait()
     result = commands.crawl([url], folder=folder, FRONTIER_LEASE_SECS=1)
     assert result.code == 0, result.stderr
     assert len(result.about(url)) == dump.body.count(b"\n")
@@ -144,7 +144,7 @@ def ftp(
             running = commands.start_crawl(seeds, folder=folder, **settings)
             commands.wait_until(partial(_are_under_way, servers, folder, n))
             running.send(end)
-            running.wait(30)
+            running.wait()
             if n == 1:
                 _write(paths["changes"], dump_of(MIB, "n"), 1.1e9)
                 _write(paths["lies"], dump_of(MIB, "n"), 1e9)

@@ -88,7 +88,7 @@ def test_full_disk_costs_nothing(
     assert not running.has_ended(), running.stderr
     n_before = len(server.requests)
     disk.empty()
-    result = running.wait(60)
+    result = running.wait()
     assert n_before < len(seeds), "the disk was full too late"
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
@@ -122,10 +122,10 @@ def test_documents_without_room_are_read_later(
         HOST_BACKOFF_SECS=0.5,
         RETRY_TIMES=0,
     )
-    commands.wait_until(lambda: "requests pause" in running.stderr, 60)
-    commands.wait_until(lambda: server.targets.count("/dump.zip.gz") > 1, 60)
+    commands.wait_until(lambda: "requests pause" in running.stderr)
+    commands.wait_until(lambda: server.targets.count("/dump.zip.gz") > 1)
     disk.empty()
-    result = running.wait(60)
+    result = running.wait()
     assert result.code == 0, result.stderr
     assert result.graphs >= {server.url("/page")}
     assert ("urn:x:s", "urn:x:p") in {(s, p) for s, p, *_ in result.quads}
@@ -151,9 +151,9 @@ def test_mirror_on_a_full_disk_is_made_later(
             DISK_MIN_FREE_BYTES=0,
             HOST_BACKOFF_SECS=0.5,
         )
-        commands.wait_until(lambda: "requests pause" in running.stderr, 60)
+        commands.wait_until(lambda: "requests pause" in running.stderr)
         disk.empty()
-        result = running.wait(60)
+        result = running.wait()
     assert result.code == 0, result.stderr
     assert "Traceback" not in result.stderr, result.stderr
     assert not any(name.startswith("fault/") for name in result.statistics)
@@ -179,10 +179,10 @@ def test_read_only_disk_costs_nothing(
         DOWNLOAD_DELAY=0.3,
         RETRY_TIMES=0,
     )
-    commands.wait_until(lambda: len(server.requests) > 1, 60)
+    commands.wait_until(lambda: len(server.requests) > 1)
     with disk.read_only():
-        commands.wait_until(lambda: "requests pause" in running.stderr, 60)
-    result = running.wait(60)
+        commands.wait_until(lambda: "requests pause" in running.stderr)
+    result = running.wait()
     assert result.code == 0, result.stderr
     assert result.graphs == {page.url("/"), *urls}
     assert "Traceback" not in result.stderr, result.stderr
@@ -212,7 +212,7 @@ def test_worker_that_dies_while_the_disk_is_full_comes_back(
     commands.wait_until(lambda: "waits for room on the disk" in crew.stderr)
     disk.empty()
     commands.wait_until(lambda: worker_pids(crew)[1:] or crew.has_ended())
-    result = crew.wait(60)
+    result = crew.wait()
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
 
@@ -298,6 +298,6 @@ def test_room_of_failed_documents_is_free_again(
         HOST_BACKOFF_SECS=0.1,
         SPIDER_MIDDLEWARES=json.dumps({f"{__name__}.FailsAtFirst": 1}),
     )
-    result = running.wait(60)
+    result = running.wait()
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)

@@ -214,7 +214,7 @@ def test_a_robots_txt_that_kills_its_workers_ends(
         VISIT_MAX_DOCUMENTS=5,
         **QUICK,
     )
-    result = crew.wait(120)
+    result = crew.wait()
     assert result.code == 0, result.stderr
     assert result.stderr.count("died (-9)") == 4
     assert result.graphs == others

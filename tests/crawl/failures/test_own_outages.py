@@ -175,7 +175,7 @@ def test_routes_of_our_own_and_of_others(
         says("waiting for 2 hosts")
         assert not any(host.requests for host in away)
         fails.write_text("")
-        result = crew.wait(120)
+        result = crew.wait()
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
     assert log.read_text().count("requests pause") == 1

@@ -58,7 +58,7 @@ def test_delays_of_hosts_and_addresses_both_hold(
             )
             workers.append(worker)
             commands.wait_until(lambda: first.requests)
-        results = [worker.wait(120) for worker in workers]
+        results = [worker.wait() for worker in workers]
     for result in results:
         assert result.code == 0, result.stderr
     assert results[0].graphs == set(seeds)

@@ -147,7 +147,7 @@ def clocked(commands: Commands, loopback: Loopback) -> Iterator[Clocked]:
             **given | {"DOWNLOAD_DELAY": HASTY_SECS},
         )
         workers.append(hasty)
-        yield Clocked(server, ftp, [worker.wait(120) for worker in workers])
+        yield Clocked(server, ftp, [worker.wait() for worker in workers])
 
 
 def test_all_kinds_of_requests_keep_the_delay_together(clocked: Clocked) -> None:
@@ -208,7 +208,7 @@ def test_worker_that_wakes_up_asks_for_its_leases_first(
     other = commands.crawl(folder=folder, USER_AGENT="other", **given)
     assert other.code == 0, other.stderr
     sleeper.send(signal.SIGCONT)
-    assert sleeper.wait(60).code == 0, sleeper.stderr
+    assert sleeper.wait().code == 0, sleeper.stderr
     late = {request.headers["user-agent"] for request in server.requests[n_asked:]}
     assert late == {"other"}
 
@@ -252,7 +252,7 @@ def test_addresses_keep_the_delay_while_names_turn(
                 FETCH_WITH_SCRAPY=n == 2,
             )
         workers.append(worker)
-    results = [worker.wait(120) for worker in workers]
+    results = [worker.wait() for worker in workers]
     for result in results:
         assert result.code == 0, result.stderr
     assert results[0].graphs == set(seeds)

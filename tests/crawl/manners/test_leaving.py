@@ -90,7 +90,7 @@ def test_request_under_way_is_cancelled(
     running = commands.start_crawl([server.url("/big.nt")], LEAVE_HOSTS=path)
     commands.wait_until(lambda: "/big.nt" in server.targets)
     write(path, "127.0.22.1\n")
-    result = running.wait(30)
+    result = running.wait()
     assert result.faults(server.url("/big.nt")) == ["host_left"]
     assert not result.graphs
 

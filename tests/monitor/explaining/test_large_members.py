@@ -77,17 +77,24 @@ async def write_logs(root: Path) -> None:
     await store.close()
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a crawl with large members, which has no index yet."""
+    folder = tmp_path_factory.mktemp("large")
+    asyncio.run(write_logs(folder / "c"))
+    return folder
+
+
 @pytest.mark.parametrize("has_index", [False, True])
-def test_large_members_take_little_memory(tmp_path: Path, *, has_index: bool) -> None:
+def test_large_members_take_little_memory(folder: Path, *, has_index: bool) -> None:
     """If members inflate to much, then answers and index take little memory."""
-    asyncio.run(write_logs(tmp_path / "c"))
     tracemalloc.start()
     try:
         if has_index:
             tallies = all_tallies(NormalForm())
-            with closing(IndexBuilder(tmp_path / "c", tallies)) as builder:
+            with closing(IndexBuilder(folder / "c", tallies)) as builder:
                 builder.catch_up()
-        first, last = (ask(tmp_path, url) for url in (A, B))
+        first, last = (ask(folder, url) for url in (A, B))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

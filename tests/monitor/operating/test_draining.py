@@ -46,7 +46,7 @@ def test_drained_worker_gives_its_hosts_to_others(
     """
     web = TreeWeb(loopback, "127.0.78", n_hosts=3, n_docs=60, secs=0.1)
     folder = commands.folder()
-    lasting = {**SHORT, "FRONTIER_LEASE_SECS": 20}
+    lasting = {**SHORT, "FRONTIER_LEASE_SECS": 3600}
     first = commands.start_crawl([web.seed], folder=folder, **lasting)
     commands.wait_until(lambda: web.asked().total() > 5)
     name = only(live_workers(folder))
@@ -61,7 +61,6 @@ def test_drained_worker_gives_its_hosts_to_others(
     assert (folder / "linkeddata" / "quads").exists()
     result = second.wait()
     assert result.code == 0, result.stderr
-    assert result.secs < 60
     assert result.graphs == web.documents
     assert set(web.asked().values()) == {1}
     gone = operate(folder, "drain", name)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
+import subprocess
 import tarfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,6 +20,8 @@ from tests.support.unpack_archives import (
     tarred,
     unpack,
 )
+
+needs_gnu_tar = pytest.mark.skipif(not shutil.which("tar"), reason="tar is missing")
 
 
 def entries(*added: tuple[tarfile.TarInfo, bytes], **options: Any) -> bytes:
@@ -126,35 +133,91 @@ def test_sizes_of_pax_count() -> None:
     assert not faults
 
 
-def sparse(n_more: int) -> bytes:
-    """Return an old GNU sparse file with so many more headers of holes, and a file."""
-    packed = bytearray(entries((entry("s.nt"), NT), (entry("b.nt"), NT)))
-    packed[156:157] = b"S"
-    packed[257:265] = b"ustar  \0"
-    packed[482] = bool(n_more)
-    blank = packed[:148] + b" " * 8 + packed[156:512]
-    packed[148:156] = b"%06o\0 " % sum(blank)
-    more = b"".join(
-        bytes(504) + bytes([i < n_more]) + bytes(7) for i in range(1, n_more + 1)
+def with_holes(files: dict[str, list[tuple[int, bytes]]], *options: str) -> bytes:
+    """Return what GNU tar makes of sparse files, each of data at places."""
+    with TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
+        for name, parts in files.items():
+            with Path(folder, name).open("wb") as file:
+                for at, data in parts:
+                    file.truncate(max(at, file.tell()))
+                    file.seek(at)
+                    file.write(data)
+        command = ["tar", *options, "-cSf", "-", "-C", folder, *files]
+        return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+LINE = b'<http://e.example/s> <http://e.example/p> "%d" .\n'
+SPARSE = {
+    "some.nt": [(0, LINE % 1), (300_000, b"\n" + LINE % 2), (2**20 - 1, b"\n")],
+    "many.nt": [(i * 16_384, LINE % i) for i in range(60)],
+    "hole.nt": [(50_000, b"")],
+    "b.nt": [(0, NT)],
+}
+
+
+@needs_gnu_tar
+@pytest.mark.parametrize("kind", ["gnu", "oldgnu", "0.0", "0.1", "1.0"])
+def test_files_with_holes_are_read(kind: str) -> None:
+    """If a tar has sparse files of any format, then their holes are read as zeros."""
+    sparse = (f"--sparse-version={kind}",) if "." in kind else ()
+    found, faults = unpack(
+        with_holes(SPARSE, f"--format={'posix' if sparse else kind}", *sparse)
     )
-    return bytes(packed[:512] + more + packed[512:])
-
-
-@pytest.mark.parametrize("n_more", [0, 1, 3])
-def test_files_with_holes_are_passed_by(n_more: int) -> None:
-    """If a tar has a sparse file, then it is left out and the next one is read."""
-    found, faults = unpack(sparse(n_more))
-    assert [(each.name, each.data) for each in found] == [("b.nt", NT)]
     assert not faults
+    assert {each.name: each.data.rstrip(b"\0\n") for each in found} == {
+        name: b"".join(
+            data.rjust(at - before + len(data), b"\0")
+            for (at, data), before in zip(
+                parts, [0, *(at + len(x) for at, x in parts)], strict=False
+            )
+        ).rstrip(b"\0\n")
+        for name, parts in SPARSE.items()
+    }
 
 
-def test_pax_files_with_holes_are_passed_by() -> None:
-    """If a pax header speaks of holes, then the file is left out."""
+@needs_gnu_tar
+def test_holes_are_no_bomb() -> None:
+    """If the holes of a sparse file are gigabytes, then it ends at the ratio."""
+    found, faults = unpack(
+        with_holes({"a.nt": [(0, NT), (2**33, b"")], "b.nt": [(0, NT)]})
+    )
+    assert [each.name for each in found] == ["a.nt", "b.nt"]
+    assert len(found[0].data) < 201 * len(NT)
+    assert reasons(faults) == {Reason.TOO_LARGE}
+
+
+def test_bad_places_of_holes_cost_their_file() -> None:
+    """If the places of sparse data are no numbers, then the next file is read."""
     first = entry("GNUSparseFile.0/s.nt")
     first.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.name": "s.nt"}
     found, faults = unpack(entries((first, NT), (entry("b.nt"), NT)))
     assert [each.name for each in found] == ["b.nt"]
-    assert not faults
+    assert reasons(faults) == {Reason.BAD_ARCHIVE}
+
+
+def test_members_after_a_bad_header_are_read() -> None:
+    """If a header is damaged, then that is noted once, and the others are read."""
+    packed = bytearray(tarred({f"{x}.nt": NT for x in "abcd"}, tarfile.USTAR_FORMAT))
+    at = packed.index(b"b.nt\0")
+    packed[at : at + 300] = b"?" * 300
+    found, faults = unpack(bytes(packed))
+    assert [each.name for each in found] == ["a.nt", "c.nt", "d.nt"]
+    assert [(each.reason, each.count) for each in faults] == [(Reason.BAD_ARCHIVE, 1)]
+
+
+def test_unknown_types_are_files() -> None:
+    """If an entry has an unknown type, then it is a file; a rest of one is a fault."""
+    found, faults = unpack(
+        entries(
+            (entry("a.nt", b"Z"), NT),
+            (entry("m.nt", b"M"), NT),
+            (entry("v.nt", b"V"), b""),
+            (entry("b.nt"), NT),
+        )
+    )
+    assert [(each.name, each.data) for each in found] == [("a.nt", NT), ("b.nt", NT)]
+    assert [each.reason for each in faults] == [Reason.BAD_ARCHIVE]
+    assert "m.nt" in faults[0].detail
 
 
 @pytest.mark.parametrize("number", [b"\xff" * 12, b"9" * 12, b"-1".ljust(12)])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import lzma
+import re
+import stat
 import struct
 import zipfile
 import zlib
@@ -49,6 +51,70 @@ def test_zip64_is_read() -> None:
     found, faults = unpack(bytes(packed))
     assert [each.data for each in found] == [NT, NT[:70]]
     assert not faults
+
+
+def zip_with_modes() -> bytes:
+    """Return a zip with links, devices and folders of Unix, and a file."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for i, kind in enumerate((stat.S_IFLNK, stat.S_IFCHR, stat.S_IFDIR)):
+            for system in (3, 19):
+                info = zipfile.ZipInfo(f"{i}{system}.nt")
+                info.create_system, info.external_attr = system, (kind | 0o777) << 16
+                archive.writestr(info, "a.nt")
+        dos = zipfile.ZipInfo("a.nt")
+        dos.create_system, dos.external_attr = 0, stat.S_IFLNK << 16
+        archive.writestr(dos, NT)
+    return out.getvalue()
+
+
+def damaged_directory() -> bytes:
+    """Return a zip whose directory has a bad second entry."""
+    packed = bytearray(zipped({f"{x}.nt": NT for x in "abc"}))
+    at = [each.start() for each in re.finditer(b"PK\1\2", packed)][1]
+    packed[at : at + 4] = b"????"
+    return bytes(packed)
+
+
+def with_comment(comment: bytes) -> bytes:
+    """Return a zip with a comment."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.nt", NT)
+        archive.comment = comment
+    return out.getvalue()
+
+
+A = {"a.nt": NT}
+ABC = ["a.nt", "b.nt", "c.nt"]
+STORED = zipped({f"{x}.nt": NT for x in "abc"}, zipfile.ZIP_STORED, is_streamed=True)
+ODD_ZIPS = [
+    pytest.param(zip_with_modes(), ["a.nt"], set(), id="links-and-devices"),
+    pytest.param(b"#!/bin/sh\n" + zipped(A), ["a.nt"], set(), id="program-before"),
+    pytest.param(bytes(3000) + zipped(A), ["a.nt"], set(), id="zeros-before"),
+    pytest.param(zipped(A) + b"<!-- x -->", ["a.nt"], set(), id="bytes-after"),
+    pytest.param(with_comment(b"x" * 60_000), ["a.nt"], set(), id="long-comment"),
+    pytest.param(
+        with_comment(b"PK\5\6" + bytes(40)), ["a.nt"], set(), id="magic-in-comment"
+    ),
+    pytest.param(damaged_directory(), ABC, {Reason.BAD_ARCHIVE}, id="bad-entry"),
+    pytest.param(
+        STORED[: STORED.index(b"PK\1\2")], ABC, {Reason.BAD_ARCHIVE}, id="stored-cut"
+    ),
+    pytest.param(
+        b"PK\7\10" + STORED[:-9], ABC, {Reason.BAD_ARCHIVE}, id="spanned-and-cut"
+    ),
+]
+
+
+@pytest.mark.parametrize(("packed", "names", "expected"), ODD_ZIPS)
+def test_odd_zips_are_read(
+    packed: bytes, names: list[str], expected: set[Reason]
+) -> None:
+    """If a zip has links, other bytes around it or damage, then its files are read."""
+    found, faults = unpack(packed, url="http://e/x.zip")
+    assert [(each.name, each.data) for each in found] == [(x, NT) for x in names]
+    assert reasons(faults) == expected
 
 
 def zip_of(method: int, data: bytes, packed: bytes, flags: int = 0) -> bytes:

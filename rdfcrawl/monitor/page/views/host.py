@@ -17,7 +17,7 @@ from rdfcrawl.monitor.operating.hosts import (
     read_origins,
 )
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
-from rdfcrawl.monitor.page.dataset_table import read_host_datasets
+from rdfcrawl.monitor.page.dataset_table import DatasetRow, read_host_datasets
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
 from rdfcrawl.uri.hosts import origin_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.monitor.operating.crawl import OperatedCrawl
     from rdfcrawl.monitor.page.context import PageContext
-    from rdfcrawl.monitor.page.dataset_table import DatasetRow
 
 _MAX_KEY: Final = 300
 _MAX_NAMES: Final = 20  # hosts of a key

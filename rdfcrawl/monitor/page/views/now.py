@@ -12,6 +12,7 @@ from rdfcrawl.monitor.page.event_streams import EventStreams
 from rdfcrawl.monitor.page.samples import (
     WINDOW_SECS,
     HistorySeries,
+    RecentSeries,
     read_history,
     read_lately,
 )
@@ -19,7 +20,6 @@ from rdfcrawl.monitor.page.samples import (
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext
     from rdfcrawl.monitor.page.crawl_moment import CrawlMoment
-    from rdfcrawl.monitor.page.samples import RecentSeries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

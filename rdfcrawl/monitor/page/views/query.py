@@ -13,6 +13,7 @@ from rdfcrawl.monitor.page.query_examples import QueryExample, make_examples
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS
 from rdfcrawl.monitor.page.query_service import (
     AnswerKey,
+    QueryAnswer,
     QueryOptions,
     QueryRefused,
     QueryService,
@@ -22,7 +23,6 @@ from rdfcrawl.stores.options import StoreOptions
 
 if TYPE_CHECKING:
     from rdfcrawl.monitor.page.context import PageContext
-    from rdfcrawl.monitor.page.query_service import QueryAnswer
 
 _TERMS: Final = "SELECT term FROM vocabulary WHERE kind = ? ORDER BY n DESC LIMIT 10"
 _TYPES: Final = {

@@ -36,6 +36,7 @@ from rdfcrawl.stores.followers.sparql.statements import (
 )
 from rdfcrawl.stores.followers.sparql.writing import (
     JOINT,
+    GraphWriter,
     copy,
     draft_of,
     drop,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         StoreProfile,
     )
     from rdfcrawl.stores.followers.sparql.store import SparqlStore
-    from rdfcrawl.stores.followers.sparql.writing import GraphWriter
     from rdfcrawl.stores.log.documents import LogDocument
 
 

@@ -37,13 +37,12 @@ from rdfcrawl.stores.followers.sparql.statements import (
 from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.sparql.writing import PREFIX, GraphWriter
 from rdfcrawl.stores.followers.statements import file_of, iter_foreign_graphs
-from rdfcrawl.stores.log.documents import latest_versions
+from rdfcrawl.stores.log.documents import Checkpoint, LogDocument, latest_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
-    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 
 _PROVENANCE: Final = f"{PREFIX}provenance"

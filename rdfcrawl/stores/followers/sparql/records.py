@@ -26,14 +26,13 @@ from urllib.parse import quote, unquote
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
-from rdfcrawl.stores.log.documents import Checkpoint
+from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.stores.crawl_folder import LogIdentity
     from rdfcrawl.stores.followers.sparql.store import SparqlStore
-    from rdfcrawl.stores.log.documents import LogDocument
 
 RECORDS: Final = "urn:rdfcrawl:documents"
 _LOG: Final = "urn:rdfcrawl:log:"

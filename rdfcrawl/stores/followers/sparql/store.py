@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from rdfcrawl.core.errors import StoreFault
-from rdfcrawl.stores.followers.sparql.client import StoreClient, StoreRequest
+from rdfcrawl.stores.followers.sparql.client import (
+    RequestBody,
+    StoreClient,
+    StoreRequest,
+)
 from rdfcrawl.stores.followers.sparql.failures import (
     BrokenResponse,
     RefusedRequest,
@@ -19,7 +23,6 @@ from rdfcrawl.stores.followers.sparql.failures import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.stores.followers.sparql.client import RequestBody
     from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
 
 logger = logging.getLogger(__name__)

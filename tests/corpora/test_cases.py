@@ -1,0 +1,102 @@
+"""The corpus: every document gives its statements and its faults, read in any way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.corpora.cases import FOLDER, load
+from tests.corpora.comparing import differences, unlike
+from tests.corpora.readings import crawl, extract_all, show_all
+from tests.corpora.serving import CaseServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from tests.corpora.comparing import Reading
+    from tests.support.crawl_fixtures import Commands, RunRdf
+
+CASES = load(FOLDER)
+# `scrapy rdf` is a process for each: the first case of each class.
+SHOWN = list({case.name.partition("/")[0]: case for case in reversed(CASES)}.values())
+
+
+@pytest.fixture(scope="module")
+def bases() -> Iterator[Mapping[str, str]]:
+    """Yield the scheme and authority of each case while it is served."""
+    with CaseServer(CASES) as server:
+        yield server.bases
+
+
+@pytest.fixture(scope="module")
+def crawled(commands: Commands, bases: Mapping[str, str]) -> Mapping[str, Reading]:
+    """Return the results of one crawl of all cases."""
+    return crawl(commands, CASES, bases)
+
+
+@pytest.fixture(scope="module")
+def extracted(bases: Mapping[str, str]) -> Mapping[str, Reading]:
+    """Return the results of `extract` for all cases."""
+    return extract_all(CASES, bases)
+
+
+def _report(wrong: Mapping[str, list[str]]) -> str:
+    return "\n".join(
+        f"{name}\n    " + "\n    ".join(lines) for name, lines in wrong.items()
+    )
+
+
+def _wrong(
+    readings: Mapping[str, Reading], bases: Mapping[str, str]
+) -> dict[str, list[str]]:
+    found = {}
+    for case in CASES:
+        lines = differences(case, readings[case.name], bases[case.name])
+        if case.is_pending:
+            lines = [] if lines else ["is pending, and right: remove the mark"]
+        if lines:
+            found[case.name] = lines
+    return found
+
+
+def _unlike(
+    crawled: Mapping[str, Reading],
+    readings: Mapping[str, Reading],
+    bases: Mapping[str, str],
+) -> dict[str, list[str]]:
+    return {
+        name: lines
+        for name, found in readings.items()
+        if (lines := unlike(crawled[name], found, bases[name]))
+    }
+
+
+def test_each_case_is_crawled_as_it_should_be(
+    crawled: Mapping[str, Reading], bases: Mapping[str, str]
+) -> None:
+    """If a case is crawled, then its statements are stored, and its faults noted."""
+    wrong = _wrong(crawled, bases)
+    assert not wrong, f"{len(wrong)} of {len(CASES)} cases:\n{_report(wrong)}"
+
+
+def test_each_case_is_extracted_as_it_is_crawled(
+    crawled: Mapping[str, Reading],
+    extracted: Mapping[str, Reading],
+    bases: Mapping[str, str],
+) -> None:
+    """If a case is passed to `extract`, then it has the result of the crawl."""
+    wrong = _unlike(crawled, extracted, bases)
+    assert not wrong, _report(wrong)
+
+
+def test_cases_are_shown_as_they_are_crawled(
+    rdf: RunRdf,
+    crawled: Mapping[str, Reading],
+    bases: Mapping[str, str],
+    tmp_path: Path,
+) -> None:
+    """If a case is passed to `scrapy rdf`, then it has the result of the crawl."""
+    wrong = _unlike(crawled, show_all(rdf, SHOWN, bases, tmp_path), bases)
+    assert not wrong, _report(wrong)
