@@ -22,6 +22,8 @@ from rdfcrawl.rdf.text import BLOCK_BYTES
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
 
+# In place of an entity that is not declared: a noncharacter (Unicode 23.7).
+NO_TEXT: Final = "\ufdd1"
 _NAME: Final = r"[^\W\d][^\s<>/=\"'&]*+"
 _OTHER = re.compile(
     r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(?P<text>.*?)\]\]>"
@@ -55,6 +57,12 @@ _MAX_ENTITY_DEPTH: Final = 8
 # Of the text of entities: many times their references in ontologies.
 _MAX_GROWTH: Final = 16
 _MIN_GROWTH_CHARS: Final = 2**20
+
+
+class Aside(str):
+    """A comment or processing instruction, with its delimiters."""
+
+    __slots__ = ()
 
 
 class StartTag(NamedTuple):
@@ -101,10 +109,10 @@ class Markup:
             SourceFault: `ENTITY_EXPANSION` or `LITERAL_TOO_LONG`.
         """
         while self._at < len(self._buffer) or self._fill():
-            begin, n_chars = self._at, len(self._buffer)
+            begin = self._at
             end = self._buffer.find("<", begin)
             if end < 0:
-                end = n_chars
+                end = len(self._buffer)
                 # A reference may continue in the next block.
                 if "&" in self._buffer[max(begin, end - 70) :] and self._fill():
                     continue
@@ -113,9 +121,10 @@ class Markup:
                 text = self._buffer[begin:end]
                 yield self._expanded(text) if "&" in text else text
                 continue
-            yield from self._markup()
-        if self._open:
-            self.is_cut = True
+            if begin < len(self._buffer):
+                yield from self._markup()
+        self.is_cut = bool(self._open)
+        if self.is_cut:
             self._log.note(Reason.SYNTAX, f"{self.place()}the document is cut")
 
     def _markup(self) -> Iterator[str | StartTag | bool]:
@@ -128,6 +137,8 @@ class Markup:
                 yield found["text"]
             elif found["declared"]:
                 self._declare(found["declared"])
+            elif found[0][2] != "[":
+                yield Aside(found[0])
         elif len(buffer) - at < _AHEAD_CHARS and self._fill():
             return
         elif _NO_TAG.match(buffer, at):
@@ -146,9 +157,9 @@ class Markup:
         is_comment = buffer.startswith("<!--", at)
         if is_comment and self._fill():
             return
-        self._note(Reason.SYNTAX, f"not a tag: {buffer[at : at + 100]}")
         next_tag = -1 if is_comment else buffer.find("<", at + 1)
-        self.is_cut |= next_tag < 0
+        if next_tag > 0 or not self._open:
+            self._note(Reason.SYNTAX, f"not a tag: {buffer[at : at + 100]}")
         self._at = next_tag if next_tag > 0 else len(buffer)
 
     def _fill(self) -> bool:
@@ -310,9 +321,11 @@ class Markup:
             if self._n_expanded > _MIN_GROWTH_CHARS + _MAX_GROWTH * self._n_chars:
                 raise SourceFault(Reason.ENTITY_EXPANSION, "entities that grow")
             return self._expanded(value) if "&" in value else value
-        elif f"{name};" in html5:
-            self._note(Reason.REPAIRED, f"entity {name} is not declared")
-            return html5[f"{name};"]
+        elif name:
+            usual = html5.get(f"{name};") or _usual_prefixes().get(name)
+            if usual:
+                self._note(Reason.REPAIRED, f"entity {name} is not declared")
+            return usual or NO_TEXT
         self._note(Reason.REPAIRED, f"{found[0][:100]} in text")
         return found[0]
 

@@ -23,7 +23,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import RDF, XML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.iris import resolve
-from rdfcrawl.rdf.markup import Markup, StartTag
+from rdfcrawl.rdf.markup import NO_TEXT, Markup, StartTag
 from rdfcrawl.rdf.trix import XmlContent
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class RdfXmlReader:
         self._held: list[list[tuple[str, str, str]]] = []  # of triple terms
         self._ids: set[str] = set()
         self._n_blank = 0
-        self._versions: set[str] = set()
+        self._has_version = False  # of RDF 1.2
         self.is_partial = False
 
     def read(self, file: BinaryIO) -> Iterator[str]:
@@ -94,10 +94,12 @@ class RdfXmlReader:
         """
         markup = self._markup = Markup(file, self._log)
         for event in markup.events():
-            if isinstance(event, str):
+            if type(event) is str:
                 self._text(event)
             elif isinstance(event, StartTag):
                 self._start(event)
+            elif isinstance(event, str):
+                self._aside(event)
             else:
                 self._end(is_closed=event)
             if self._ready:
@@ -128,8 +130,8 @@ class RdfXmlReader:
             inner.kind = "doc"  # the RDF may be inside
             self._skip(f"the root is {tag.name}")
         elif is_rdf:
-            if around.kind not in ("doc", "rdf"):
-                self._skip("rdf:RDF inside of other elements")
+            if around.kind != "doc":
+                self._skip("rdf:RDF inside of RDF")
             inner.kind = "rdf"
         elif around.kind == "node":
             self._start_property(around, inner, known, others)
@@ -139,39 +141,36 @@ class RdfXmlReader:
     def _sorted_attributes(
         self, tag: StartTag, inner: _Element
     ) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """Return attributes of the syntax of RDF, and properties with their values."""
         known: dict[str, str] = {}
         others: list[tuple[str, str]] = []
         for namespace, local, value in tag.attributes:
-            if namespace == RDF or (not namespace and local in _OLD):
+            if namespace == RDF and local not in _RESERVED and local != "type":
+                others.append((namespace + local, value))
+            elif namespace == RDF or (not namespace and local in _OLD):
                 if not namespace:
                     self._mend(f"{local} without a namespace")
                 if local in _SYNTAX:
                     known[local] = value
-                elif local in _RESERVED:
-                    known.setdefault("removed", local)
+                else:
+                    known["removed"] = local
                     self._skip(f"rdf:{local} is not read")
-                else:
-                    others.append((namespace + local, value))
-            elif namespace == XML:
-                if local == "lang":
-                    inner.language = self._language(value)
-                elif local == "base":
-                    inner.base = self._base(value, inner.base)
-            elif namespace == _ITS and local in ("dir", "version"):
-                if local == "version":
-                    self._versions.add(value)
-                else:
-                    inner.direction = value if value in ("ltr", "rtl") else ""
+            elif namespace in (XML, _ITS):
+                self._set_scope(inner, local, value)
             elif namespace:
                 others.append((namespace + local, value))
-            else:
+            elif not local.startswith("xml"):  # reserved names are ignored
                 self._skip(f"attribute {local} without a namespace")
-        if "version" in known:
-            self._versions.add(known["version"])
-        if inner.direction and not self._versions:
-            self._skip("its:dir without a version")
-            inner.direction = ""
+        self._has_version |= "version" in known
         return known, others
+
+    def _set_scope(self, inner: _Element, local: str, value: str) -> None:
+        if local == "lang":
+            inner.language = self._language(value)
+        elif local == "base":
+            inner.base = self._base(value, inner.base)
+        elif local == "dir":
+            inner.direction = value if value in ("ltr", "rtl") else ""
 
     def _start_node(
         self,
@@ -225,15 +224,8 @@ class RdfXmlReader:
         known: dict[str, str],
         others: list[tuple[str, str]],
     ) -> None:
-        inner.kind, inner.subject = "property", node.subject
-        name, base = inner.name, inner.base
-        if name == f"{RDF}li":
-            node.n_members += 1
-            inner.predicate = f"<{RDF}_{node.n_members}>"
-        elif name.startswith(RDF) and name[len(RDF) :] in _RESERVED | {"Description"}:
-            inner.predicate = Bad(f"{name} is no property")
-        else:
-            inner.predicate = self._named(name)
+        inner.kind, inner.subject, base = "property", node.subject, inner.base
+        inner.predicate = self._predicate(inner.name, node)
         if "ID" in known:
             inner.statement_id = self._identifier(known["ID"], base)
         if "annotation" in known:
@@ -242,20 +234,31 @@ class RdfXmlReader:
             inner.annotation = self._label(known["annotationNodeID"])
         if "datatype" in known:
             inner.datatype = self._reference(known["datatype"], base)
-        for each in ("about", "removed"):
-            if each in known:
-                self._skip(f"rdf:{known[each] if each == 'removed' else each} here")
+        if "about" in known:
+            self._skip("rdf:about of a property")
         if "parseType" in known:
+            for each in known.keys() & {"resource", "nodeID", "datatype"}:
+                self._skip(f"rdf:{each} with rdf:parseType")
             self._start_parse_type(inner, known["parseType"].strip())
-        elif "resource" in known or "nodeID" in known or "type" in known or others:
-            if "resource" in known:
-                target = self._reference(known["resource"], base)
-            elif "nodeID" in known:
-                target = self._label(known["nodeID"])
-            else:
-                target = self._blank()
+        elif known.keys() & {"resource", "nodeID", "type"} or others:
+            target = self._target(known, base)
             inner.objects.append(target)
             self._emit_attributes(inner, target, known, others)
+
+    def _predicate(self, name: str, node: _Element) -> str:
+        if name == f"{RDF}li":
+            node.n_members += 1
+            return f"<{RDF}_{node.n_members}>"
+        if name.startswith(RDF) and name[len(RDF) :] in _RESERVED | {"Description"}:
+            return Bad(f"{name} is no property")
+        return self._named(name)
+
+    def _target(self, known: dict[str, str], base: str | None) -> str:
+        if "resource" in known:
+            if "nodeID" in known:
+                self._mend("both rdf:resource and rdf:nodeID")
+            return self._reference(known["resource"], base)
+        return self._label(known["nodeID"]) if "nodeID" in known else self._blank()
 
     def _start_parse_type(self, inner: _Element, parse_type: str) -> None:
         if parse_type == "Resource":
@@ -264,33 +267,32 @@ class RdfXmlReader:
             inner.kind, inner.subject = "node", target
         elif parse_type == "Collection":
             inner.kind = "list"
-        elif parse_type == "Triple" and self._versions:
+        elif parse_type == "Triple":
             inner.kind = "triple"
             self._held.append([])
+            if not self._has_version:
+                inner.predicate = Bad("rdf:parseType Triple without rdf:version")
         else:  # section 7.2.20: any other value is read as Literal
             inner.kind, inner.content = "literal", XmlContent()
 
     def _end(self, *, is_closed: bool) -> None:
         """End the innermost element; one without its end tag makes no statement."""
-        if len(self._open) == 1:
-            return
         inner = self._open.pop()
+        if inner.kind in ("doc", "rdf", "node"):
+            return
+        triples = self._held.pop() if inner.kind == "triple" else []
         if inner.kind == "literal" and self._open[-1].kind == "literal":
             if inner.content is not None:
                 inner.content.end()
             if not is_closed:
                 self._give_up_literal()
-            return
-        if inner.kind == "triple":
-            triples = self._held.pop()
-            if len(triples) == 1 and is_closed:
-                inner.objects = [f"<<( {' '.join(triples[0])} )>>"]
-            else:
-                inner.objects = [Bad(f"a triple term of {len(triples)} triples")]
-        if inner.kind in ("doc", "rdf", "node"):
-            return
-        if not is_closed:
+        elif not is_closed:
             self._note(Reason.SYNTAX, f"the end of {inner.name} is missing")
+        elif inner.kind == "triple":
+            term = f"<<( {' '.join(triples[0] if triples else ())} )>>"
+            if len(triples) != 1:
+                term = Bad(f"a triple term of {len(triples)} triples")
+            self._emit_property(inner, term)
         elif inner.kind == "list":
             self._emit_list(inner)
         elif inner.kind == "literal":
@@ -362,6 +364,16 @@ class RdfXmlReader:
         elif text.strip(" \t\r\n\ufeff"):
             self._skip(f"text between elements: {text.strip()[:100]}")
 
+    def _aside(self, text: str) -> None:
+        content = self._open[-1].content
+        if content is None or not self._has_room(self._open[-1], len(text)):
+            return
+        if text.startswith("<!"):
+            content.comment(text[4:-3])
+        else:
+            target, _, data = text[2:-2].partition(" ")
+            content.instruction(target, data.strip())
+
     def _has_room(self, inner: _Element, n_chars: int) -> bool:
         """Return whether an XML literal may grow; else it is given up."""
         content = inner.content
@@ -379,17 +391,15 @@ class RdfXmlReader:
     def _literal(self, text: str, inner: _Element) -> str:
         if inner.datatype:
             return self._typed(text, inner.datatype)
-        if isinstance(text, Bad) or isinstance(inner.language, Bad):
-            return text if isinstance(text, Bad) else inner.language
+        if bad := _bad(text) or _bad(inner.language):
+            return bad
         language = inner.language
-        if language and inner.direction:
+        if language and inner.direction and self._has_version:
             language += f"--{inner.direction}"
         return terms.literal(text, language=language)
 
     def _typed(self, text: str, datatype: str) -> str:
-        if isinstance(text, Bad) or isinstance(datatype, Bad):
-            return text if isinstance(text, Bad) else datatype
-        return f"{terms.literal(text)}^^{datatype}"
+        return _bad(text) or _bad(datatype) or f"{terms.literal(text)}^^{datatype}"
 
     def _blank(self) -> str:
         self._n_blank += 1
@@ -450,6 +460,13 @@ class RdfXmlReader:
 
     def _skip(self, detail: str) -> None:
         self._note(Reason.SYNTAX, detail)
+
+
+def _bad(text: str) -> str:
+    """Return the reason why a text cannot be in a statement; empty if it can."""
+    if isinstance(text, Bad):
+        return text
+    return Bad("an entity that is not declared") if NO_TEXT in text else ""
 
 
 @lru_cache(maxsize=4096)

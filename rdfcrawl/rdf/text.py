@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.namespaces import RDF
 
 if TYPE_CHECKING:
     from rdfcrawl.core.content import ByteSource
@@ -210,7 +211,7 @@ class DocumentText:
     called if the text has `MARK` in places that cannot be read.
     """
 
-    def __init__(  # noqa: PLR0913  # keywords
+    def __init__(
         self,
         source: ByteSource,
         *,
@@ -301,8 +302,11 @@ _DECLARATION = re.compile(
 )
 _REFERENCE = re.compile(rb"&([^\s&;#<>\"']+);")
 _PARSE_TYPE = re.compile(
-    rb"(?<=[\s:])parseType\s*=\s*(?:\"(?!(?:Literal|Resource|Collection)\")[^\"<>]*\""
-    rb"|'(?!(?:Literal|Resource|Collection)')[^'<>]*')"
+    rb"(?<=[\s:])parseType\s*=\s*(?:\"(?!(?:Literal|Resource|Collection|Triple)\")[^\"<>]*\""
+    rb"|'(?!(?:Literal|Resource|Collection|Triple)')[^'<>]*')"
+)
+_OLD_NAMESPACE = re.compile(
+    rb"http://www\.w3\.org/(?:TR/)?(?:WD|1999/PR|PR)-rdf-syntax(?:-19990105)?#"
 )
 _IN_TAG = re.compile(rb"<[^\W\d][^<>]*\Z")
 # The RDF/XML parser takes quadratic time: 0.4 s for 8,000 levels, more than a minute
@@ -336,7 +340,7 @@ class XmlScreen:
         self._depth = 0
         self._values: dict[bytes, bytes] = {}
         self._absent: set[bytes] = set()  # references to what is not read
-        self._has_version = False  # of RDF 1.2
+        self._is_begun = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
         """Return the text of the blocks so far that may be parsed.
@@ -348,8 +352,14 @@ class XmlScreen:
         block, self._rest = self._rest + block, b""
         if not is_last:
             start = block.rfind(b"<")
-            if start >= 0 and len(block) - start <= _MAX_DECLARATION_BYTES:
-                block, self._rest = block[:start], block[start:]
+            if not 0 <= start >= len(block) - _MAX_DECLARATION_BYTES:
+                start = len(block) - block.endswith(b"\r")
+            block, self._rest = block[:start], block[start:]
+        if b"\r" in block:  # XML 1.0 section 2.11
+            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if not self._is_begun and _OLD_NAMESPACE.search(block, 0, _STEP_BYTES):
+            block = self._with_new_namespace(block)
+        self._is_begun = True
         if _ENTITY in block:
             block = self._check(block)
         if self._absent:
@@ -401,6 +411,11 @@ class XmlScreen:
                 detail = f"{each.decode()} is external, a parameter or markup: not read"
                 self._log.note(Reason.ENTITY_EXPANSION, detail, n_references)
 
+    def _with_new_namespace(self, block: bytes) -> bytes:
+        if self._log is not None:
+            self._log.note(Reason.REPAIRED, "the namespace of a draft of RDF")
+        return _OLD_NAMESPACE.sub(RDF.encode(), block, count=1)
+
     def _with_parse_types(self, block: bytes) -> bytes:
         """Return the text with other values of `rdf:parseType` read as Literal.
 
@@ -408,13 +423,11 @@ class XmlScreen:
         """
 
         def replaced(match: re.Match[bytes]) -> bytes:
-            before = block[max(0, match.start() - _MAX_DECLARATION_BYTES) : match.start()]
-            is_triple = self._has_version and match[0][-7:-1] == b"Triple"
-            if is_triple or not _IN_TAG.search(before):
-                return match[0]
-            return b'parseType="Literal"'
+            before = block[
+                max(0, match.start() - _MAX_DECLARATION_BYTES) : match.start()
+            ]
+            return b'parseType="Literal"' if _IN_TAG.search(before) else match[0]
 
-        self._has_version = self._has_version or b":version" in block
         return _PARSE_TYPE.sub(replaced, block)
 
     def _count(self, markup: bytes, begin: int, end: int) -> None:
