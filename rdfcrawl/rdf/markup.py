@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from html.entities import html5
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -123,33 +123,37 @@ class Markup:
                 continue
             if begin < len(self._buffer):
                 yield from self._markup()
-        self.is_cut = bool(self._open)
-        if self.is_cut:
+        if self._open:
+            self.is_cut = True
             self._log.note(Reason.SYNTAX, f"{self.place()}the document is cut")
 
-    def _markup(self) -> Iterator[str | StartTag | bool]:
+    def _markup(self) -> Sequence[str | StartTag | bool]:
         buffer, at = self._buffer, self._at
         if found := _TAG.match(buffer, at):
-            yield from self._tag(found)
-        elif found := _OTHER.match(buffer, at):
-            self._at = found.end()
-            if found["text"]:
-                yield found["text"]
-            elif found["declared"]:
-                self._declare(found["declared"])
-            elif found[0][2] != "[":
-                yield Aside(found[0])
-        elif len(buffer) - at < _AHEAD_CHARS and self._fill():
-            return
-        elif _NO_TAG.match(buffer, at):
+            return self._tag(found)
+        if found := _OTHER.match(buffer, at):
+            return self._other(found)
+        if len(buffer) - at < _AHEAD_CHARS and self._fill():
+            return ()
+        if _NO_TAG.match(buffer, at):
             self._note(Reason.REPAIRED, "< in text")
             self._at += 1
-            yield "<"
-        elif found := _BAD_TAG.match(buffer, at):
+            return "<"
+        if found := _BAD_TAG.match(buffer, at):
             self._note(Reason.REPAIRED, f"tag {found[0][:100]}")
-            yield from self._tag(found)
-        else:
-            self._skip_tag()
+            return self._tag(found)
+        self._skip_tag()
+        return ()
+
+    def _other(self, found: re.Match[str]) -> Sequence[str]:
+        self._at = found.end()
+        if found["text"]:
+            return (found["text"],)
+        if found["declared"]:
+            self._declare(found["declared"])
+        elif found[0][2] != "[":
+            return (Aside(found[0]),)
+        return ()
 
     def _skip_tag(self) -> None:
         """Leave out a tag that cannot be read; a comment without end is the last."""
@@ -159,6 +163,7 @@ class Markup:
             return
         next_tag = -1 if is_comment else buffer.find("<", at + 1)
         if next_tag > 0 or not self._open:
+            self.is_cut = next_tag < 0
             self._note(Reason.SYNTAX, f"not a tag: {buffer[at : at + 100]}")
         self._at = next_tag if next_tag > 0 else len(buffer)
 
@@ -186,31 +191,26 @@ class Markup:
 
     # -- tags ----------------------------------------------------------------------
 
-    def _tag(self, found: re.Match[str]) -> Iterator[StartTag | bool]:
+    def _tag(self, found: re.Match[str]) -> Sequence[StartTag | bool]:
         self._at = found.end()
-        name = found["name"]
-        if found["end"]:
-            yield from self._end_tag(name)
-            return
-        pairs: dict[str, str] = {}
-        text = found["attributes"]
-        if "=" in text or not text.isspace():
-            pairs = self._attributes(text)
+        is_end, name, text, is_empty = found.groups()
+        if is_end:
+            return self._end_tag(name)
+        pairs = self._attributes(text) if "=" in text or text.strip() else {}
         before = None
-        declared = [each for each in pairs if each.startswith("xmlns")]
-        if declared:
+        if "xmlns" in text:
+            declared = [x for x in pairs if x == "xmlns" or x.startswith("xmlns:")]
             before = self._namespaces
             self._namespaces = dict(before)
             for each in declared:
-                if each == "xmlns" or each.startswith("xmlns:"):
-                    self._namespaces[each[6:]] = pairs.pop(each)
+                self._namespaces[each[6:]] = pairs.pop(each)
             self._names = {}
-        yield self._start_tag(name, pairs)
-        if found["empty"]:
+        event = self._start_tag(name, pairs)
+        if is_empty:
             self._restore(before)
-            yield True
-        else:
-            self._open.append((name, before))
+            return event, True
+        self._open.append((name, before))
+        return (event,)
 
     def _start_tag(self, name: str, pairs: dict[str, str]) -> StartTag:
         namespace, local, qualified = self._resolved(name, is_attribute=False)
@@ -227,23 +227,20 @@ class Markup:
             namespace + local, qualified, has_namespace, attributes, all_qualified
         )
 
-    def _end_tag(self, name: str) -> Iterator[bool]:
-        if not self._open:
+    def _end_tag(self, name: str) -> Sequence[bool]:
+        innermost, before = self._open.pop() if self._open else ("", None)
+        self._restore(before)
+        if innermost == name:
+            return (True,)
+        if not innermost:
             self._note(Reason.SYNTAX, f"end tag without start: {name}")
-            return
-        innermost = self._open[-1][0]
-        is_closed = True
-        if innermost != name:
-            self._note(Reason.SYNTAX, f"</{name}> instead of </{innermost}>")
-            depth = next(
-                (i for i, x in enumerate(reversed(self._open)) if x[0] == name), 0
-            )
-            for _ in range(depth):
-                self._restore(self._open.pop()[1])
-                yield False
-            is_closed = depth > 0
-        self._restore(self._open.pop()[1])
-        yield is_closed
+            return ()
+        self._note(Reason.SYNTAX, f"</{name}> instead of </{innermost}>")
+        names = [each[0] for each in reversed(self._open)]
+        depth = names.index(name) + 1 if name in names else 0
+        for _ in range(depth):
+            self._restore(self._open.pop()[1])
+        return (False,) * depth + (depth > 0,)
 
     def _restore(self, namespaces: dict[str, str] | None) -> None:
         if namespaces is not None:

@@ -105,8 +105,7 @@ class RdfXmlReader:
             if self._ready:
                 yield from self._ready
                 self._ready.clear()
-            if self._log.count(Reason.SYNTAX) >= self._limits.n_errors:
-                self.is_partial = True
+            if self.is_partial:  # too many errors
                 return
         self.is_partial |= markup.is_cut
 
@@ -460,6 +459,7 @@ class RdfXmlReader:
 
     def _skip(self, detail: str) -> None:
         self._note(Reason.SYNTAX, detail)
+        self.is_partial = self._log.count(Reason.SYNTAX) >= self._limits.n_errors
 
 
 def _bad(text: str) -> str:

@@ -301,6 +301,9 @@ _DECLARATION = re.compile(
     rb"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')(?:\s+NDATA\s+[^\s>]+)?\s*>"
 )
 _REFERENCE = re.compile(rb"&([^\s&;#<>\"']+);")
+_USUAL: Final = tuple(
+    b'parseType="%s"' % each for each in (b"Collection", b"Resource", b"Literal")
+)
 _PARSE_TYPE = re.compile(
     rb"(?<=[\s:])parseType\s*=\s*(?:\"(?!(?:Literal|Resource|Collection|Triple)\")[^\"<>]*\""
     rb"|'(?!(?:Literal|Resource|Collection|Triple)')[^'<>]*')"
@@ -364,8 +367,9 @@ class XmlScreen:
             block = self._check(block)
         if self._absent:
             self._note_references(block)
-        if b"parseType" in block:
-            block = self._with_parse_types(block)
+        n_parse_types = block.count(b"parseType")
+        if n_parse_types and n_parse_types != sum(map(block.count, _USUAL)):
+            block = _with_parse_types(block)
         markup = block
         if b"<!" in block or b"<?" in block:
             markup = _NO_ELEMENTS.sub(b"", block)
@@ -416,20 +420,6 @@ class XmlScreen:
             self._log.note(Reason.REPAIRED, "the namespace of a draft of RDF")
         return _OLD_NAMESPACE.sub(RDF.encode(), block, count=1)
 
-    def _with_parse_types(self, block: bytes) -> bytes:
-        """Return the text with other values of `rdf:parseType` read as Literal.
-
-        Source: RDF/XML section 7.2.20; the parser leaves their statements out.
-        """
-
-        def replaced(match: re.Match[bytes]) -> bytes:
-            before = block[
-                max(0, match.start() - _MAX_DECLARATION_BYTES) : match.start()
-            ]
-            return b'parseType="Literal"' if _IN_TAG.search(before) else match[0]
-
-        return _PARSE_TYPE.sub(replaced, block)
-
     def _count(self, markup: bytes, begin: int, end: int) -> None:
         n_ends = markup.count(b"</", begin, end + 1)
         n_starts = markup.count(b"<", begin, end) - n_ends
@@ -438,6 +428,19 @@ class XmlScreen:
         if self._depth > MAX_XML_DEPTH:
             detail = f"nested deeper than {MAX_XML_DEPTH} levels"
             raise SourceFault(Reason.SYNTAX, detail)
+
+
+def _with_parse_types(block: bytes) -> bytes:
+    """Return the text with other values of `rdf:parseType` read as Literal.
+
+    Source: RDF/XML section 7.2.20; the parser leaves their statements out.
+    """
+
+    def replaced(match: re.Match[bytes]) -> bytes:
+        before = block[max(0, match.start() - _MAX_DECLARATION_BYTES) : match.start()]
+        return b'parseType="Literal"' if _IN_TAG.search(before) else match[0]
+
+    return _PARSE_TYPE.sub(replaced, block)
 
 
 def _refusal(why: str) -> SourceFault:
