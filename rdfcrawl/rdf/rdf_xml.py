@@ -13,6 +13,7 @@ Source: RDF 1.1 and 1.2 XML Syntax; old forms as in RDF Model and Syntax of 1999
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -482,11 +483,11 @@ def _resolved(value: str, base: str | None) -> tuple[str, bool]:
 
 @lru_cache(maxsize=256)
 def _language(tag: str) -> str:
-    found = tag.strip().replace("_", "-").lower()
-    try:
-        return Literal("", language=found).language if found else ""
-    except ValueError:
-        return Bad(f"language tag {tag[:100]}")
+    found = terms.language_tag(tag).lower()
+    if found or not tag.strip():  # XML 1.0 section 2.12: an empty one is none
+        with suppress(ValueError):
+            return (found and Literal("", language=found).language) or ""
+    return Bad(f"language tag {tag[:100]}")
 
 
 def _is_ncname(name: str) -> bool:
