@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.corpora.cases import FOLDER, load
-from tests.corpora.comparing import differences, unlike
+from tests.corpora.comparing import differences, surplus, unlike
+from tests.corpora.others import read_by_others
 from tests.corpora.readings import crawl, extract_all, show_all
 from tests.corpora.serving import CaseServer
 
@@ -100,3 +102,32 @@ def test_cases_are_shown_as_they_are_crawled(
     """If a case is passed to `scrapy rdf`, then it has the result of the crawl."""
     wrong = _unlike(crawled, show_all(rdf, SHOWN, bases, tmp_path), bases)
     assert not wrong, _report(wrong)
+
+
+def test_no_statement_that_others_keep_is_lost(
+    crawled: Mapping[str, Reading], bases: Mapping[str, str]
+) -> None:
+    """If two other readers keep a statement, then we do, except by choice."""
+    read = [case for case in CASES if crawled[case.name].format and not case.choice]
+    others = read_by_others(
+        [
+            (
+                case.document.body,
+                crawled[case.name].format,
+                f"{bases[case.name]}/{case.document.path}",
+            )
+            for case in read
+        ]
+    )
+    lost = {}
+    for n, case in enumerate(read):
+        kept = Counter(
+            line
+            for results in others.values()
+            for line in set(
+                surplus(results[n] or frozenset(), crawled[case.name].quads)
+            )
+        )
+        if lines := [line for line, n_readers in kept.items() if n_readers > 1]:
+            lost[case.name] = lines
+    assert not lost, _report(lost)
