@@ -23,7 +23,7 @@ from pyoxigraph import Literal
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import RDF, XML
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.html.iris import resolve
+from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.markup import NO_TEXT, Markup, StartTag
 from rdfcrawl.rdf.trix import XmlContent
 
