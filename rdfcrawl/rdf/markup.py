@@ -44,7 +44,7 @@ _BAD_TAG = re.compile(
 _NO_TAG = re.compile(r"<(?![^\W\d]|[/!?])(?=.)|<\Z", re.DOTALL)
 _ATTRIBUTE = re.compile(
     rf"\s*+(?P<name>{_NAME})\s*+=\s*+"
-    r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|(?P<bare>[^\s\"'<>]++))"
+    r"(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|[\"']?+(?P<bare>[^\s\"'<>]++))"
 )
 _REFERENCE = re.compile(r"&(?:#(\d{1,9}|x[0-9A-Fa-f]{1,8});|([^\s&;<>\"'#]{1,64});)?")
 _SPACE: Final = str.maketrans("\t\n\r", "   ")
@@ -94,6 +94,7 @@ class Markup:
         self._names: dict[str, tuple[str, str, str]] = {}
         self._entities: dict[str, str] = {}
         self._entity_depth = self._n_chars = self._n_expanded = 0
+        self._is_leaf = False  # the last tag was a start tag
         self.is_cut = False
         self.unbound: set[str] = set()  # names without a namespace
 
@@ -195,6 +196,10 @@ class Markup:
         self._at = found.end()
         is_end, name, text, is_empty = found.groups()
         if is_end:
+            if self._open and self._open[-1][0] == name:
+                self._is_leaf = False
+                self._restore(self._open.pop()[1])
+                return (True,)
             return self._end_tag(name)
         pairs = self._attributes(text) if "=" in text or text.strip() else {}
         before = None
@@ -208,8 +213,10 @@ class Markup:
         event = self._start_tag(name, pairs)
         if is_empty:
             self._restore(before)
+            self._is_leaf = False
             return event, True
         self._open.append((name, before))
+        self._is_leaf = True
         return (event,)
 
     def _start_tag(self, name: str, pairs: dict[str, str]) -> StartTag:
@@ -228,17 +235,15 @@ class Markup:
         )
 
     def _end_tag(self, name: str) -> Sequence[bool]:
-        innermost, before = self._open.pop() if self._open else ("", None)
-        self._restore(before)
-        if innermost == name:
-            return (True,)
-        if not innermost:
+        names = [each[0] for each in reversed(self._open)]
+        is_leaf, self._is_leaf = self._is_leaf, False
+        if name not in names and not is_leaf:
             self._note(Reason.SYNTAX, f"end tag without start: {name}")
             return ()
-        self._note(Reason.SYNTAX, f"</{name}> instead of </{innermost}>")
-        names = [each[0] for each in reversed(self._open)]
-        depth = names.index(name) + 1 if name in names else 0
-        for _ in range(depth):
+        self._note(Reason.SYNTAX, f"</{name}> instead of </{names[0]}>")
+        # A leaf has a wrong end; otherwise, elements inside have none.
+        depth = names.index(name) if name in names else 0
+        for _ in range(depth + 1):
             self._restore(self._open.pop()[1])
         return (False,) * depth + (depth > 0,)
 

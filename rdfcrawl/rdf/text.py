@@ -223,6 +223,7 @@ class DocumentText:
         self.source, self._charset = source, charset
         self._is_xml, self._max_bytes = is_xml, max_bytes
         self._on_mark = on_mark
+        self.xml_screen: XmlScreen | None = None  # of the last stream
         self._passing: BinaryIO | None = None
 
     @contextmanager
@@ -272,7 +273,8 @@ class DocumentText:
     ) -> tuple[Screen, ...]:
         if not self._is_xml:
             return screens
-        return XmlScreen(log, self._on_mark).feed, *screens
+        self.xml_screen = XmlScreen(log, self._on_mark)
+        return self.xml_screen.feed, *screens
 
     def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
         is_stream, file = self.source.is_stream, self.source.open()
@@ -332,6 +334,9 @@ class XmlScreen:
 
     The depth is counted, not parsed: the rest of a comment that spans two blocks counts
     as markup. The limit is far above the depth of real documents.
+
+    Attributes:
+        depth: of the open elements.
     """
 
     def __init__(
@@ -340,7 +345,7 @@ class XmlScreen:
         self._log, self._on_mark = log, on_mark
         self._rest = b""
         self._n_bytes = 0
-        self._depth = 0
+        self.depth = 0
         self._values: dict[bytes, bytes] = {}
         self._absent: set[bytes] = set()  # references to what is not read
         self._is_begun = False
@@ -424,8 +429,8 @@ class XmlScreen:
         n_ends = markup.count(b"</", begin, end + 1)
         n_starts = markup.count(b"<", begin, end) - n_ends
         n_starts -= markup.count(b"/>", begin, end + 1)
-        self._depth = max(self._depth + n_starts - n_ends, 0)
-        if self._depth > MAX_XML_DEPTH:
+        self.depth = max(self.depth + n_starts - n_ends, 0)
+        if self.depth > MAX_XML_DEPTH:
             detail = f"nested deeper than {MAX_XML_DEPTH} levels"
             raise SourceFault(Reason.SYNTAX, detail)
 

@@ -124,7 +124,7 @@ def _rdflib_lines(body: bytes, name: str, url: str) -> Iterator[str]:
 
 def _rdflib_term(term: Node | None) -> str:
     if isinstance(term, rdflib.Literal):
-        text = json.dumps(str(term))
+        text = json.dumps(str(term), ensure_ascii=False)
         kind = f"^^{_rdflib_term(term.datatype)}" if term.datatype else ""
         return text + (f"@{term.language}" if term.language else kind)
     if isinstance(term, rdflib.BNode):
