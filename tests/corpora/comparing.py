@@ -28,7 +28,7 @@ class Reading:
     """
 
     quads: frozenset[ox.Quad]
-    faults: frozenset[str]
+    faults: frozenset[str] = frozenset()
     format: str = ""
 
 
