@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.frontier.queue.frontier_client import StateCounts
+from rdfcrawl.monitor.operating.status import CrawlStatus
 from rdfcrawl.monitor.page.estimate import NOT_KNOWN, EndEstimate
 from rdfcrawl.monitor.page.moments import (
     FaultCount,
@@ -19,13 +22,7 @@ from rdfcrawl.monitor.page.moments import (
 )
 from rdfcrawl.monitor.page.samples import NO_RATES, SampleRates
 from rdfcrawl.monitor.page.texts import duration_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rdfcrawl.frontier.queue.frontier_client import StateCounts
-    from rdfcrawl.monitor.operating.status import CrawlStatus
-    from rdfcrawl.stores.followers.status import FollowerStatus
+from rdfcrawl.stores.followers.status import FollowerStatus
 
 
 class StateText(NamedTuple):

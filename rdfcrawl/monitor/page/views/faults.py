@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.moments import FaultCount
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
 
 _COUNTS: Final = "SELECT reason, n_documents FROM fault ORDER BY 2 DESC, 1"
 _EXAMPLES: Final = """

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.monitor.page.context import PageContext
+from rdfcrawl.monitor.page.crawl_moment import CrawlMoment
 from rdfcrawl.monitor.page.event_streams import EventStreams
 from rdfcrawl.monitor.page.samples import (
     WINDOW_SECS,
@@ -16,10 +17,6 @@ from rdfcrawl.monitor.page.samples import (
     read_history,
     read_lately,
 )
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
-    from rdfcrawl.monitor.page.crawl_moment import CrawlMoment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

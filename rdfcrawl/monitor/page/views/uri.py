@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.uri_reading import UriReader
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
 
 _MOST_CONCURRENT: Final = 2  # searches of the logs
 _RECENT: Final = (
