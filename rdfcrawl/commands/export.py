@@ -31,8 +31,14 @@ _OPTIONS: Final = (
     (
         "--format",
         "NAME",
-        "nq, nt, trig, ttl, jsonld or jsonl, also with .gz or .zst; hdt, parquet",
+        "nq, nt, trig, ttl, rdf, jsonld or jsonl, also with .gz or .zst; hdt, parquet",
     ),
+    (
+        "--rdf",
+        "VERSION",
+        "1.1: without triple terms and base directions; 1.2 (default)",
+    ),
+    ("--triple-terms", "reify|omit", "with --rdf 1.1: as RDF reification, or left out"),
     ("--since", "TIME", "only versions fetched then or later, as 2026-09-21"),
     ("--class", "CLASS", "of the items in .jsonl, as schema:Product"),
     ("--shard-size", "SIZE", "of the files of a folder (256M)"),
@@ -190,7 +196,12 @@ def _describe(
 
 
 def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
-    from rdfcrawl.stores.export.plan import ExportPlan, parse_bytes, parse_shards
+    from rdfcrawl.stores.export.plan import (
+        ExportPlan,
+        parse_bytes,
+        parse_rdf,
+        parse_shards,
+    )
     from rdfcrawl.stores.export.selection import (
         DocumentSelection,
         parse_hosts,
@@ -215,6 +226,7 @@ def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
             "256M" if opts.memory is None else opts.memory, "--memory"
         ),
         scratch=opts.scratch,
+        rdf=parse_rdf(opts.rdf, opts.triple_terms),
     )
 
 
@@ -236,17 +248,14 @@ def _progress() -> Callable[[int], None]:
 
 def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     """Print the result, and how to load it, to standard error."""
-    from rdfcrawl.stores.export.loaders import loader_commands
+    from rdfcrawl.stores.export.loaders import RDF_11_ONLY, loader_commands
 
     documents, quads = report.n_documents, report.n_quads
     unit = "item" if plan.format.name == "jsonl" else "statement"
     what = f"{counted(documents, 'document')}, {counted(quads, unit)}"
-    if report.n_left_out:
-        name = plan.format.name
-        sys.stderr.write(
-            f"{program()}: export: {counted(report.n_left_out, 'statement')} left out"
-            f" that {name} cannot express\n"
-        )
+    for reason, number in sorted(report.left_out.items()):
+        line = f"{counted(number, 'statement')} {reason} left out of {plan.format.name}"
+        sys.stderr.write(f"{program()}: export: {line}\n")
     if plan.target is None:
         sys.stderr.write(f"{what}, {counted(report.n_bytes, 'byte')}\n")
         return
@@ -258,6 +267,13 @@ def _print_summary(report: ExportReport, plan: ExportPlan) -> None:
     )
     names = [file.name for file in report.files]
     commands = list(loader_commands(folder, names, plan.format))
+    older = [store for store, command in commands if command and store in RDF_11_ONLY]
+    if report.n_rdf_12 and older and plan.format.name != "rdf":
+        sys.stderr.write(
+            f"{program()}: export: {', '.join(older)} cannot read"
+            f" {counted(report.n_rdf_12, 'statement')} with a triple term or a base"
+            " direction: export with --rdf 1.1\n"
+        )
     for store, command in commands:
         if command:
             sys.stdout.write(f"\n# {store}\n{command}\n")

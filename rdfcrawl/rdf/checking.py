@@ -274,15 +274,40 @@ def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
 def mended(
     line: bytes, log: FaultLog, document_format: Format = formats.N_QUADS
 ) -> bytes:
-    """Return a refused line with its IRIs mended (`REPAIRED`); empty if still bad."""
+    """Return a refused line, mended (`REPAIRED`); empty if still bad."""
     found = FaultLog()
     new = mended_line(line, found)
     out = io.BytesIO()
     if new == line or serialize(new_parser(new, document_format, None), out):
-        return b""
+        found, out = FaultLog(), io.BytesIO()
+        is_line = document_format.is_line_based
+        text = _mended_statements(line, found) if is_line else b""
+        if not text or serialize(new_parser(text, formats.TRIG, None), out):
+            return b""
     for fault in found.all():
         log.note(fault.reason, fault.detail, fault.count)
     return out.getvalue()
+
+
+def _mended_statements(line: bytes, log: FaultLog) -> bytes:
+    """Return the statements of a line without bad terms as TriG, or nothing."""
+    from rdfcrawl.rdf.mended_statements import StatementMender  # noqa: PLC0415 (rare)
+
+    is_complete = line.endswith((b"\n", b"\r"))
+    line += b"\n"
+    at, parts = 0, list[bytes]()
+    while line[at:].strip():
+        mender = StatementMender(line, at, {}, log, has_base=False)
+        text, at, graph = mender.mend()
+        is_bad = mender.bad or mender.skipped or graph is not None
+        if is_bad or (mender.is_cut and not is_complete):
+            return b""
+        if mender.is_cut:
+            log.note(Reason.REPAIRED, "a missing dot")
+        parts.append(text)
+    if not log.all():
+        log.note(Reason.REPAIRED, "Turtle in a line of another format")
+    return b"".join(parts)
 
 
 def iter_checked(

@@ -99,6 +99,7 @@ _GOOD: Final = (
     rb"|U00(?:0(?!0" + _LOW + rb")[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})"
 )
 _GOOD_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD)
+GOOD_STRING = re.compile(_GOOD_STRINGS, re.DOTALL)
 _IRI_PART: Final = rb"(?>[^<>\"\s{}|^`\\%#\[\]]++|%[0-9A-Fa-f]{2})*+"
 # Text without need for mending, in one step. `<=` and `<-` are operators.
 _NOT_MENDED = re.compile(

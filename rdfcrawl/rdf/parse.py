@@ -33,11 +33,11 @@ from rdfcrawl.core.errors import (
     needed_by_document,
 )
 from rdfcrawl.rdf import sniffing
-from rdfcrawl.rdf.checking import canonical_lines, iter_checked
+from rdfcrawl.rdf.checking import GATHER_BYTES, canonical_lines, iter_checked
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.statements import StatementReader
-from rdfcrawl.rdf.text import DocumentText
+from rdfcrawl.rdf.text import DocumentText, gathered
 
 if TYPE_CHECKING:
     from rdfcrawl.core.formats import Format
@@ -281,7 +281,7 @@ class DocumentParser:
             if marker:
                 blocks = without_formulas(blocks, marker, self.log)
             # The graphs of N3 are formulas, and are left out.
-            has_graphs = form.has_graphs and not marker
+            has_graphs = (form.has_graphs and not marker) or form.is_line_based
             yield from self.output.chunks(blocks, has_graphs=has_graphs)
             if attempt.error and not is_lenient:
                 self._text.drain()
@@ -320,17 +320,31 @@ class DocumentParser:
         try:
             self._reopen(form).close()
         except (OSError, SourceFault):  # too long to be spooled
+            yield from self.output.chunks((strict.held,), has_graphs=form.has_graphs)
             return
         self._go_back(is_replay=True)
-        self._mends = form.family == "text"
-        is_turtle = form is formats.TURTLE
-        yield from self._read_text(form, is_lenient=not is_turtle)
+        if form in (formats.TURTLE, formats.TRIG):
+            yield from self._read_mended(form)
+            return
+        self._mends = form is formats.N3
+        yield from self._read_text(form, is_lenient=True)
         lenient = self._attempt
         gained = not lenient.error or lenient.n_before > strict.n_before
         if self.log.count(Reason.REPAIRED):
             gained = False  # the repair is logged
-        if not is_turtle and (gained or self.log.count(Reason.BAD_TERM)):
+        if gained or self.log.count(Reason.BAD_TERM):
             self.log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
+
+    def _read_mended(self, form: Format) -> Iterator[QuadLines]:
+        from rdfcrawl.rdf.mending import MendingReader
+
+        with self._text.open(self.log) as text:
+            reader = MendingReader(
+                text, form, self.base, limits=self.limits, log=self.log
+            )
+            blocks = gathered(reader.read(), GATHER_BYTES)
+            yield from self.output.chunks(blocks, has_graphs=True)
+        self.is_partial = reader.is_partial
 
     def _read_by_rdflib_at_last(self, form: Format) -> Iterator[QuadLines]:
         held: list[QuadLines] = []

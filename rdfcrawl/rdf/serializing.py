@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, Final, cast
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from rdfcrawl.core.namespaces import PREFIXES
+from rdfcrawl.rdf.rdf_11 import TRIPLE_TERM, is_rdf_12
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +30,22 @@ _NAMES: Final = {
     "trig": "TRIG",
     "ttl": "TURTLE",
     "jsonld": "JSON_LD",
+    "rdf": "RDF_XML",
 }
 SERIALIZATIONS: Final = frozenset(_NAMES)
 """Formats of `StatementSerializer`, by file extension."""
 
-_WITHOUT_GRAPHS: Final = frozenset({"nt", "ttl"})
-_WITH_PREFIXES: Final = frozenset({"trig", "ttl"})
+_WITHOUT_GRAPHS: Final = frozenset({"nt", "ttl", "rdf"})
+_OF_LINES: Final = frozenset({"nq", "nt"})
+_WITH_PREFIXES: Final = frozenset({"trig", "ttl", "rdf"})
 _PREFIXES: Final = re.compile(rb"\A(?:@prefix [^\n]*+\n)*+")
+_XML_HEAD: Final = re.compile(rb"\A<\?xml[^>]*+>\s*+<rdf:RDF[^>]*+>\n?")
+_XML_END: Final = b"</rdf:RDF>"
+# In N-Quads without escaped backslashes.
+_NOT_IN_XML: Final = re.compile(
+    rb"\\[bf]|\\u(?:00(?:0[0-8BCEFbcef]|1)|[Ff]{3}[EFef])"
+    rb"|[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]"
+)
 # Raised by pyoxigraph; for a format without triple terms, an OSError.
 _UNWRITABLE: Final = OSError, SyntaxError, ValueError
 
@@ -45,7 +58,7 @@ class StatementSerializer:
 
     Attributes:
         name: of the format.
-        n_left_out: statements that the format cannot represent.
+        left_out: number of statements that the format cannot represent, by reason.
 
     >>> turtle = StatementSerializer("ttl")
     >>> turtle.write(b"<urn:s> <urn:p> <urn:o> <urn:g> .\n").splitlines()[-1]
@@ -54,19 +67,24 @@ class StatementSerializer:
     b''
     """
 
-    __slots__ = ("_has_begun", "n_left_out", "name")
+    __slots__ = ("_has_begun", "left_out", "name")
 
     def __init__(self, name: str) -> None:
         if name not in SERIALIZATIONS:
             raise ValueError(f"not an RDF format: {name}")
         self.name = name
-        self.n_left_out = 0
+        self.left_out: Counter[str] = Counter()
         self._has_begun = False
 
     @property
     def title(self) -> str:
         """Display name of the format, e.g. JSON-LD."""
-        return _NAMES[self.name].replace("_", "-")
+        return _NAMES[self.name].replace("F_", "F/").replace("_", "-")
+
+    @property
+    def n_left_out(self) -> int:
+        """Number of statements that the format cannot represent."""
+        return self.left_out.total()
 
     @property
     def has_graphs(self) -> bool:
@@ -84,14 +102,21 @@ class StatementSerializer:
             return quads
         if self.name == "nt":
             return _triples(quads)
+        if self.name == "rdf":
+            # A carriage return is only in literals.
+            written = self._serialized(self.expressible(quads))
+            return self._continued(written.replace(b"\r", b"&#xD;"))
         try:
             written = self._serialized(quads)
         except _UNWRITABLE:
-            written = self._serialized(self._writable(quads))
+            written = self._serialized(self.expressible(quads))
         return self._continued(written)
 
     def end(self) -> bytes:
         """Return the bytes to write after all statements."""
+        if self.name == "rdf":
+            empty = b"" if self._has_begun else self._continued(self._serialized(b""))
+            return empty + _XML_END + b"\n"
         if self.name != "jsonld":
             return b""
         return b"\n]\n" if self._has_begun else b"[\n]\n"
@@ -114,19 +139,30 @@ class StatementSerializer:
         kind = getattr(ox.RdfFormat, _NAMES[self.name])
         return ox.serialize(parsed, format=kind, prefixes=prefixes) or b""
 
-    def _writable(self, quads: bytes) -> bytes:
+    def expressible(self, quads: bytes) -> bytes:
         """Return the lines that the format can represent, and count the others."""
-        lines = quads.splitlines(keepends=True)
-        writable = [line for line in lines if self._is_writable(line)]
-        self.n_left_out += len(lines) - len(writable)
-        return b"".join(writable)
+        if self.name != "rdf" and not self._obstacle(quads):
+            return quads
+        kept = []
+        for line in quads.splitlines(keepends=True):
+            obstacle = self._obstacle(line)
+            if obstacle:
+                self.left_out[obstacle] += 1
+            else:
+                kept.append(line)
+        return b"".join(kept)
 
-    def _is_writable(self, line: bytes) -> bool:
+    def _obstacle(self, lines: bytes) -> str:
+        """Return the reason why the format cannot represent a line; or empty."""
+        if self.name in _OF_LINES:
+            return ""
+        if self.name == "rdf":
+            return _obstacle_in_xml(lines)
         try:
-            self._serialized(line)
+            self._serialized(lines)
         except _UNWRITABLE:
-            return False
-        return True
+            return TRIPLE_TERM if b" <<( " in lines else "with an odd term"
+        return ""
 
     def _continued(self, written: bytes) -> bytes:
         """Return a piece as a continuation of the previous ones."""
@@ -135,10 +171,41 @@ class StatementSerializer:
             if not objects:
                 return b""
             written = (b",\n" if self._has_begun else b"[\n") + objects
+        elif self.name == "rdf":
+            written = written.removesuffix(_XML_END)
+            if self._has_begun:
+                written = _XML_HEAD.sub(b"", written, count=1)
         elif self._has_begun:
             written = _PREFIXES.sub(b"", written, count=1)
         self._has_begun = True
         return written
+
+
+def _obstacle_in_xml(line: bytes) -> str:
+    """Return the reason why RDF/XML of RDF 1.1 cannot represent a line; or empty."""
+    if is_rdf_12(line):
+        return TRIPLE_TERM if b" <<( " in line else "with a base direction"
+    if _NOT_IN_XML.search(line.replace(rb"\\", b"")):
+        return "with a character that XML excludes"
+    predicate = line.split(b" ", 2)[1].decode()
+    return (
+        "" if _is_element(predicate[1:-1]) else "with a predicate that no element names"
+    )
+
+
+@lru_cache(maxsize=4096)
+def _is_element(predicate: str) -> bool:
+    """Return whether the element of a predicate is read by strict parsers."""
+    import pyoxigraph as ox  # noqa: PLC0415
+
+    kind = ox.RdfFormat.RDF_XML
+    term = ox.NamedNode(predicate)
+    try:
+        written = ox.serialize([ox.Triple(term, term, term)], format=kind) or b""
+        ParserCreate(namespace_separator=" ").Parse(written, True)
+        return [each.predicate for each in ox.parse(written, format=kind)] == [term]
+    except (*_UNWRITABLE, ExpatError):
+        return False
 
 
 def read_statements(

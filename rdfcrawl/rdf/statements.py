@@ -58,6 +58,8 @@ class StatementReader:
     needs_context: bool = field(default=False, init=False)
     error: str = field(default="", init=False)  # first message of the parser
     n_before: int = field(default=0, init=False)  # statements read before the error
+    # the last lines, if an error ended reading: the last term may be a part of one
+    held: bytes = field(default=b"", init=False)
     # statements so far, including left out ones; slightly too high at the end
     n_read: int = field(default=0, init=False)
     _n_errors: int = field(default=0, init=False)
@@ -131,7 +133,7 @@ class StatementReader:
         for number, line, error in checking.iter_refused(block, self._format, out):
             repaired = checking.mended(line, self._log, self._format)
             if repaired:
-                out.write(repaired)
+                out.write(_without_written(repaired, out))
             else:
                 self._note_error(error, n_before + count_lines() + number)
                 # A last line without end was probably truncated.
@@ -154,16 +156,26 @@ class StatementReader:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
                 self.n_read += n_quads
+                if self.ends_at_error and lines:
+                    self.held, lines = lines, self.held
                 if failure is None:
                     yield lines
                     if n_quads < batch:
+                        yield self.held
                         return
                     batch = checking.next_batch(batch, len(lines))
                     continue
                 places = places or _SourceLines(reopen)
                 text = self._text_before(failure, places)
                 if not self._continues_after(failure, text, parser):
-                    yield _without_cut_off(lines, failure, text)
+                    if self.ends_at_error:
+                        yield lines
+                        lines, self.held = self.held, b""
+                    lines = _without_cut_off(lines, failure, text)
+                    if self.ends_at_error and self.error:
+                        self.held = lines
+                    else:
+                        yield lines
                     return
                 yield lines
         finally:
@@ -242,6 +254,13 @@ class StatementReader:
         if self._format.is_line_based:  # the message counts from the parser's start
             message = _PLACE.sub("", message)
         self._log.note(Reason.SYNTAX, place + message)
+
+
+def _without_written(lines: bytes, out: io.BytesIO) -> bytes:
+    """Return the lines without a first one that the parser wrote before an error."""
+    first = lines[: lines.find(b"\n") + 1]
+    with out.getbuffer() as buffer:
+        return lines[len(first) :] if buffer[-len(first) :] == first else lines
 
 
 def _without_cut_off(

@@ -216,11 +216,20 @@ def mended_token(
     token: re.Match[bytes], mend: Callable[[str], str], log: FaultLog
 ) -> bytes:
     """Return a token whose group 1 is an IRI, mended if possible (`REPAIRED`)."""
+    return _mended_bytes(token[1], mend, log) or token[0]
+
+
+def mended_term(reference: bytes, log: FaultLog) -> bytes:
+    """Return the term of a reference, mended if necessary; empty if impossible."""
+    return _mended_bytes(reference, mended_reference, log)
+
+
+def _mended_bytes(reference: bytes, mend: Callable[[str], str], log: FaultLog) -> bytes:
     try:
-        iri = _unescaped(token[1].decode())
+        iri = _unescaped(reference.decode())
         new = mend(iri)
     except ValueError:
-        return token[0]
+        return b""
     if new != iri:
         note_mended(log, iri)
     return f"<{new}>".encode()
@@ -243,6 +252,19 @@ def _character(escape: re.Match[str]) -> str:
     if number > sys.maxunicode:  # `chr` raises an `OverflowError` from 2**31 on
         raise ValueError(f"not a character: {escape[0]}")
     return chr(number)
+
+
+_TAG: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+
+
+def language_tag(text: str) -> str:
+    """Return a well-formed language tag; empty for other text.
+
+    >>> language_tag(" en_US "), language_tag("English (US)")
+    ('en-US', '')
+    """
+    tag = text.strip().replace("_", "-")
+    return tag if _TAG.fullmatch(tag) else ""
 
 
 _MAX_DIGITS: Final = 18  # of a number of 64 bits

@@ -9,6 +9,11 @@ reads cases of the corpus (without a file, all of them) by `rdfcrawl.extract`.
 crawls cases, or all documents in a folder, and compares the stored statements with
 those of other readers: each difference has a line with the verdict, then the statements
 that only one of both has (- theirs, + ours).
+
+    python -m tests.corpora --mutants [SYNTAX ...]
+
+puts errors into a well-formed document of each syntax, and prints statements that are
+lost without a fault, and those that other readers keep.
 """
 
 from __future__ import annotations
@@ -24,7 +29,9 @@ from typing import TYPE_CHECKING
 from tests.corpora.cases import FOLDER, documents, load
 from tests.corpora.comparing import differences, surplus, wanted
 from tests.corpora.judging import Verdict, judge
+from tests.corpora.mutants import DOCUMENTS
 from tests.corpora.others import read_by_others
+from tests.corpora.radius import kept_by_others, silent_drops
 from tests.corpora.readings import crawl, extract_all
 from tests.corpora.serving import CaseServer
 from tests.support.crawl_fixtures import Commands
@@ -111,13 +118,34 @@ def _verdicts(
                 print(f"{case.name}: {reader}: {verdict}\n    {text}")
 
 
+def damage(names: list[str]) -> int:
+    """Print what errors cost; return how many statements are lost without a fault."""
+    n_silent = 0
+    for document in DOCUMENTS:
+        if names and document.name not in names:
+            continue
+        n, drops = silent_drops(document)
+        for lines in drops.values():
+            print(*lines, sep="\n    ")
+        counts: Counter[str] = Counter()
+        for text, reader, lines in kept_by_others(document):
+            counts[reader] += 1
+            print(f"{text}{reader} keeps:", *lines, sep="\n    ")
+        print(f"{document.name}: {n} errors, {len(drops)} silent;", dict(counts))
+        n_silent += len(drops)
+    return n_silent
+
+
 def main(words: list[str]) -> int:
     """Check or compare documents; return 0 if there is nothing to mend."""
     parser = argparse.ArgumentParser(prog="python -m tests.corpora")
     parser.add_argument("--judge", action="store_true")
-    parser.add_argument("paths", nargs="*", default=[str(FOLDER)])
+    parser.add_argument("--mutants", action="store_true")
+    parser.add_argument("paths", nargs="*")
     given = parser.parse_args(words)
-    cases = list(_named(given.paths))
+    if given.mutants:
+        return bool(damage(given.paths))
+    cases = list(_named(given.paths or [str(FOLDER)]))
     is_known = all(case.want is not None for case in cases)
     return bool(check(cases) if is_known and not given.judge else compare(cases))
 

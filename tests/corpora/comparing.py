@@ -77,7 +77,7 @@ def confined(reading: Reading, base: str) -> Reading:
         for quad in reading.quads
     )
     faults = {"foreign_graph"} if quads != reading.quads else set()
-    return Reading(quads, reading.faults | faults)
+    return Reading(quads, reading.faults | faults, reading.format)
 
 
 def unlike(right: Reading, found: Reading, base: str) -> list[str]:

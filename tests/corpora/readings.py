@@ -74,7 +74,8 @@ def extract_all(cases: Sequence[Case], bases: Mapping[str, str]) -> dict[str, Re
         response = Response(url, headers=headers, body=document.body)
         with await extract(response, settings=settings) as found:
             faults = [str(fault.reason) for fault in found.faults]
-            reading = reading_of(found.nquads().read(), faults, url)
+            n_quads = found.nquads().read()
+            reading = reading_of(n_quads, faults, url, found.format)
             return confined(reading, bases[case.name])
 
     async def everything() -> dict[str, Reading]:

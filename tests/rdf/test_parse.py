@@ -146,8 +146,8 @@ BAD: dict[str, Bad] = {
     "nt nul": (
         NT,
         '<http://a> \0<http://b> "1" .\n<http://a> <http://b> "2" .\n',
-        ['"2"'],
-        {Reason.SYNTAX: 1},
+        ['"1"', '"2"'],
+        {Reason.REPAIRED: 1},
         False,
     ),
     "nt carriage returns": (
@@ -167,15 +167,15 @@ BAD: dict[str, Bad] = {
     "turtle bad object": (
         TTL,
         P + 'e:a e:b "1", bad, "x"; e:c "y" . e:a e:b "2" .',
-        ['"1"', '"2"'],
-        {Reason.SYNTAX: 1},
+        ['"1"', '"x"', '"y"', '"2"'],
+        {Reason.BAD_TERM: 1},
         False,
     ),
     "turtle raw line break": (
         TTL,
         P + 'e:a e:b "1\n1" . e:a e:b "2" .',
-        ['"2"'],
-        {Reason.SYNTAX: 1},
+        ['"1\\n1"', '"2"'],
+        {Reason.REPAIRED: 1},
         False,
     ),
     "turtle truncated": (
@@ -189,36 +189,36 @@ BAD: dict[str, Bad] = {
         TTL,
         P + 'x:a e:b "1" . e:a e:b "2" .',
         ['"2"'],
-        {Reason.SYNTAX: 1},
+        {Reason.BAD_TERM: 1},
         False,
     ),
     "turtle bad first prefix": (
         TTL,
         "@prefix x: <http://a b> .\n" + P + 'x:a e:b "1" . e:a e:b "2" .',
         ['"2"'],
-        {Reason.SYNTAX: 2},
+        {Reason.SYNTAX: 1, Reason.BAD_TERM: 1},
         False,
     ),
     "turtle prefix not redefined": (
         TTL,
         P + 'e:a e:b "1" .\n@prefix e: <http://a b> .\ne:a e:b "2" .',
         ['"1"'],
-        {Reason.SYNTAX: 1},
-        True,
+        {Reason.SYNTAX: 1, Reason.BAD_TERM: 1},
+        False,
     ),
     "turtle bad base": (
         TTL,
         P + 'e:a e:b "1" .\nBASE <http://a b>\n<a> e:b "2" .',
         ['"1"'],
-        {Reason.SYNTAX: 1},
-        True,
+        {Reason.SYNTAX: 1, Reason.BAD_TERM: 1},
+        False,
     ),
-    "trig stops": (
+    "trig bad object": (
         TRIG,
         P + 'e:a e:b "1" . e:g { e:a e:b bad . e:a e:b "2" } e:a e:b "3" .',
-        ['"1"'],
-        {Reason.SYNTAX: 1},
-        True,
+        ['"1"', '"2"', '"3"'],
+        {Reason.BAD_TERM: 1, Reason.FOREIGN_GRAPH: 1},
+        False,
     ),
     "rdf/xml bad IRI": (
         XML,
@@ -274,23 +274,30 @@ def test_first_error_is_named_with_its_line() -> None:
     assert parsed.n_quads == 20_001
 
 
-@pytest.mark.parametrize(("media_type", "prefix"), [(NT, ""), (TTL, P)])
-def test_nothing_before_an_error_is_lost(media_type: str, prefix: str) -> None:
+@pytest.mark.parametrize(
+    ("media_type", "prefix", "reason"),
+    [(NT, "", Reason.SYNTAX), (TTL, P, Reason.BAD_TERM)],
+)
+def test_nothing_before_an_error_is_lost(
+    media_type: str, prefix: str, reason: Reason
+) -> None:
     """If an error comes late in a batch, then all before it is written."""
     lines = [f'<http://a> <http://b> "{i}" .\n' for i in range(3000)]
     lines.insert(1500, "<http://a> bad .\n")
     text, parsed = read(prefix + "".join(lines), media_type)
     assert objects(text) == [f'"{i}"' for i in range(3000)]
-    assert reasons(parsed) == {Reason.SYNTAX: 1}
+    assert reasons(parsed) == {reason: 1}
 
 
-@pytest.mark.parametrize("media_type", [NT, TTL])
-def test_errors_have_an_end(media_type: str) -> None:
+@pytest.mark.parametrize(
+    ("media_type", "reason"), [(NT, Reason.SYNTAX), (TTL, Reason.BAD_TERM)]
+)
+def test_errors_have_an_end(media_type: str, reason: Reason) -> None:
     """If too many statements are bad, then the rest is given up."""
     body = "<http://a> bad .\n" * 200 + '<http://a> <http://b> "1" .\n'
     text, parsed = read(body, media_type, limits=ParseLimits(n_errors=100))
     assert text == ""
-    assert reasons(parsed) == {Reason.SYNTAX: 100}
+    assert reasons(parsed) == {reason: 100}
     assert parsed.is_partial
 
 

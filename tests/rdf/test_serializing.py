@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyld.jsonld
@@ -12,13 +13,14 @@ import pytest
 import rdflib
 from rdflib.compare import isomorphic
 
-from rdfcrawl.core.namespaces import XSD
+from rdfcrawl.core.namespaces import RDF, XSD
 from rdfcrawl.rdf.serializing import SERIALIZATIONS, StatementSerializer
 from tests.support.nasty_statements import nasty_statements
 
 if TYPE_CHECKING:
     from tests.support.nasty_statements import Statement, Term
 
+XMLNS = "http://www.w3.org/2000/xmlns/x"
 GRAPHS = ("http://e/doc", "http://e/_:other")
 NAMES = sorted(SERIALIZATIONS)
 MORE = f"""<http://e/s> <{XSD}p> "1.50"^^<{XSD}decimal> <http://e/doc> .
@@ -77,7 +79,7 @@ def by_rdflib(content: bytes, name: str) -> dict[str, rdflib.Graph]:
     """Return the graphs of a file as rdflib reads them."""
     rdflib.NORMALIZE_LITERALS = False
     dataset = rdflib.Dataset()
-    names = {"nq": "nquads", "trig": "trig", "nt": "nt", "ttl": "turtle"}
+    names = {"nq": "nquads", "trig": "trig", "nt": "nt", "ttl": "turtle", "rdf": "xml"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         dataset.parse(data=content, format=names[name])
@@ -99,7 +101,7 @@ def by_pyld(content: bytes) -> bytes:
 @pytest.mark.parametrize("name", NAMES)
 def test_pieces_say_what_came_in(name: str, n_lines: int) -> None:
     """If statements are written a few at a time, then others read the same ones."""
-    quads = quads_of(n_lines)
+    quads = StatementSerializer(name).expressible(quads_of(n_lines))
     content = written(name, quads, n_lines)
     if name == "jsonld":
         got = by_rdflib(by_pyld(content), "nq")
@@ -122,6 +124,7 @@ def test_pieces_of_any_size_are_one_file(name: str) -> None:
     said = nasty_statements(7, n=150)
     quads = [quad_of(each, GRAPHS[0]) for each in said]
     lines = (ox.serialize(quads, format=ox.RdfFormat.N_QUADS) or b"") + ODD
+    lines = StatementSerializer(name).expressible(lines)
     want = {x.triple for x in ox.parse(lines, format=ox.RdfFormat.N_QUADS)}
     kind = ox.RdfFormat.from_extension(name)
     assert kind is not None
@@ -148,6 +151,34 @@ def test_what_a_format_cannot_say_is_counted() -> None:
     assert serializer.n_left_out == 2
     assert by_pyld(content) == line % 1 + line % 2
     assert StatementSerializer("nt").write(odd) == odd.replace(b" <http://e/g>", b"")
+
+
+def test_statements_without_form_in_xml_are_counted_by_reason() -> None:
+    """If RDF/XML cannot express a statement, then the others are written."""
+    line = "<http://e/s> <{}> {} <http://e/g> .\n".format
+    kept = [
+        line("http://e/p", '"\\t\\r\\n \\\\b <&\\">"@en'),
+        line("http://e/ns#é.1", "_:b"),
+        line("http://e/a?x=1&y=z", '"]]>"'),
+        line(f"{RDF}_1", "<http://e/?a=1&b='2'>"),
+    ]
+    lost = {
+        "with a character that XML excludes": [
+            line("http://e/p", f'"{each}"') for each in ("\\b", "\\u0000", "\uffff")
+        ],
+        "with a predicate that no element names": [
+            line(each, "_:b")
+            for each in ("urn:x:1", "http://e/", f"{RDF}li", f"{RDF}bagID", XMLNS)
+        ],
+        "with a triple term": [line("http://e/p", "<<( <urn:a> <urn:b> _:b )>>")],
+        "with a base direction": [line("http://e/p", '"x"@en--ltr')],
+    }
+    serializer = StatementSerializer("rdf")
+    lines = "".join([*kept, *chain(*lost.values())]).encode()
+    content = serializer.write(lines) + serializer.end()
+    assert serializer.left_out == {reason: len(x) for reason, x in lost.items()}
+    want = by_rdflib("".join(kept).encode(), "nq")["http://e/g"]
+    assert isomorphic(by_rdflib(content, "rdf")[""], want)
 
 
 def test_prefixes_are_told_once() -> None:

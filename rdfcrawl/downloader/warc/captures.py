@@ -1,4 +1,4 @@
-"""Read captures from a part of a WARC file: responses of servers, with their bodies.
+"""Read captures from a part of a web archive: responses of servers, with bodies.
 
 Sources: The WARC Format 1.1 (IIPC), clauses 5 and 6; RFC 9110 for responses.
 """
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from rdfcrawl.downloader.warc.records import ArchiveRecords, BoundedHeads
+
 
 HEAD_BYTES: Final = 4096
-MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message
-_ARC: Final = "filedesc://"  # start of the first line of ARC files
 _OTHERS: Final = frozenset(
     {*("warcinfo", "request", "metadata", "revisit", "conversion", "continuation")}
 )
@@ -157,17 +157,12 @@ class CaptureReader:
             self.next_offset = self.part.tell()
 
     def _captures(self) -> Iterator[WarcCapture]:
-        """Yield the captures of a gzip member, or of a file without compression."""
-        is_packed = self.part.begins_gzip()
+        """Yield the captures of a packed member, or of a file without compression."""
+        is_packed = self.part.begins_packed()
         member = self._member = PackedRecords(self.part) if is_packed else None
         try:
             yield from self._records(member or self.part, is_packed=is_packed)
         except _bad_archives() as error:
-            if _ARC in str(error):
-                detail = "an ARC file; `warcio recompress` makes a WARC file of it"
-                self.log.note(Reason.BAD_ARCHIVE, detail)
-                self.is_done = True
-                return
             self.log.note(
                 Reason.BAD_ARCHIVE, f"at {self.next_offset}: {str(error)[:100]}"
             )
@@ -189,15 +184,23 @@ class CaptureReader:
         self, stream: FilePart | PackedRecords, *, is_packed: bool
     ) -> Iterator[WarcCapture]:
         with needed_by_document("warc"):
-            from warcio.archiveiterator import WARCIterator  # noqa: PLC0415
-        bounded = _BoundedHeads(stream)
-        records = WARCIterator(bounded)
-        records.INC_RECORD = ""  # warcio would print it to the terminal
-        load = records.loader.load_http_headers
-        # warcio fails for a record without URI; `_head_of` skips it.
-        records.loader.load_http_headers = lambda kind, uri, *rest: load(
-            kind, uri or "", *rest
-        )
+            from rdfcrawl.downloader.warc.records import (  # noqa: PLC0415
+                ArchiveRecords,
+                BoundedHeads,
+            )
+        bounded = BoundedHeads(stream)
+        records = ArchiveRecords(bounded)
+        try:
+            yield from self._of_records(records, bounded, is_packed=is_packed)
+        except _bad_archives():
+            if not is_packed:  # the next record may have been read ahead
+                ahead = records.reader.read(records.reader.rem_length())
+                self.part.push_back(ahead + bounded.rest())
+            raise
+
+    def _of_records(
+        self, records: ArchiveRecords, bounded: BoundedHeads, *, is_packed: bool
+    ) -> Iterator[WarcCapture]:
         while (record := next(records, None)) is not None:
             bounded.end_head()
             if record.length is None:
@@ -230,7 +233,6 @@ class CaptureReader:
         self.counts["malformed"] += 1
         detail = "a record without Content-Length"
         if not is_packed:
-            self.part.push_back(records.reader.read(records.reader.rem_length()))
             raise BadMember(detail)
         self.log.note(Reason.BAD_ARCHIVE, f"at {self.next_offset}: {detail}")
         while records.reader.read(READ_BYTES):
@@ -295,42 +297,6 @@ class CaptureReader:
         return replace(head, body=path, n_bytes=n_bytes)
 
 
-class _BoundedHeads:
-    """A stream of records with bounded heads: warcio reads lines of any length.
-
-    Args:
-        stream: of the records, at the start of one.
-    """
-
-    def __init__(self, stream: FilePart | PackedRecords) -> None:
-        self._stream = stream
-        self._n_bytes = 0
-
-    def begin_head(self) -> None:
-        """Note that the head of a record follows."""
-        self._n_bytes = 0
-
-    def end_head(self) -> None:
-        """Note that a body of any length follows."""
-        self._n_bytes = -sys.maxsize
-
-    def tell(self) -> int:
-        """Return the offset of the next byte, in an uncompressed file."""
-        return self._stream.tell() if isinstance(self._stream, FilePart) else 0
-
-    def read(self, n_bytes: int = READ_BYTES) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            BadMember: the head has no end.
-        """
-        content = self._stream.read(n_bytes)
-        self._n_bytes += len(content)
-        if self._n_bytes > MAX_HEAD_BYTES:
-            raise BadMember(f"a head of more than {MAX_HEAD_BYTES} bytes")
-        return content
-
-
 def _copy(
     pieces: list[bytes], body: RecordBody, file: BinaryIO, most_bytes: int
 ) -> int:
@@ -373,17 +339,19 @@ def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
     status = int(code) if code.isascii() and code.isdigit() else 0
     is_gone = record.rec_type == "revisit" and status in GONE
     if record.rec_type not in ("response", "resource") and not is_gone:
-        return record.rec_type if record.rec_type in _OTHERS else "unknown"
+        kind = "warcinfo" if record.rec_type == "arc_header" else record.rec_type
+        return kind if kind in _OTHERS else "unknown"
     # The crawl that wrote the archive may not have considered the document gone yet.
     is_kept = warc.get_header(COPY_KEPT[0]) == COPY_KEPT[1]
     if not 200 <= status < 400 and (is_kept or status not in GONE):
         return "status"
-    uri = (warc.get_header("WARC-Target-URI") or "").strip("<>")
+    uri = warc.get_header("WARC-Target-URI") or warc.get_header("uri") or ""
+    uri = uri.strip("<>")
     if uri and not uri.lower().startswith(_SCHEMES):
         return "unwanted"  # DNS names, screenshots, text of pages
     try:
         url = requestable(uri)
-        at = datetime.fromisoformat(warc.get_header("WARC-Date") or "")
+        at = _date_of(warc.get_header("WARC-Date"), warc.get_header("archive-date"))
         at_ms = int(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000)
     except (BadUri, ValueError, OverflowError):
         return "malformed"
@@ -398,3 +366,14 @@ def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
         headers=tuple((str(n), str(v)) for n, v in http.headers) if http else (),
         is_cut=bool(warc.get_header("WARC-Truncated")),
     )
+
+
+def _date_of(of_warc: str | None, of_arc: str | None) -> datetime:
+    """Return the time of a record.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if of_warc or not of_arc:
+        return datetime.fromisoformat(of_warc or "")
+    return datetime.strptime(of_arc[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)

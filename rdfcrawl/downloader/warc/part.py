@@ -1,8 +1,9 @@
-"""A part of a WARC file: its records, with their offsets and bodies.
+"""A part of a WARC or ARC file: its records, with their offsets and bodies.
 
-If each record of a compressed WARC file is a separate gzip member, reading may start at
-any of them. A file of one member, or of none, is read from its beginning. Archives
-differ: some keep bodies as sent, others have decoded them and kept the headers.
+If each record of a compressed file is a separate gzip member or frame of Zstandard,
+reading may start at any of them. A file of one member, or of none, is read from its
+beginning. Archives differ: some keep bodies as sent, others have decoded them and kept
+the headers.
 
 Source: The WARC Format 1.1 (IIPC), annex D.
 """
@@ -10,6 +11,7 @@ Source: The WARC Format 1.1 (IIPC), annex D.
 from __future__ import annotations
 
 import re
+import sys
 import zlib
 from functools import partial
 from itertools import chain
@@ -20,6 +22,11 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.warc.http_messages import BodyFrame
 from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder, UnknownCoding
 
+if sys.version_info >= (3, 14):  # pragma: no cover
+    from compression import zstd
+else:
+    from backports import zstd
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -29,6 +36,14 @@ MAX_MEMBER_BYTES: Final = 4 * 1024**3
 _GZIP: Final = b"\x1f\x8b\x08"
 _WARC: Final = b"WARC/"
 _GZIP_WINDOW: Final = 31
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+# RFC 8878 3.1.2; the first frame of a file may be a dictionary, packed or not.
+_SKIPPABLE: Final = tuple(bytes((0x50 + i, 0x2A, 0x4D, 0x18)) for i in range(16))
+_DICTIONARY: Final = b"\x5d\x2a\x4d\x18"
+_MAX_DICTIONARY_BYTES: Final = 16 * 2**20
+_MAX_WINDOW_LOG: Final = 27
+_SLICE_BYTES: Final = 4096  # fed to a decoder at a time
+MAX_LINE_BYTES: Final = 8192  # that begins a record of ARC
 _begins_chunk: Final = re.compile(rb"[0-9A-Fa-f]{1,16}[ \t]*(?:;[^\r\n]*)?\r?\n").match
 
 
@@ -37,7 +52,7 @@ class PartEnds(RdfcrawlError):
 
 
 class BadMember(RdfcrawlError):
-    """A gzip member is damaged, or its content has no end."""
+    """A packed member is damaged, or its content has no end."""
 
 
 class FilePart:
@@ -47,10 +62,14 @@ class FilePart:
         file: at the first byte of the part.
         offset: of that byte in the file.
         is_last: the part ends with the file.
+        dictionary: of Zstandard, for all frames; see `read_dictionary`.
     """
 
-    def __init__(self, file: BinaryIO, offset: int, *, is_last: bool) -> None:
+    def __init__(
+        self, file: BinaryIO, offset: int, *, is_last: bool, dictionary: bytes = b""
+    ) -> None:
         self._file, self._is_last = file, is_last
+        self.dictionary = dictionary
         self._ahead = b""
         self._end = offset
 
@@ -76,13 +95,17 @@ class FilePart:
         """Push back the bytes that were read last."""
         self._ahead = content + self._ahead
 
-    def begins_gzip(self) -> bool:
-        """Return whether a gzip member begins here."""
+    def begins_packed(self) -> bool:
+        """Return whether a gzip member or a frame of Zstandard begins here."""
+        return self.head().startswith((_GZIP, _ZSTD, *_SKIPPABLE))
+
+    def head(self) -> bytes:
+        """Return the next bytes, at least as many as a magic number has."""
         head = self.read(READ_BYTES)
-        while 0 < len(head) < len(_GZIP) and (more := self.read(READ_BYTES)):
+        while 0 < len(head) < len(_ZSTD) and (more := self.read(READ_BYTES)):
             head += more
         self.push_back(head)
-        return head.startswith(_GZIP)
+        return head
 
     def seek_record(self) -> None:
         """Skip to the next possible start of a record, or to the end.
@@ -95,13 +118,14 @@ class FilePart:
             try:
                 content = self.read()
             except PartEnds:
-                self.push_back(window[_first_undecided(window) :])
+                undecided = _first_undecided(window, self.dictionary)
+                self.push_back(window[undecided:])
                 raise
             if not content:
                 return
             window += content
             for found in _places(window):
-                if _begins_record(window[found:]):
+                if _begins_record(window[found:], self.dictionary):
                     self.push_back(window[found:])
                     return
             window = window[-READ_BYTES:] if len(window) > 2 * READ_BYTES else window
@@ -109,7 +133,7 @@ class FilePart:
 
 def _places(window: bytes) -> list[int]:
     places = []
-    for magic in (_GZIP, b"\n" + _WARC):
+    for magic in (_GZIP, _ZSTD, b"\n" + _WARC):
         at = window.find(magic)
         while at >= 0:
             places.append(at + (magic[:1] == b"\n"))
@@ -117,32 +141,126 @@ def _places(window: bytes) -> list[int]:
     return sorted(places)
 
 
-def _begins_record(content: bytes) -> bool | None:
+def begins_warc(line: bytes) -> bool:
+    """Return whether a line begins a record of WARC."""
+    return line.startswith(_WARC)
+
+
+def begins_arc(line: bytes) -> bool:
+    """Return whether a line begins a record of ARC.
+
+    It has a URL, an address, a date, a media type and a length.
+    """
+    url, *fields = line.rstrip().rsplit(b" ", 4)
+    if len(fields) != 4 or b":" not in url:
+        return False
+    date, length = fields[1], fields[3]
+    return date.isdigit() and 12 <= len(date) <= 17 and length.isdigit()
+
+
+def _begins_record(content: bytes, dictionary: bytes) -> bool | None:
     """Return whether a record begins here; None with too few bytes."""
     if content.startswith(_WARC):
         return True
     try:
-        inflate = zlib.decompressobj(_GZIP_WINDOW)
-        head = inflate.decompress(content, len(_WARC))
-    except zlib.error:
+        inflate = _decoder(content, dictionary)
+        head = inflate.decompress(content, MAX_LINE_BYTES)
+    except _broken():
         return False
-    is_short = len(head) < len(_WARC) and not inflate.eof
-    return None if is_short and _WARC.startswith(head) else head == _WARC
+    line, end, _ = head.partition(b"\n")
+    if begins_warc(head) or (end and begins_arc(line)):
+        return True
+    is_short = not end and len(head) < MAX_LINE_BYTES and not inflate.eof
+    is_possible = _WARC.startswith(head) or b":" in head[:20]
+    return None if is_short and is_possible else False
 
 
-def _first_undecided(window: bytes) -> int:
+def _first_undecided(window: bytes, dictionary: bytes) -> int:
     """Return the possible start of an incomplete record."""
     tail = max(0, len(window) - len(_WARC))  # perhaps the start of a magic number
-    places = (at for at in _places(window) if _begins_record(window[at:]) is None)
+    places = (
+        at for at in _places(window) if _begins_record(window[at:], dictionary) is None
+    )
     return min(next(places, tail), tail)
 
 
+def read_dictionary(file: BinaryIO) -> bytes:
+    """Return the dictionary of a file that is packed with Zstandard, if any.
+
+    Source: IIPC, "Zstandard Compression for WARC Files 1.0" (draft), 4.
+
+    Raises:
+        SourceFault: it is too long, or damaged.
+    """
+    file.seek(0)
+    head = file.read(8)
+    if not head.startswith(_DICTIONARY):
+        return b""
+    n_bytes = int.from_bytes(head[4:], "little")
+    if n_bytes > _MAX_DICTIONARY_BYTES:
+        raise SourceFault(Reason.TOO_LARGE, f"a dictionary of {n_bytes} bytes")
+    content = file.read(n_bytes)
+    if not content.startswith(_ZSTD):
+        return content
+    try:
+        return _ZstdFrame(b"").unpacked(content)
+    except _broken() as error:
+        raise SourceFault(Reason.BAD_ARCHIVE, f"dictionary: {error}") from error
+
+
+class _ZstdFrame:
+    """A decoder of one frame, with the interface of one of zlib."""
+
+    def __init__(self, dictionary: bytes) -> None:
+        options: dict[int, int] = {
+            zstd.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG
+        }
+        known = zstd.ZstdDict(dictionary) if dictionary else None
+        self._frame = zstd.ZstdDecompressor(zstd_dict=known, options=options)
+        self.unconsumed_tail = self.unused_data = b""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the frame has been decoded to its end."""
+        return self._frame.eof
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether there is no more content without further bytes."""
+        return self._frame.needs_input
+
+    def decompress(self, packed: bytes, n_bytes: int) -> bytes:
+        """Return the next content, at most `n_bytes`."""
+        n_taken = _SLICE_BYTES if self._frame.needs_input else 0
+        self.unconsumed_tail = packed[n_taken:]
+        content = self._frame.decompress(packed[:n_taken], n_bytes)
+        if self._frame.eof:
+            self.unused_data = self._frame.unused_data + self.unconsumed_tail
+            self.unconsumed_tail = b""
+        return content
+
+    def unpacked(self, packed: bytes) -> bytes:
+        """Return the content of a dictionary."""
+        return self._frame.decompress(packed, _MAX_DICTIONARY_BYTES)
+
+
+def _decoder(head: bytes, dictionary: bytes) -> Any:
+    """Return a decoder of what begins with these bytes."""
+    if head.startswith((_ZSTD, *_SKIPPABLE)):
+        return _ZstdFrame(dictionary)
+    return zlib.decompressobj(_GZIP_WINDOW)
+
+
+def _broken() -> tuple[type[Exception], ...]:
+    return zlib.error, zstd.ZstdError, ValueError
+
+
 class PackedRecords:
-    """The content of the gzip member at the start of a part; read once."""
+    """The content of the member or frame at the start of a part; read once."""
 
     def __init__(self, part: FilePart) -> None:
         self._part = part
-        self._inflate = zlib.decompressobj(_GZIP_WINDOW)
+        self._inflate = _decoder(part.head(), part.dictionary)
         self._n_bytes = 0
         self._unread = b""  # content before an error
         self._most_bytes = MAX_MEMBER_BYTES
@@ -159,14 +277,16 @@ class PackedRecords:
             BadMember: the member is damaged, truncated or too long.
         """
         while not self._inflate.eof:
-            packed = self._inflate.unconsumed_tail or self._part.read()
-            if not packed:
-                raise BadMember("the file ends within a record")
+            packed = self._inflate.unconsumed_tail
+            if not packed and getattr(self._inflate, "needs_input", True):
+                packed = self._part.read()
+                if not packed:
+                    raise BadMember("the file ends within a record")
             try:
                 content = self._inflate.decompress(packed, max(1, n_bytes))
-            except zlib.error as error:
+            except _broken() as error:
                 self._unread = packed[1:]
-                raise BadMember(f"gzip: {error}") from error
+                raise BadMember(f"packed: {error}") from error
             self._unread = self._inflate.unconsumed_tail
             if self._inflate.eof:
                 self._part.push_back(self._inflate.unused_data)

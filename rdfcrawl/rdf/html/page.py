@@ -12,6 +12,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.weight import TAG, check_weight, is_heavy
+from rdfcrawl.rdf.terms import language_tag
 from rdfcrawl.rdf.text import to_utf8
 
 if TYPE_CHECKING:
@@ -376,19 +377,6 @@ def _codec(label: str) -> str:
 
 def _label(name: bytes) -> str:
     return name.decode("latin-1").strip().lower()
-
-
-_TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
-
-
-def language_tag(text: str) -> str:
-    """Return a well-formed language tag; empty for other text.
-
-    >>> language_tag(" en_US "), language_tag("English (US)")
-    ('en-US', '')
-    """
-    tag = text.strip().replace("_", "-")
-    return tag if _TAG.fullmatch(tag) else ""
 
 
 Attributes = dict[str, "str | None"]

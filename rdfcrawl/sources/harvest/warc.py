@@ -17,6 +17,7 @@ from typing import BinaryIO, Final
 
 from rdfcrawl.core.content import body_of
 from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.formats import file_name
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FetchedResponse, FollowUp, Kind, Record
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
@@ -33,7 +34,7 @@ from rdfcrawl.downloader.warc.captures import (
     CaptureReader,
     WarcCapture,
 )
-from rdfcrawl.downloader.warc.part import FilePart
+from rdfcrawl.downloader.warc.part import FilePart, read_dictionary
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.links.link_sets import is_link_set
@@ -69,6 +70,25 @@ class _Opened:
     seeks: bool = False  # the part may begin within a record
     # end of the part, if more of the file is readable
     end: int = sys.maxsize
+    dictionary: bytes = b""  # of Zstandard
+
+
+def _opened_at(
+    file: BinaryIO, task: WarcTask, *, is_last: bool, end: int = sys.maxsize
+) -> _Opened:
+    """Return the part for a task of a complete file.
+
+    Raises:
+        SourceFault: its dictionary cannot be read.
+        OSError: it cannot be read.
+    """
+    try:
+        dictionary = read_dictionary(file)
+        file.seek(task.offset)
+    except BaseException:
+        file.close()
+        raise
+    return _Opened(file, task.offset, is_last, task.seeks, end, dictionary)
 
 
 class WarcHarvester(Harvester):
@@ -93,12 +113,13 @@ class WarcHarvester(Harvester):
             return None
         task = _task_of(record)
         last = task.offset + self._part_bytes(task) - 1
+        # Each part of a file of Zstandard needs the dictionary at its beginning.
+        is_whole = file_name(record.url).endswith(".zst")
+        ranges = () if is_whole else (("Range", f"bytes={task.offset}-{last}"),)
         return HttpRequest(
             url=record.url,
-            headers=(
-                ("Range", f"bytes={task.offset}-{last}"),
-                ("Accept-Encoding", "identity"),  # a range applies to the encoded bytes
-            ),
+            # a range applies to the encoded bytes
+            headers=(*ranges, ("Accept-Encoding", "identity")),
             kept_headers=("content-range",),
         )
 
@@ -142,18 +163,15 @@ class WarcHarvester(Harvester):
         path = file_of_url(document.record.url)
         file: BinaryIO
         if path is not None:
-            file = path.open("rb")
-            file.seek(task.offset)
             end = task.offset + self._part_bytes(task)
-            return _Opened(file, task.offset, True, task.seeks, end)
+            return _opened_at(path.open("rb"), task, is_last=True, end=end)
         body = body_of(document.response)
         if body is None:
             raise SourceFault(Reason.TRUNCATED_BODY, "an empty response")
         file = BytesIO(body) if isinstance(body, bytes) else body.open("rb")
         is_last = not document.is_partial
         if document.status != HTTPStatus.PARTIAL_CONTENT:  # the complete file
-            file.seek(task.offset)
-            return _Opened(file, task.offset, is_last, task.seeks)
+            return _opened_at(file, task, is_last=is_last)
         value = dict(document.response.headers).get("content-range", "")
         found = _content_range(value)
         if found is None or int(found[1]) != task.offset:
@@ -166,7 +184,11 @@ class WarcHarvester(Harvester):
     def _reader(self, opened: _Opened, until_ms: int, log: FaultLog) -> CaptureReader:
         options = self._context.options
         return CaptureReader(
-            part=FilePart(opened.file, opened.offset, is_last=opened.is_last),
+            part=FilePart(
+                *(opened.file, opened.offset),
+                is_last=opened.is_last,
+                dictionary=opened.dictionary,
+            ),
             log=log,
             limits=CaptureLimits(self._most_bytes, options.spool_bytes, _MAX_RATIO),
             until_ms=until_ms,

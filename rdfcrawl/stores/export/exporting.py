@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections import Counter
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import chain
@@ -13,6 +14,7 @@ from urllib.parse import quote
 
 from rdfcrawl.core.errors import ConfigError, SourceFault
 from rdfcrawl.rdf.framing import MAX_STATEMENTS, iter_items
+from rdfcrawl.rdf.rdf_11 import TRIPLE_TERM, Rdf11Converter, count_rdf_12
 from rdfcrawl.stores.export.output import (
     DocumentPiece,
     ExportFile,
@@ -29,7 +31,7 @@ from rdfcrawl.stores.reading import iter_lines, iter_marked
 from rdfcrawl.uri.hosts import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from rdfcrawl.stores.log.crawl_log import CrawlLog
@@ -69,20 +71,20 @@ class _Shard:
         """Length of the file so far."""
         return self.writer.file.n_bytes
 
-    def end(self) -> tuple[FileReport, int]:
-        """Finish the file; return its report, and the number of lost statements."""
+    def end(self) -> tuple[FileReport, Counter[str]]:
+        """Finish the file; return its report, and the lost statements by reason."""
         self.writer.end()
         file = self.writer.file
-        n_quads, n_left_out = self.writer.n_quads, self.writer.n_left_out
+        n_quads, left_out = self.writer.n_quads, self.writer.left_out
         if not self._is_text:
             file.release()
             file = ExportFile(self.path)
-            n_quads, n_left_out = write_packed(
+            n_quads, left_out = write_packed(
                 self._pieces(), file, self._plan, base=self._base
             )
             self._spool.unlink()
         file.finish()
-        return file.report(self.path.name, n_quads), n_left_out
+        return file.report(self.path.name, n_quads), left_out
 
     def _pieces(self) -> Iterator[DocumentPiece]:
         graph, version_ms = "", 0
@@ -106,7 +108,7 @@ class ShardWriter:
 
     Attributes:
         reports: of the finished files.
-        n_left_out: statements that the format cannot express.
+        left_out: number of statements that the format cannot express, by reason.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class ShardWriter:
         self._open: dict[str, _Shard] = {}
         self._n_pending = 0  # unwritten bytes of all shards
         self.reports: list[FileReport] = []
-        self.n_left_out = 0
+        self.left_out: Counter[str] = Counter()
 
     def add(self, graph: str, version_ms: int, pieces: Iterable[bytes]) -> None:
         """Write a document into its file.
@@ -170,9 +172,9 @@ class ShardWriter:
     def _end(self, name: str) -> None:
         shard = self._open.pop(name)
         self._n_pending -= shard.writer.n_pending
-        report, n_left_out = shard.end()
+        report, left_out = shard.end()
         self.reports.append(report)
-        self.n_left_out += n_left_out
+        self.left_out += left_out
 
     def end(self) -> None:
         """Finish all files; at least one is written.
@@ -208,12 +210,14 @@ class ExportReport:
     Attributes:
         files: written files.
         n_documents: with at least one exported statement.
-        n_left_out: statements that the format cannot express.
+        left_out: number of statements that are not in the files, by reason.
+        n_rdf_12: exported statements that programs for RDF 1.1 cannot read.
     """
 
     files: tuple[FileReport, ...]
     n_documents: int
-    n_left_out: int
+    left_out: Mapping[str, int]
+    n_rdf_12: int
 
     @property
     def n_quads(self) -> int:
@@ -262,13 +266,14 @@ class _Source:
         self._log, self._plan, self._on_document = log, plan, on_document
         self.base = f"urn:rdfcrawl:log:{log.identity.log}"
         self.n_documents = 0
-        self.n_left_out = 0  # statements of documents that are too large for items
+        self.left_out: Counter[str] = Counter()
+        self.n_rdf_12 = 0
 
     def documents(self) -> Iterator[tuple[LogDocument, Iterator[bytes]]]:
         """Yield the selected documents, with their statements in pieces."""
         selection = self._plan.selection
         for document in selection.iter_documents(self._log, self._plan.scratch):
-            pieces = selection.pieces(document)
+            pieces = self._versioned(selection.pieces(document))
             if self._plan.format.name == JSONL:
                 pieces = self._items(document, pieces)
             first = next(pieces, None)
@@ -276,6 +281,19 @@ class _Source:
                 self.n_documents += 1
                 yield document, chain((first,), pieces)
                 self._on_document(self.n_documents)
+
+    def _versioned(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the statements of a document in the version of RDF to export."""
+        rule = self._plan.rdf
+        if rule is None:
+            for piece in pieces:
+                self.n_rdf_12 += count_rdf_12(piece)
+                yield piece
+            return
+        converter = Rdf11Converter(omits_triple_terms=rule == "omit")
+        yield from filter(None, map(converter.convert, pieces))
+        if converter.n_left_out:
+            self.left_out[TRIPLE_TERM] += converter.n_left_out
 
     def _items(self, document: LogDocument, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the items of a document, a line each."""
@@ -290,7 +308,8 @@ class _Source:
                 item["@source"] = document.graph
                 yield f"{json.dumps(item, ensure_ascii=False)}\n".encode()
         except SourceFault:
-            self.n_left_out += MAX_STATEMENTS + 1 + sum(1 for _ in quads)
+            n_lost = MAX_STATEMENTS + 1 + sum(1 for _ in quads)
+            self.left_out["of a document that is too large for items"] += n_lost
 
     def pieces(self) -> Iterator[DocumentPiece]:
         """Yield all statements."""
@@ -307,15 +326,14 @@ def _write_file(
         for piece in source.pieces():
             writer.add(piece.quads)
         writer.end()
-        n_quads, n_left_out = writer.n_quads, writer.n_left_out + source.n_left_out
+        n_quads, left_out = writer.n_quads, writer.left_out
     else:
-        n_quads, n_left_out = write_packed(
-            source.pieces(), file, plan, base=source.base
-        )
+        n_quads, left_out = write_packed(source.pieces(), file, plan, base=source.base)
     return ExportReport(
         files=(file.report(name, n_quads),),
         n_documents=source.n_documents,
-        n_left_out=n_left_out,
+        left_out=left_out + source.left_out,
+        n_rdf_12=source.n_rdf_12,
     )
 
 
@@ -330,7 +348,8 @@ def _write_folder(
         report = ExportReport(
             files=tuple(writer.reports),
             n_documents=source.n_documents,
-            n_left_out=writer.n_left_out + source.n_left_out,
+            left_out=writer.left_out + source.left_out,
+            n_rdf_12=source.n_rdf_12,
         )
         _write_manifest(folder / MANIFEST, report, plan)
     return report

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 GRAPH: Final = "urn:rdfcrawl:export"
 """Graph for triples, where a loader requires one."""
 
-_OF_NEPTUNE: Final = {"nq": "nquads", "nt": "ntriples", "ttl": "turtle"}
+RDF_11_ONLY: Final = frozenset({"Virtuoso", "QLever", "GraphDB", "Neptune"})
+"""Stores whose loaders read no triple terms and base directions of RDF 1.2."""
+
+_OF_NEPTUNE: Final = {
+    "nq": "nquads",
+    "nt": "ntriples",
+    "ttl": "turtle",
+    "rdf": "rdfxml",
+}
 _MOST_NAMES: Final = 20
 
 
@@ -45,20 +53,24 @@ def loader_commands(
     has_gzip = packing in ("", "gz")
     paths = _words(folder, names, file_format.suffix)
     for store, formats, command in (
-        ("Jena TDB2", "nq nt trig ttl jsonld", f"tdb2.tdbloader --loc tdb2 {paths}"),
-        ("Virtuoso", "nq nt trig ttl", _virtuoso(folder, names, file_format)),
+        (
+            "Jena TDB2",
+            "nq nt trig ttl rdf jsonld",
+            f"tdb2.tdbloader --loc tdb2 {paths}",
+        ),
+        ("Virtuoso", "nq nt trig ttl rdf", _virtuoso(folder, names, file_format)),
         ("QLever", "nq nt ttl", _qlever(paths, file_format)),
         (
             "Oxigraph",
-            "nq nt trig ttl jsonld",
+            "nq nt trig ttl rdf jsonld",
             f"oxigraph load --location oxigraph --file {paths}",
         ),
         (
             "GraphDB",
-            "nq nt trig ttl jsonld",
+            "nq nt trig ttl rdf jsonld",
             f"importrdf load --force --id REPOSITORY {paths}",
         ),
-        ("Neptune", "nq nt ttl", _neptune(folder, names, name)),
+        ("Neptune", "nq nt ttl rdf", _neptune(folder, names, name)),
     ):
         is_read = name in formats.split() and (has_gzip or store == "QLever")
         yield LoaderCommand(store, command if is_read else "")

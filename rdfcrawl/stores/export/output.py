@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from codecs import getincrementaldecoder
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -299,14 +300,14 @@ class TextWriter:
         return self._n_taken - self._serializer.n_left_out
 
     @property
-    def n_left_out(self) -> int:
-        """Statements that the format cannot express."""
-        return self._serializer.n_left_out
+    def left_out(self) -> Counter[str]:
+        """Number of statements that the format cannot express, by reason."""
+        return self._serializer.left_out
 
 
 def write_packed(
     pieces: Iterable[DocumentPiece], file: ExportFile, plan: ExportPlan, *, base: str
-) -> tuple[int, int]:
+) -> tuple[int, Counter[str]]:
     """Write a format to which statements cannot be appended.
 
     Args:
@@ -316,20 +317,20 @@ def write_packed(
         base: IRI of the dataset.
 
     Returns:
-        The statements in the file, and those that the format cannot express.
+        The statements in the file, and those that the format cannot express, by reason.
 
     Raises:
         ConfigError: a library is missing.
         OSError: the disk is full.
     """
     if plan.format.name == PARQUET:
-        return _write_parquet(pieces, file), 0
+        return _write_parquet(pieces, file), Counter()
     return _write_hdt(pieces, file, plan, base)
 
 
 def _write_hdt(
     pieces: Iterable[DocumentPiece], file: ExportFile, plan: ExportPlan, base: str
-) -> tuple[int, int]:
+) -> tuple[int, Counter[str]]:
     """Write the distinct triples of all graphs."""
     with needed_by_operator(HDT, "--format hdt"):
         from rdfcrawl.rdf.hdt import write_hdt  # noqa: PLC0415
@@ -345,7 +346,7 @@ def _write_hdt(
         )
     except SourceFault as error:
         raise ConfigError(f"--format hdt: {error}") from error
-    return report.n_triples, sum(fault.count for fault in report.faults)
+    return report.n_triples, Counter({str(x.reason): x.count for x in report.faults})
 
 
 def _write_parquet(pieces: Iterable[DocumentPiece], file: ExportFile) -> int:

@@ -20,8 +20,9 @@ HDT: Final = "hdt"
 PARQUET: Final = "parquet"
 PACKINGS: Final = ("gz", "zst")
 JSONL: Final = "jsonl"  # items, see `rdf.framing`
-FORMATS: Final = ("nq", "nt", "trig", "ttl", "jsonld", JSONL, HDT, PARQUET)
+FORMATS: Final = ("nq", "nt", "trig", "ttl", "rdf", "jsonld", JSONL, HDT, PARQUET)
 _TEXTS: Final = SERIALIZATIONS | {JSONL}
+TRIPLE_TERMS: Final = ("reify", "omit")
 _ALL: Final = f"{', '.join(FORMATS)}; all but the last two also with .gz or .zst"
 
 
@@ -114,6 +115,7 @@ class ExportPlan:
         item_class: IRI of the class of items in JSON Lines; None for any.
         memory_bytes: for sorting HDT.
         scratch: folder of temporary files; None for that of the system.
+        rdf: how statements become RDF 1.1, a value of `TRIPLE_TERMS`; None: as stored.
     """
 
     target: Path | None
@@ -123,6 +125,7 @@ class ExportPlan:
     item_class: str | None = None
     memory_bytes: int = MEMORY_BYTES
     scratch: Path | None = None
+    rdf: str | None = None
 
     @classmethod
     def of(
@@ -135,6 +138,7 @@ class ExportPlan:
         item_class: str | None = None,
         memory_bytes: int = MEMORY_BYTES,
         scratch: str | None = None,
+        rdf: str | None = None,
     ) -> ExportPlan:
         """Return the plan for a target, whose name may give the format.
 
@@ -173,6 +177,7 @@ class ExportPlan:
             item_class=item_class,
             memory_bytes=memory_bytes,
             scratch=_checked_scratch(scratch) if scratch else folder,
+            rdf=rdf,
         )
 
 
@@ -214,6 +219,21 @@ def parse_bytes(text: str, where: str) -> int:
     if found is None or not int(found[1]):
         raise ConfigError(f"{where} {text}: must be a size such as 64M or 2G")
     return int(found[1]) * _UNITS[found[2].upper()]
+
+
+def parse_rdf(version: str | None, triple_terms: str | None) -> str | None:
+    """Return the rule of `--rdf` and `--triple-terms` for `ExportPlan`.
+
+    Raises:
+        ConfigError: a value is unknown, or the second option stands alone.
+    """
+    if version not in (None, "1.1", "1.2"):
+        raise ConfigError(f"--rdf {version}: must be 1.1 or 1.2")
+    if triple_terms is not None and version != "1.1":
+        raise ConfigError(f"--triple-terms {triple_terms}: needs --rdf 1.1")
+    if triple_terms not in (None, *TRIPLE_TERMS):
+        raise ConfigError(f"--triple-terms {triple_terms}: must be reify or omit")
+    return (triple_terms or TRIPLE_TERMS[0]) if version == "1.1" else None
 
 
 def parse_shards(

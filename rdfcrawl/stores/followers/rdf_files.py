@@ -205,6 +205,15 @@ class FileFollower(TableFollower):
         is_listed = self._has_graphs or self._per == "document"
         return self._statements() if is_listed else None
 
+    def held_statements(self, graph: str, quads: bytes) -> bytes:
+        """Return the statements that the format can express, in their graph."""
+        held = StatementSerializer(self._extension).expressible(quads)
+        if self._has_graphs:
+            return held
+        tail = b" <%s> .\n" % graph.encode()
+        triples = StatementSerializer("nt").write(held)
+        return triples.replace(b" .\n", tail)
+
     def _statements(self) -> Iterator[bytes]:
         if self._has_graphs:
             for path in self._path.rglob(f"*{self._suffix}"):

@@ -6,7 +6,7 @@ import fcntl
 import os
 from collections import Counter, defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import chain, islice
 from pathlib import Path
 from shutil import rmtree
@@ -19,9 +19,10 @@ from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
 from rdfcrawl.stores.followers.stored_once import linked_from
+from rdfcrawl.stores.log.documents import LogDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rdfcrawl.stores.followers.protocol import Follower
     from rdfcrawl.stores.log.crawl_log import CrawlLog
@@ -42,7 +43,7 @@ def is_same(one: set[ox.Quad], other: set[ox.Quad]) -> bool | None:
     same = first.ground == second.ground and first.refine_with(second)
     if not same or (not first.tied and not second.tied):
         return same
-    if first.is_deep or second.is_deep or max(first.tied, second.tied) > MAX_TIED:
+    if max(first.tied, second.tied) > MAX_TIED:
         return None
     return _canonical(one) == _canonical(other)
 
@@ -58,34 +59,36 @@ class _ColouredGraph:
 
     Attributes:
         ground: statements without blank nodes.
-        is_deep: triple terms contain blank nodes.
     """
 
     def __init__(self, quads: Iterable[ox.Quad]) -> None:
         self.ground: set[ox.Quad] = set()
-        self.is_deep = False
         self._colours: dict[ox.BlankNode, int] = {}
-        self._about: dict[ox.BlankNode, list[tuple[int, object]]] = defaultdict(list)
+        # For each statement of a node: its form, and the other nodes in it.
+        self._about: dict[ox.BlankNode, list[tuple[int, list[ox.BlankNode]]]] = (
+            defaultdict(list)
+        )
         self._linked: dict[ox.BlankNode, set[ox.BlankNode]] = defaultdict(set)
         for quad in quads:
             self._add(quad)
 
     def _add(self, quad: ox.Quad) -> None:
-        ends: tuple[object, object] = quad.subject, quad.object
-        nodes = [each for each in ends if isinstance(each, ox.BlankNode)]
-        self.is_deep |= isinstance(quad.object, ox.Triple) and "_:" in str(quad.object)
-        if not nodes:
+        places: list[ox.BlankNode] = []
+        form = [_form(term, places) for term in quad]
+        if not places:
             self.ground.add(quad)
             return
+        if len(places) == 1:  # the usual case
+            self._colours[places[0]] = 0
+            self._about[places[0]].append((hash(tuple(form)), []))
+            return
+        nodes = set(places)
         for node in nodes:
             self._colours[node] = 0
-        if len(nodes) == 2 and nodes[0] != nodes[1]:
-            self._linked[nodes[0]].add(nodes[1])
-            self._linked[nodes[1]].add(nodes[0])
-        for position, (near, far) in enumerate((ends, ends[::-1])):
-            if isinstance(near, ox.BlankNode):
-                fixed = hash((position, str(quad.predicate)))
-                self._about[near].append((fixed, far if far != near else None))
+            own = tuple([each == node for each in places])
+            others = [each for each in places if each != node]
+            self._about[node].append((hash((*form, own)), others))
+            self._linked[node] |= nodes - {node}
 
     def refine_with(self, other: _ColouredGraph) -> bool | None:
         """Colour both graphs; return whether they have the same colours.
@@ -112,19 +115,13 @@ class _ColouredGraph:
                 (
                     colours[node],
                     *sorted(
-                        hash((fixed, self._colour(far, colours)))
-                        for fixed, far in self._about[node]
+                        hash((form, *map(colours.__getitem__, others)))
+                        for form, others in self._about[node]
                     ),
                 )
             )
             for node in colours
         }
-
-    @staticmethod
-    def _colour(term: object, colours: dict[ox.BlankNode, int]) -> int:
-        if isinstance(term, ox.BlankNode):
-            return colours[term]
-        return 1 if term is None else hash(str(term))
 
     @property
     def tied(self) -> int:
@@ -146,6 +143,16 @@ class _ColouredGraph:
             group |= new
             waiting += new
         return group
+
+
+def _form(term: object, nodes: list[ox.BlankNode]) -> object:
+    """Return a term without its blank nodes, which are added to `nodes` in order."""
+    if isinstance(term, ox.BlankNode):
+        nodes.append(term)
+        return None
+    if isinstance(term, ox.Triple):
+        return tuple([_form(each, nodes) for each in term])
+    return term
 
 
 _PROVENANCE: Final = "urn:rdfcrawl:provenance"
@@ -276,7 +283,7 @@ def _compared(
             name = type(store).__name__
             raise ConfigError(f"store verify: {name} with these options cannot be read")
         actual = _StatementStore(statements, folder / "actual")
-    expected = OxigraphFollower(folder / "expected")
+    expected = _ExpectedStatements(folder / "expected", store)
     following = LogFollowing(log, expected, patience_secs=0, ends_if_unusable=True)
     following.open()
     try:
@@ -309,6 +316,39 @@ def _resolved(
         other_tail = b" <%s> .\n" % other.encode()
         for other_line in store.read_graph(other):
             yield other_line.removesuffix(other_tail) + tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HeldDocument(LogDocument):
+    """A version with the statements that a store can hold."""
+
+    store: Follower
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the statements as the store holds them."""
+        for piece in LogDocument.pieces(self):
+            yield self.store.held_statements(self.graph, piece)
+
+
+class _ExpectedStatements(OxigraphFollower):
+    """The statements of a log in the form that a store holds them."""
+
+    def __init__(self, path: Path, store: Follower) -> None:
+        super().__init__(path)
+        self._held_by = store
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Replace documents with these versions."""
+        names = [each.name for each in fields(LogDocument)]
+        super().apply(
+            [
+                _HeldDocument(
+                    **{name: getattr(each, name) for name in names},
+                    store=self._held_by,
+                )
+                for each in documents
+            ]
+        )
 
 
 class _StatementStore:
@@ -380,9 +420,10 @@ class _GraphPair:
 
 
 def _has_nodes(quad: ox.Quad) -> bool:
-    if isinstance(quad.object, ox.Triple):
-        return "_:" in f"{quad.subject} {quad.object}"
-    return any(isinstance(x, ox.BlankNode) for x in (quad.subject, quad.object))
+    nodes: list[ox.BlankNode] = []
+    _form(quad.subject, nodes)
+    _form(quad.object, nodes)
+    return bool(nodes)
 
 
 def _batched(lines: Iterable[bytes]) -> Iterator[bytes]:

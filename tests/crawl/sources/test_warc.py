@@ -299,16 +299,13 @@ def test_archives_of_all_crawlers_are_read(
     if is_packed:
         records = [gzip.compress(record) for record in records]
     (tmp_path / "a.warc.gz").write_bytes(b"".join(records))
-    arc = b"filedesc://a.arc 0.0.0.0 20050614070144 text/plain 77\n1 0 X\n"
-    (tmp_path / "b.arc.gz").write_bytes(gzip.compress(arc) * 3)
     result = commands.crawl(spider="warc", arguments={"files": tmp_path / "*.gz"})
     assert result.code == 0, result.stderr[-3000:]
     assert names(result) == {"http2", "old", "angle", "ready", "plain", "last"}
     details = result.ask("[] rc:fault [rc:detail ?x]")
-    for told in ("ARC file; `warcio recompress`", "a record without Content-Length"):
-        assert sum(told in detail for detail in details) == 1, details
+    assert sum("a record without Content-Length" in x for x in details) == 1, details
     counts = result.ask("[] rc:fault [rc:count ?x]")
-    assert sorted(counts) == ["1", "2"]  # and the head without an end
+    assert sorted(counts) == ["2"]  # and the head without an end
     read = {
         name.removeprefix("warc/read/"): number
         for name, number in result.statistics.items()

@@ -372,7 +372,7 @@ def test_log_that_is_written_and_compacted_is_read_as_it_was(tmp_path: Path) -> 
         ("x", {}, "gives no format"),
         ("x.gz", {}, "must be nq, nt"),
         ("x.hdt.gz", {}, ".hdt is already compressed"),
-        ("x.nq", {"format_name": "rdf"}, "--format rdf: must be nq"),
+        ("x.nq", {"format_name": "xml"}, "--format xml: must be nq"),
         ("x.nq", {"shard_rule": ShardRule()}, "several files need a folder"),
         ("-", {}, "needs --format"),
         ("no/x.nq", {}, "does not exist"),

@@ -21,8 +21,8 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.iris import resolve
-from rdfcrawl.rdf.html.page import language_tag
 from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
+from rdfcrawl.rdf.terms import language_tag
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog

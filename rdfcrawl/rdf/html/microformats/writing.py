@@ -20,9 +20,9 @@ from rdfcrawl.rdf.html.microformats.gathering import (
     ValueKind,
     item_types,
 )
-from rdfcrawl.rdf.html.page import language_tag, walk
+from rdfcrawl.rdf.html.page import walk
 from rdfcrawl.rdf.html.rdfa.elements import time_datatype
-from rdfcrawl.rdf.terms import statement
+from rdfcrawl.rdf.terms import language_tag, statement
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.html.microformats.gathering import (

@@ -1,0 +1,569 @@
+r"""Mend one statement of Turtle or TriG that the strict parser refused.
+
+The result is text for the strict parser. A bad term becomes `BAD`, an IRI that no
+document uses: the statements with it are left out, and the others stay. The tokens
+before the first error stay unchanged, so the parser yields the same statements again.
+
+After an error that leaves the position unclear (an open quotation mark, text that is
+not RDF), the statement ends, and reading continues at the next line that looks like
+the start of a statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.namespaces import OWL, RDF
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.lenient import GOOD_STRING
+from rdfcrawl.rdf.mended_tokens import (
+    AFTER_FORMULA,
+    BROKEN_STRING,
+    DIRECTIVE,
+    GRAPH_NAME,
+    KEYWORDS,
+    LABEL,
+    LOCAL,
+    LOCAL_ESCAPE,
+    MARKUP,
+    MAX_OPEN_CHARS,
+    MORE_WORDS,
+    NUMBER,
+    OPEN,
+    PLAIN_SPACE,
+    PREFIX_NAME,
+    SCHEME,
+    START,
+    TAIL,
+    THREE_TERMS,
+    TOKEN,
+    TWO_TERMS,
+    UP_TO_DELIMITER,
+)
+
+BAD: Final = b"<tag:rdfcrawl,2024:bad-term>"
+_MAX_CLOSED: Final = 64  # brackets closed by the end of one around them
+_CLOSERS: Final = {
+    b"[": b"]",
+    b"(": b")",
+    b"<<": b">>",
+    b"<<(": b")>>",
+    b"{|": b"|}",
+}
+_SAME_AS: Final = f"<{OWL}sameAs>".encode()
+
+SUBJECT, VERB, OBJECT, AFTER, ITEM = range(5)
+_NOUNS: Final = ("subject", "predicate", "object", "", "object")
+_ROLES: Final = (
+    {"iri", "blank"},
+    {"iri", "verb"},
+    *({"iri", "blank", "literal"}, {"iri", "blank"}, {"iri", "blank", "literal"}),
+)
+_BAD_TERM: Final = (BAD, "bad")
+
+
+class MendedStatement(NamedTuple):
+    """A statement or directive as strict text, or the begin or end of a graph.
+
+    Attributes:
+        text: complete, without the braces of a graph.
+        end: of the source read.
+        graph: label of a graph that begins; `b"}"` at its end; else None.
+    """
+
+    text: bytes
+    end: int
+    graph: bytes | None
+
+
+@dataclass(slots=True)
+class _Frame:
+    closer: bytes  # empty outside of brackets
+    state: int
+    n_verbs: int = 0
+
+
+@dataclass(eq=False)
+class StatementMender:
+    """Mender of the statement that begins at an offset of the text.
+
+    Attributes:
+        bad: a reason for each term that is left out.
+        skipped: a reason for each piece of text that is left out.
+        undeclared: prefix without a readable IRI from here on; `@base` for the base.
+        is_outside: a directive or quad, which belongs to no open graph.
+        is_cut: the text ended within the statement.
+    """
+
+    text: bytes
+    at: int
+    prefixes: Mapping[str, str]
+    log: FaultLog
+    is_in_graph: bool = False
+    has_base: bool = True
+    is_outside: bool = field(default=False, init=False)
+    is_cut: bool = field(default=False, init=False)
+    bad: list[str] = field(default_factory=list, init=False)
+    skipped: list[str] = field(default_factory=list, init=False)
+    undeclared: str | None = field(default=None, init=False)
+    _out: list[bytes] = field(default_factory=list, init=False)
+    _graph: bytes | None = field(default=None, init=False)
+    _is_done: bool = field(default=False, init=False)
+    _has_break: bool = field(default=False, init=False)  # before the token
+    _end_of_word: int = field(default=0, init=False)
+    _names_reifier: bool = field(default=False, init=False)
+    _has_content: bool = field(default=False, init=False)  # of `[ ]` as subject
+
+    def __post_init__(self) -> None:
+        """Begin outside of brackets."""
+        self._begin = self.at
+        self._stack = [_Frame(b"", SUBJECT)]
+
+    def mend(self) -> MendedStatement:
+        """Return the statement, once."""
+        size = len(self.text)
+        while not self._is_done:
+            if self.at >= size:
+                self._end_of_text()
+            elif token := TOKEN.match(self.text, self.at):
+                begin, self.at = self.at, token.end()
+                self._take(token.lastgroup or "", token[0], begin)
+            else:
+                self._take_unclear()
+        return MendedStatement(b"".join(self._out), self.at, self._graph)
+
+    def _end_of_text(self) -> None:
+        self.is_cut = bool(self._out)
+        if self.is_cut and self._end_of_word == len(self.text) - 1:
+            self._out[-1] = BAD  # it may be truncated
+        self._end()
+
+    def _take(self, kind: str, token: bytes, begin: int) -> None:
+        if kind == "space":
+            self._has_break |= b"\n" in token or b"\r" in token
+            if PLAIN_SPACE.fullmatch(token) is None:
+                self._repaired("characters between tokens")
+            return
+        if kind == "mark":
+            self._take_mark(token)
+        elif kind == "open":
+            self._take_open(token, begin)
+        elif kind == "close":
+            self._take_close(token, begin)
+        elif kind == "word":
+            self._end_of_word = self.at
+            self._take_word(token, begin)
+        elif kind == "string":
+            self._take_term(*self._literal(token), begin)
+        elif self._is_at_begin and MARKUP.match(self.text, begin):
+            self._cut(begin, "markup")
+        else:
+            self._take_term(*self._iri(token), begin)
+        self._has_break = False
+
+    @property
+    def _is_at_begin(self) -> bool:
+        return not self._out and len(self._stack) == 1
+
+    def _repaired(self, what: str) -> None:
+        self.log.note(Reason.REPAIRED, what)
+
+    def _bad(self, why: str, token: bytes = b"") -> tuple[bytes, str]:
+        self.bad.append(f"{why}: {_shown(token)}" if token else why)
+        return _BAD_TERM
+
+    # Terms
+
+    def _take_term(self, text: bytes, role: str, begin: int) -> None:
+        frame = self._stack[-1]
+        if self._names_reifier and role in _ROLES[AFTER]:
+            self._out.append(text + b" ")
+            self._names_reifier = False
+            return
+        if frame.state == AFTER and not self._makes_room(begin):
+            return
+        if role not in _ROLES[frame.state] and text != BAD:
+            text, _ = self._bad(f"not a {_NOUNS[frame.state]}", text)
+        self._out.append(text + b" ")
+        self._advance()
+
+    def _advance(self) -> None:
+        self._names_reifier = False
+        frame = self._stack[-1]
+        if frame.state == VERB:
+            frame.n_verbs += 1
+        if frame.state < AFTER:
+            frame.state += 1
+
+    def _makes_room(self, begin: int) -> bool:
+        """Return whether a term may follow an object, after a mended delimiter."""
+        frame = self._stack[-1]
+        is_outside = len(self._stack) == 1
+        if is_outside and self._has_break and THREE_TERMS.match(self.text, begin):
+            self._repaired("a missing dot")
+            self.at = begin
+            self._end()
+            return False
+        if frame.closer in (b">>", b")>>"):
+            self.skipped.append("text in a triple term")
+            return False
+        if self._has_break and TWO_TERMS.match(self.text, begin):
+            self._repaired("a missing semicolon")
+            self._out.append(b"; ")
+            frame.state = VERB
+            return True
+        graph = GRAPH_NAME.match(self.text, begin)
+        if graph and is_outside and frame.n_verbs == 1 and not self.is_in_graph:
+            self.at = graph.end()
+            self._repaired("a fourth term, read as the graph")
+            self._out[:0] = graph[1], b" { "
+            self._out.append(b"}\n")
+            self.is_outside = self._is_done = True
+            return False
+        self._bad("no delimiter before it", self.text[begin : self.at])
+        self._out.append(b"; " + BAD + b" ")
+        frame.state = OBJECT
+        return True
+
+    def _iri(self, token: bytes) -> tuple[bytes, str]:
+        if not (self.has_base or SCHEME.match(token)):
+            return self._bad("relative to an unknown base", token)
+        new = terms.mended_term(token[1:-1], self.log)
+        return (new, "iri") if new else self._bad("bad IRI", token)
+
+    def _literal(self, token: bytes) -> tuple[bytes, str]:
+        tail = TAIL.match(self.text, self.at)
+        is_good = GOOD_STRING.fullmatch(token) is not None
+        if tail is None:
+            return (token, "literal") if is_good else self._bad("bad escape", token)
+        self.at = tail.end()
+        if tail["tag"] is not None:
+            text = tail["tag"].decode("latin-1")
+            tag, _, direction = text.partition("--")
+            new = terms.language_tag(tag)
+            if not new or direction not in ("", "ltr", "rtl") or text.endswith("--"):
+                return self._bad("bad language tag", tail[0])
+            if new != tag:
+                self._repaired(f"language tag {tag[:100]}")
+            end = (
+                b"@" + new.encode() + (f"--{direction}".encode() if direction else b"")
+            )
+        elif tail["type"] or tail["name"]:
+            name = tail["name"]
+            kind, role = self._name(name) if name else self._iri(tail["type"])
+            if role == "bad":
+                return _BAD_TERM
+            if role != "iri" or self._is_tagless(kind):
+                return self._bad("bad datatype", kind)
+            end = b"^^" + kind
+        else:
+            return self._bad("no datatype", token)
+        return (token + end, "literal") if is_good else self._bad("bad escape", token)
+
+    def _is_tagless(self, term: bytes) -> bool:
+        """Return whether an IRI is the datatype of literals with a language."""
+        if not term.endswith((b"angString", b"angString>")):
+            return False
+        prefix, _, local = term.decode().partition(":")
+        iri = self.prefixes.get(prefix, f"{prefix}:") + local
+        return iri.strip("<>") in (f"{RDF}langString", f"{RDF}dirLangString")
+
+    def _name(self, word: bytes) -> tuple[bytes, str]:
+        """Return the term of a word that is neither keyword nor verb."""
+        if word.startswith(b"_:"):
+            if LABEL.fullmatch(word):
+                return word, "blank"
+            self._repaired(f"blank node label {_shown(word)}")
+            label = word[2:].decode("utf-8", "replace")
+            return terms.blank(label).encode() if label else b"[]", "blank"
+        if NUMBER.fullmatch(word):
+            return word, "literal"
+        if b":" not in word:
+            return self._bad("not a term", word)
+        return self._prefixed(word)
+
+    def _prefixed(self, word: bytes) -> tuple[bytes, str]:
+        prefix, _, local = word.partition(b":")
+        namespace = self.prefixes.get(prefix.decode("utf-8", "replace"))
+        if namespace is None:
+            return self._bad("undeclared prefix", word)
+        if LOCAL.fullmatch(local):
+            return word, "iri"
+        text = LOCAL_ESCAPE.sub(r"\1", local.decode("utf-8", "replace"))
+        try:
+            new = terms.mended_iri(namespace + text)
+        except ValueError:
+            return self._bad("bad name", word)
+        self._repaired(f"characters in a name: {_shown(word)}")
+        return f"<{new}>".encode(), "iri"
+
+    def _take_word(self, word: bytes, begin: int) -> None:
+        state, is_outside = self._stack[-1].state, len(self._stack) == 1
+        lower = word.lower()
+        if lower in KEYWORDS and self._is_directive(begin):
+            return
+        if is_outside and state == SUBJECT:
+            if lower == b"graph":
+                return
+            if b":" not in word and not NUMBER.fullmatch(word):
+                self._cut(begin, f"no statement: {_shown(word)}")
+                return
+        if state == VERB and self._is_verb(word, begin):
+            return
+        new = MORE_WORDS.get(word)
+        if new and state in (OBJECT, ITEM):
+            self._repaired(f"{word.decode()} as a Boolean")
+            word = new
+        self._take_term(*self._name(word), begin)
+
+    def _is_verb(self, word: bytes, begin: int) -> bool:
+        """Read `a` or `=`, or skip text in place of a predicate."""
+        is_first = len(self._stack) == 1 and not self._stack[0].n_verbs
+        if word == b"=":
+            after = PLAIN_SPACE.match(self.text, self.at)
+            if is_first and self.text[after.end() :][:1] == b"{":  # type: ignore[union-attr]
+                self._repaired("= before a graph")
+                return True
+            self._repaired("= of N3")
+            self._take_term(_SAME_AS, "iri", begin)
+        elif word in (b"a", b"A"):
+            if word == b"A":
+                self._repaired("A as predicate")
+            self._take_term(b"a", "verb", begin)
+        elif is_first and b":" not in word and self._out == [BAD + b" "]:
+            self._out.clear()
+            self.bad.clear()
+            self._cut(begin, f"no statement: {_shown(self.text[self._begin : begin])}")
+        else:
+            return False
+        return True
+
+    def _is_directive(self, begin: int) -> bool:
+        """Read a directive, or end the statement before one."""
+        found = DIRECTIVE.match(self.text, begin)
+        if not self._is_at_begin:
+            if found is None and self.text[begin : begin + 1] != b"@":
+                return False
+            self._repaired("a missing dot")
+            self.at = begin
+            self._end()
+            return True
+        name = PREFIX_NAME.match(self.text, begin)
+        iri = b""
+        if found and (self.has_base or SCHEME.match(b"<" + found["iri"])):
+            iri = terms.mended_term(found["iri"], self.log)
+        if found is None or not iri:
+            self.undeclared = name[1].decode("utf-8", "replace") if name else "@base"
+            self._cut(begin, f"bad directive: {_shown(self.text[begin : begin + 80])}")
+            return True
+        keyword = found["keyword"].lower()
+        is_prefix = keyword == b"prefix"
+        named = found["name"] + b":" if is_prefix else b""
+        if bool(found["at"]) is not bool(found["dot"]) or found["dot"] == b";":
+            self._repaired("the dot of a directive")
+        elif found["at"] and found["keyword"] != keyword:
+            self._repaired(f"@{found['keyword'].decode()}")
+        elif is_prefix and name is None:
+            self._repaired("a directive without colon")
+        self._out.append(b"@%s %s %s .\n" % (keyword, named, iri))
+        self.at = found.end()
+        self.is_outside = self._is_done = True
+        return True
+
+    # Punctuation
+
+    def _take_mark(self, mark: bytes) -> None:
+        if mark == b"~":
+            if self._stack[-1].state == AFTER:
+                self._out.append(b"~ ")
+                self._names_reifier = True
+            return
+        self._names_reifier = False
+        if mark == b".":
+            space = PLAIN_SPACE.match(self.text, self.at)
+            after = self.text[space.end() : space.end() + 4]  # type: ignore[union-attr]
+            closer = self._stack[-1].closer
+            if closer and after.startswith(closer):
+                self._repaired("a dot in brackets")
+                return
+            if self._is_at_begin:
+                self._repaired("a superfluous dot")
+            else:
+                self._end()
+            return
+        self._leave_lists(mark)
+        frame = self._stack[-1]
+        if frame.state == AFTER:
+            self._out.append(mark + b" ")
+            frame.state = VERB if mark == b";" else OBJECT
+        elif frame.state == OBJECT and mark == b";":
+            self._out.append(self._bad("no object")[0] + b" ; ")
+            frame.state = VERB
+        elif not (frame.state == VERB and frame.n_verbs and mark == b";"):
+            self._repaired(f"a superfluous {mark.decode()}")
+
+    def _leave_lists(self, mark: bytes) -> None:
+        """Close lists and triple terms that hold no semicolon."""
+        while mark == b";" and self._stack[-1].closer in (b")", b">>", b")>>"):
+            self._repaired("an open bracket")
+            self._close()
+
+    def _take_open(self, bracket: bytes, begin: int) -> None:
+        frame, is_outside = self._stack[-1], len(self._stack) == 1
+        if bracket == b"{":
+            self._open_graph(begin)
+            return
+        if bracket == b"{|":
+            if frame.state != AFTER:
+                self._repaired("a superfluous {|")
+                return
+        elif frame.state == AFTER and not self._makes_room(begin):
+            return
+        elif frame.state == VERB:
+            self._out.append(self._bad("not a predicate", bracket)[0] + b" ")
+            self._advance()
+        self._has_content &= not is_outside
+        self._out.append(bracket + b" ")
+        state = {b"(": ITEM, b"[": VERB, b"{|": VERB}.get(bracket, SUBJECT)
+        self._stack.append(_Frame(_CLOSERS[bracket], state))
+
+    def _open_graph(self, begin: int) -> None:
+        frame = self._stack[0]
+        is_label = frame.state == VERB and not frame.n_verbs and not self._has_content
+        if len(self._stack) == 1 and (frame.state == SUBJECT or is_label):
+            end = self._end_of_braces(begin)
+            is_formula = end > 0 and AFTER_FORMULA.match(self.text, end)
+            if not self.is_in_graph and (is_label or not is_formula):
+                self._graph = b"".join(self._out).strip()
+                if self._graph == BAD:
+                    self.bad.clear()
+                self._out.clear()
+                self._is_done = True
+                return
+        end = self._end_of_braces(begin)
+        if end < 0:
+            self._cut(begin, "an open formula")
+            return
+        self.at = end
+        self._take_term(*self._bad("a formula", self.text[begin:end]), begin)
+
+    def _end_of_braces(self, at: int) -> int:
+        """Return the end of balanced braces, or -1."""
+        depth = 0
+        end = min(len(self.text), at + MAX_OPEN_CHARS)
+        while at < end:
+            token = TOKEN.match(self.text, at, end)
+            if token is None:
+                at += 1
+                continue
+            at = token.end()
+            depth += (token[0] == b"{") - (token[0] == b"}")
+            if not depth:
+                return at
+        return -1
+
+    def _take_close(self, bracket: bytes, begin: int) -> None:
+        closers = [frame.closer for frame in self._stack[-_MAX_CLOSED:]]
+        if bracket == b")>>" and bracket not in closers:
+            bracket, self.at = b")", begin + 1
+        if bracket in closers:
+            for _ in range(closers[::-1].index(bracket)):
+                self._repaired("an open bracket")
+                self._close()
+            self._close()
+        elif bracket != b"}" or not self.is_in_graph:
+            self._repaired(f"a superfluous {bracket.decode()}")
+        elif self._is_at_begin:
+            self._graph, self._is_done = bracket, True
+        else:
+            self.at = begin
+            self._end()
+
+    def _close(self) -> None:
+        """Close the innermost bracket."""
+        frame = self._stack.pop()
+        n_missing = 0
+        if frame.closer in (b">>", b")>>"):
+            n_missing = AFTER - frame.state
+        elif frame.state == OBJECT:
+            n_missing = 1
+        elif frame.closer == b"|}" and not frame.n_verbs:
+            n_missing = 2
+        if n_missing:
+            self._bad("brackets without a statement")
+        self._out += [BAD + b" "] * n_missing
+        self._out.append(frame.closer + b" ")
+        if len(self._stack) == 1 and frame.closer == b"]":
+            self._has_content = self._stack[0].state == SUBJECT and frame.n_verbs > 0
+        if frame.closer != b"|}":
+            self._advance()
+
+    def _end(self) -> None:
+        """End the statement."""
+        if len(self._stack) > 1:
+            self._repaired("an open bracket")
+        while len(self._stack) > 1:
+            self._close()
+        frame = self._stack[0]
+        if frame.state == OBJECT:
+            self._out.append(self._bad("no object")[0])
+        elif frame.state == VERB and not frame.n_verbs and not self._has_content:
+            self._bad("no predicate", b"".join(self._out))
+            self._out.append(BAD + b" " + BAD)
+        if self._out:
+            self._out.append(b" .\n")
+        self._is_done = True
+
+    # Unclear text
+
+    def _take_unclear(self) -> None:
+        """Read text that is no token: an open string or IRI, or a character."""
+        begin, text = self.at, self.text
+        first = text[begin : begin + 1]
+        if self._is_at_begin:
+            self._cut(begin, f"no statement: {_shown(text[begin : begin + 80])}")
+        elif text[begin : begin + 3] in (b'"""', b"'''"):
+            self._cut(begin, "an open string", is_open=True)
+        elif first not in b"\"'<":
+            end = UP_TO_DELIMITER.match(text, begin).end()  # type: ignore[union-attr]
+            self.at = max(end, begin + 1)
+            self._take_term(*self._bad("not a term", text[begin : self.at]), begin)
+        elif first != b"<" and (broken := BROKEN_STRING.match(text, begin)):
+            self.at = broken.end()
+            if START.search(broken["text"]):
+                self._take_term(*self._bad("a string with line breaks", first), begin)
+                return
+            self._repaired("line breaks in a short string")
+            inside = broken["text"].replace(b"\r", b"\\r").replace(b"\n", b"\\n")
+            self._take_term(*self._literal(first + inside + first), begin)
+        else:
+            self._take_open_token(begin)
+        self._has_break = False
+
+    def _take_open_token(self, begin: int) -> None:
+        end = OPEN.match(self.text, begin).end()  # type: ignore[union-attr]  # always
+        line = self.text[begin:end]
+        if self.text[end:].lstrip(b" \t")[:1] in (b";", b",", b"."):
+            self.at = end
+            self._take_term(*self._bad("an open string or IRI", line), begin)
+        else:
+            why = f"an open string or IRI: {_shown(line)}"
+            self._cut(begin, why, is_open=True)
+
+    def _cut(self, begin: int, why: str, *, is_open: bool = False) -> None:
+        """End the statement, and skip to the next line that looks like one."""
+        self.skipped.append(why)
+        self._end()
+        found = START.search(self.text, begin + 1)
+        if found:
+            self.at = found.start()
+        else:
+            self.at = max(self.text.rfind(b"\n") + 1, begin + 1)
+            self.is_cut = is_open
+
+
+def _shown(text: bytes) -> str:
+    return text[:100].decode("utf-8", "replace").partition("\n")[0]
