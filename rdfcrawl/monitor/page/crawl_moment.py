@@ -39,12 +39,6 @@ class StateText(NamedTuple):
     reasons: tuple[str, ...] = ()
 
 
-def away_state(why: str) -> StateText:
-    """Return the state of a crawl whose frontier is unavailable."""
-    text = f"The frontier is unavailable: {why}."
-    return StateText("away", f"{text} The data of the logs is shown below.")
-
-
 def end_sentence(end: EndEstimate) -> str:
     """Return an estimate as a sentence."""
     if end.least_secs is None:
@@ -161,7 +155,8 @@ class CrawlMoment:
 
 def away_moment(why: str) -> CrawlMoment:
     """Return the moment of a crawl whose frontier is unavailable."""
-    state = away_state(why)
+    text = f"The frontier is unavailable: {why}."
+    state = StateText("away", f"{text} The data of the logs is shown below.")
     return CrawlMoment(
         taken_secs=now_ms() / 1000,
         state=state.word,

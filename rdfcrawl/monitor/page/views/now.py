@@ -39,18 +39,13 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     streams = EventStreams(context.feed)
 
     async def show(request: web.Request) -> web.Response:
-        view = await read_now(context)
+        recent = context.feed.samples.series()
+        logged = await read_lately(context.access, now_ms() / 1000 - WINDOW_SECS)
+        view = NowView(
+            moment=context.feed.moment,
+            recent=recent.after(logged),
+            history=await read_history(context.access),
+        )
         return context.renderer.respond(request, "now.html", view)
 
     return [web.get("/", show), web.get("/events", streams.serve, allow_head=False)]
-
-
-async def read_now(context: PageContext) -> NowView:
-    """Return the moment, which is at most a second old."""
-    recent = context.feed.samples.series()
-    logged = await read_lately(context.access, now_ms() / 1000 - WINDOW_SECS)
-    return NowView(
-        moment=context.feed.moment,
-        recent=recent.after(logged),
-        history=await read_history(context.access),
-    )

@@ -65,7 +65,12 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     async def show(request: web.Request) -> web.Response:
         text = request.query.get("u", "").strip()
         if not text:
-            view = await read_start(context)
+            recent = await context.access.indexed(_RECENT)
+            examples = await context.access.indexed(_EXAMPLES)
+            view = UriStartView(
+                recent=tuple(RecentFetch(*row) for row in recent),
+                examples=tuple(FaultyUri(*row) for row in examples),
+            )
             return context.renderer.respond(request, "uri_start.html", view)
         async with turns:
             found = await reader.read(
@@ -96,13 +101,3 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         )
 
     return [web.get("/uri", show), web.get("/uri/statements", statements)]
-
-
-async def read_start(context: PageContext) -> UriStartView:
-    """Return the content of the start page of a search."""
-    recent = await context.access.indexed(_RECENT)
-    examples = await context.access.indexed(_EXAMPLES)
-    return UriStartView(
-        recent=tuple(RecentFetch(*row) for row in recent),
-        examples=tuple(FaultyUri(*row) for row in examples),
-    )
