@@ -10,11 +10,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from rdfcrawl.core.visits import Visit
-
+from rdfcrawl.core.visits import Visit
 
 Take = Callable[[str], Awaitable["SoloTurn | None"]]
 """Waits for the turn to request a URL; None if there is none."""

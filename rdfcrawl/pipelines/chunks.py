@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
+from typing import BinaryIO, Final, Self, cast
 
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.items import (
@@ -21,13 +24,6 @@ from rdfcrawl.pipelines.items import (
     harvesting_spider,
     pass_through,
 )
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
-
-    from rdfcrawl.core.content import QuadChunk
-
 
 _EXPORTERS: Final = "rdfcrawl.pipelines.quad_feeds."  # only imported for feeds
 

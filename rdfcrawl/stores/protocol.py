@@ -12,10 +12,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from rdfcrawl.core.content import QuadChunk
+from rdfcrawl.core.content import QuadChunk
 
 
 class DocumentWriter(Protocol):

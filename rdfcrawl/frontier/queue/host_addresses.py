@@ -15,10 +15,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from rdfcrawl.frontier.queue.frontier_client import Frontier
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.uri import (
     HostGrouping,
     PolitenessKey,
@@ -27,15 +31,7 @@ from rdfcrawl.uri import (
     registered_domain,
 )
 from rdfcrawl.uri.guard.policy import literal_address
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.frontier.redis.errors import RedisRetry
-    from rdfcrawl.uri.guard.resolver import NameResolver
-
+from rdfcrawl.uri.guard.resolver import NameResolver
 
 _MAX_HOSTS: Final = 100_000
 _AT_ONCE: Final = 50

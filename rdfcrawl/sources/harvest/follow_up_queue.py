@@ -7,14 +7,12 @@ worker dies earlier, the record is harvested again, with the same follow-ups.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import Fault
 from rdfcrawl.core.records import Document, FollowUp, HarvestedPart, LinkedIris
-
-if TYPE_CHECKING:
-    from rdfcrawl.frontier.session import CrawlSession
+from rdfcrawl.frontier.session import CrawlSession
 
 
 class FollowUpQueue:

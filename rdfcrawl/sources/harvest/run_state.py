@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.tables import StateStore
+from rdfcrawl.frontier.queue.tables import StateStore
 
 _RUNS: Final = "runs"  # runs with separate tables
 
