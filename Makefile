@@ -16,7 +16,7 @@ endef
 
 PACKAGES = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-.PHONY: help demo demo-page test coverage lowest lint bench soak mutants pictures clean
+.PHONY: help demo demo-page test coverage lowest lint bench soak mutants earl pictures clean
 
 help:
 	@echo "make demo   crawl a synthetic Data Web on this machine (no Internet needed)"
@@ -26,6 +26,7 @@ help:
 	@echo "make lowest    run those of all libraries with the oldest that are allowed"
 	@echo "make bench  measure and judge    make soak   long runs"
 	@echo "make pictures  take those of the live page anew"
+	@echo "make earl   write the reports of the public test suites again"
 	@echo "make mutants  take out each defence, and see its test fail"
 
 demo: $(VENV)/installed
@@ -80,6 +81,10 @@ bench: $(VENV)/installed-dev
 
 soak: $(VENV)/installed-dev
 	$(RUN) pytest -m "soak or hypothesis" --hypothesis-profile=soak
+
+# The reports of the public test suites in the docs, which the tests compare.
+earl: $(VENV)/installed-dev
+	$(RUN) tests.support.earl
 
 # The pictures of the live page in the docs; needs Chromium.
 pictures: $(VENV)/installed-dev

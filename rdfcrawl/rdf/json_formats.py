@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 _N_FIELDS: Final = 6
+_N_NEEDED: Final = 3  # of them; the others may be empty
 # Datatypes of values that are not literals; the second one is from older documents.
 _IRI_TYPES = frozenset({"globalId", RDF + "namedNode"})
 _BLANK_TYPES = frozenset({"localId", RDF + "blankNode"})
@@ -26,7 +27,9 @@ _BLANK_TYPES = frozenset({"localId", RDF + "blankNode"})
 _LANGUAGE_TYPES = frozenset({"", RDF + "langString", XSD + "string"})
 
 MAX_BYTES: Final = 64 * 2**20  # read into memory
-_KEYS = frozenset({"type", "value", "lang", "datatype"})
+_KINDS: Final = {"uri": "uri", "bnode": "bnode", "literal": "literal"}
+_ALIASES: Final = {"language": "lang", "xml:lang": "lang"}
+_KINDS |= {"iri": "uri", "typed-literal": "literal"}
 
 
 def _no_number(_: str) -> None:
@@ -63,16 +66,19 @@ def read_hextuples(
             if not line.strip():
                 continue
             try:
-                yield _hextuple_statement(line)
+                yield _hextuple_statement(line, log)
             except (ValueError, RecursionError) as error:
                 _note(f"{error}: {line[:80]!r}", limits, log, "bad lines")
 
 
-def _hextuple_statement(line: bytes) -> str:
+def _hextuple_statement(line: bytes, log: FaultLog) -> str:
     """Return the statement of one line; raise `ValueError` if the line is invalid."""
     if is_json_too_deep(line):
         raise ValueError("nested too deeply")
     fields = json.loads(line)
+    if isinstance(fields, list) and None in fields[_N_NEEDED:]:
+        log.note(Reason.REPAIRED, "null for an empty string")
+        fields[_N_NEEDED:] = [each or "" for each in fields[_N_NEEDED:]]
     if (
         not isinstance(fields, list)
         or len(fields) != _N_FIELDS
@@ -83,19 +89,21 @@ def _hextuple_statement(line: bytes) -> str:
     return terms.statement(
         terms.resource(subject),
         terms.iri(predicate),
-        _hextuple_object(value, datatype, language),
+        _hextuple_object(value, datatype, language, log),
         terms.resource(graph) if graph else "",
     )
 
 
-def _hextuple_object(value: str, datatype: str, language: str) -> str:
+def _hextuple_object(value: str, datatype: str, language: str, log: FaultLog) -> str:
     if datatype in _IRI_TYPES:
         return terms.iri(value)
     if datatype in _BLANK_TYPES:
         return terms.blank(value.removeprefix("_:"))
     if language and datatype not in _LANGUAGE_TYPES:
-        raise ValueError("a language with another datatype")
-    return terms.literal(value, datatype=datatype, language=language)
+        log.note(Reason.REPAIRED, f"{datatype} of a text with a language")
+    return terms.literal(
+        value, datatype="" if language else datatype, language=language
+    )
 
 
 def read_rdf_json(
@@ -163,13 +171,15 @@ def _statements(
         _note(f"predicates must be an object: {subject}", limits, log)
         return
     for predicate, objects in predicates:
-        if not isinstance(objects, list):
+        if isinstance(objects, tuple):
+            log.note(Reason.REPAIRED, f"an object that is no array: {predicate}")
+        elif not isinstance(objects, list):
             _note(f"objects must be an array: {predicate}", limits, log)
             continue
         predicate_term = terms.iri(predicate)
-        for each in objects:
+        for each in [objects] if isinstance(objects, tuple) else objects:
             try:
-                term = _object(each)
+                term = _object(each, log)
             except ValueError as error:
                 _note(f"{predicate}: {error}", limits, log)
             else:
@@ -184,33 +194,41 @@ def _note(
         raise SourceFault(Reason.SYNTAX, f"too many {what}")
 
 
-def _object(pairs: Any) -> str:
+def _object(pairs: Any, log: FaultLog) -> str:
     """Return the term of one object; raise `ValueError` if the object is invalid."""
     if not isinstance(pairs, tuple):
         raise ValueError("not a JSON object")  # noqa: TRY004  # the document's fault
-    keys = dict(pairs)
-    if len(keys) < len(pairs):
+    keys = {
+        _ALIASES.get(name, name): value
+        for name, value in pairs
+        if name == "value" or value not in (None, "")
+    }
+    if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a duplicate key")
-    kind, value = keys.get("type"), keys.get("value")
-    if not isinstance(value, str) or not keys.keys() <= _KEYS:
-        raise ValueError("value must be a string, and all keys known")
-    if kind == "literal":
-        return _literal(value, keys)
-    if len(keys) > len(("type", "value")):
-        raise ValueError("only literals have a language or datatype")
-    if kind == "uri":
-        return terms.iri(value)
-    if kind == "bnode" and value.startswith("_:"):
-        return terms.blank(value[2:])
-    raise ValueError("type must be uri, literal or bnode, and fit the value")
-
-
-def _literal(value: str, keys: dict[str, Any]) -> str:
-    language, datatype = keys.get("lang"), keys.get("datatype")
-    if any(name in keys and not keys[name] for name in ("lang", "datatype")):
-        raise ValueError("language or datatype is empty")
-    if not isinstance(language, str | None) or not isinstance(datatype, str | None):
+    kind, value = _KINDS.get(str(keys.get("type"))), keys.get("value")
+    if not isinstance(value, str) or kind is None:
+        raise ValueError("type must be uri, literal or bnode, and value a string")
+    language, datatype = keys.get("lang", ""), keys.get("datatype", "")
+    if not isinstance(language, str) or not isinstance(datatype, str):
         raise ValueError("language or datatype is not a string")  # noqa: TRY004
-    if language and datatype not in (None, RDF + "langString"):
-        raise ValueError("a language and another datatype")
-    return terms.literal(value, language=language or "", datatype=datatype or "")
+    is_text = kind == "literal"
+    is_used = {"type", "value", *(("lang", "datatype") if is_text else ())}
+    if (
+        (*keys.items(),) != pairs
+        or kind != keys["type"]
+        or not is_used.issuperset(keys)
+    ):
+        log.note(Reason.REPAIRED, "empty or superfluous members of an object")
+    if not is_text:
+        return terms.iri(value) if kind == "uri" else terms.blank(_label(value, log))
+    if language and datatype not in ("", RDF + "langString"):
+        log.note(Reason.REPAIRED, f"{datatype} of a text with a language")
+    return terms.literal(
+        value, language=language, datatype="" if language else datatype
+    )
+
+
+def _label(value: str, log: FaultLog) -> str:
+    if not value.startswith("_:"):
+        log.note(Reason.REPAIRED, "a blank node without _:")
+    return value.removeprefix("_:")

@@ -96,7 +96,7 @@ _OTHER_ROOTS = frozenset(
     {b"feed", b"rss", b"svg", b"svg:svg", b"sparql", b"x:xmpmeta", b"Ontology"}
 )
 _XML_START = re.compile(rb"\s*<(?:\?xml\s|!(?i:doctype)\s|!--|[\w:.-]+\s+xmlns\b)")
-_JSON_START = re.compile(rb'\s*(?:\{\s*"|\[\s*\{|\{\s*\}\s*$|\[\s*\]\s*$)')
+JSON_START = re.compile(rb'\s*(?:\{\s*"|\[\s*\{|\{\s*\}\s*$|\[\s*\]\s*$)')
 _RDF_JSON_START = re.compile(
     rb'\s*\{\s*"[^"\s]*"\s*:\s*\{\s*"[A-Za-z][^"\s]*"\s*:\s*\[\s*\{'
     rb'[^{}]*"type"\s*:\s*"(?:uri|literal|bnode)"'
@@ -110,6 +110,18 @@ _HEXTUPLE = re.compile(
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
 _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
+# Other elements at the beginning of a page, unless they are IRIs in Turtle.
+_HTML_STARTS = frozenset(
+    b"title link style base br hr img h1 h2 h3 p a b span section article aside main"
+    b" nav header footer table ul ol dl form center font iframe noscript".split()
+)
+_RELATIVE_STATEMENT = re.compile(
+    rb"\s*<[^<>\s]*+>\s++(?:<[^<>\s]*+>|a|[\w-]*+:[\w-]*+)\s++[<\"_\[(\w]"
+)
+# A page behind messages of the server.
+_LATE_PAGE = re.compile(
+    rb"[^{}\[\]\"]{1,2000}?<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE
+)
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
 _WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
@@ -214,7 +226,7 @@ def _sniff(head: bytes) -> FormatDecision:
         found = TURTLE
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
-    elif not _JSON_START.match(head):
+    elif not JSON_START.match(head):
         return _sniff_markup(head)
     elif _JSON_LD_KEY.search(head):
         found = formats.JSON_LD
@@ -253,7 +265,8 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     match = _XML_ROOT.match(head)
     if match is None:
         found = "XML" if _XML_START.match(head) else ""
-        return FormatDecision(None, "content", found)
+        page = HTML if _LATE_PAGE.match(head) else None
+        return FormatDecision(page, "content", "" if page else found)
     root, tag = _xml_root(head)
     names = {name.rpartition(b":")[2] for name in (match[1] or root, root)}
     lower = {name.lower() for name in names}
@@ -265,6 +278,9 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
         return FormatDecision(formats.RDF_XML, "content")
+    is_page = lower & _HTML_STARTS and b"xmlns" not in tag
+    if is_page and not _RELATIVE_STATEMENT.match(head):
+        return FormatDecision(HTML, "content")
     return FormatDecision(None, "content", "XML")
 
 
@@ -285,7 +301,7 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
 def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
     if head.startswith(b"\xef\xbb\xbf"):
-        return head[3:]
+        return head.lstrip(b"\xef\xbb\xbf")
     codec = _WIDE_STARTS.get(head[:2])
     return head[: len(head) & ~1].decode(codec, "replace").encode() if codec else head
 

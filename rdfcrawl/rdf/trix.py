@@ -157,8 +157,8 @@ def read_trix(file: BinaryIO, *, limits: ParseLimits, log: FaultLog) -> Iterator
     IRIs are not resolved: the format has no relative ones. The statements of a graph
     with several names are repeated for each. A triple that is not RDF (a literal as
     subject), one with a long term (`LITERAL_TOO_LONG`) and a misplaced element
-    (`SYNTAX`) are logged and left out. Reading ends where the graph of statements is
-    uncertain, or the XML is not well-formed.
+    (`SYNTAX`) are logged and left out, as is misplaced text (`REPAIRED`). Reading ends
+    where the graph of statements is uncertain, or the XML is not well-formed.
 
     Raises:
         SourceFault: `SYNTAX`: not well-formed, not TriX, or too many faults
@@ -278,7 +278,8 @@ class _TrixReader:
             return
         if self._open[-1] not in _TERMS:
             if not text.isspace():
-                self._leave_out(f"text inside of {self._open[-1]}")
+                what = f"{self._place()}: text inside of {self._open[-1]}"
+                self._log.note(Reason.REPAIRED, what)
             return
         if self._has_room(text):
             self._content.text(text)

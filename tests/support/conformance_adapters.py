@@ -102,7 +102,7 @@ def microdata(html: bytes, base: str) -> str:
     vocabularies = VocabularyRegistry.of({**default_registry(), **_MICRODATA_REGISTRY})
     with patch.object(microdata_module, "default_vocabularies", lambda: vocabularies):
         reading = _page(html, base, "text/html", Extractor.MICRODATA)
-        return _whole(reading, reading.outcome)
+        return _whole(reading, reading.outcome, Reason.REPAIRED)
 
 
 class _Suite:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 CONFORMANCE = Path(
     os.environ.get("RDFCRAWL_CONFORMANCE", ROOT.parent / "shared" / "conformance")
 )
+_JUDGE_CASES = Path(__file__).with_name("judge_cases.py")
 _LONGEST_SECS = 240
 
 
@@ -50,14 +51,18 @@ class Suites:
             judge: program in the folder of the suites.
             arguments: of the judge: the checkout, and the adapter.
         """
+        cases = self.cases(judge, *arguments)
+        return sum(ok for *_, ok in cases), len(cases)
+
+    def cases(self, judge: str, *arguments: str | Path) -> list[tuple[str, str, bool]]:
+        """Return group, name and outcome of each case of a suite; see `score`."""
         done = subprocess.run(
-            [sys.executable, str(CONFORMANCE / judge), *arguments],
+            [sys.executable, _JUDGE_CASES, str(CONFORMANCE / judge), *arguments],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             timeout=_LONGEST_SECS,
             check=False,
         )
-        score = re.fullmatch(r"(\d+)/(\d+)", done.stdout.strip().rpartition("\n")[2])
-        assert score, done.stderr
-        return int(score[1]), int(score[2])
+        assert done.returncode == 0, done.stderr
+        return [tuple(json.loads(line)) for line in done.stdout.splitlines()]

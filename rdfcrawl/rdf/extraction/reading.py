@@ -373,6 +373,9 @@ class DocumentReading:
         )
         if job.extractors is not None and not page.is_json:
             self._note_as_before(page)
+        elif not self._is_member and _is_mislabelled(job.media_type, page):
+            detail = f"a page that was served as {job.media_type}"
+            self._log.note(Reason.REPAIRED, detail, apart=True)
         reservations = PageReservations(
             *(job.reservations, job.reservation_policy),
             at_secs=job.at_secs,
@@ -518,6 +521,20 @@ def rules_in(path: str) -> RuleSet:
     from rdfcrawl.rdf.html.rules import RuleSet, load_rules
 
     return load_rules(Path(path)) if path else RuleSet(())
+
+
+# Types under which a page is no surprise.
+_OF_PAGES: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+
+
+def _is_mislabelled(media_type: str, page: ParsedPage) -> bool:
+    """Return whether a page with structured data was served as something else."""
+    essence = media_type.partition(";")[0].strip().lower()
+    declared = formats.format_of_media_type(essence)
+    is_usual = essence.endswith("xml") and declared is None
+    if declared is formats.HTML or is_usual or essence in _OF_PAGES or page.is_json:
+        return False
+    return bool(scan(page.lower))
 
 
 def _is_plain_json(decision: formats.FormatDecision, media_type: str) -> bool:

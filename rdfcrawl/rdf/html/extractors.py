@@ -34,6 +34,7 @@ class Extractor(StrEnum):
     DUBLIN_CORE = "dublincore"
     RDFA = "rdfa"
     MICROFORMATS = "microformats"
+    SCRIPTS = "scripts"
     # Last: a slow XPath expression kills the process.
     RULES = "rules"
 
@@ -130,6 +131,13 @@ _MICROFORMATS = re.compile(
 )
 
 
+# Scripts of RDF formats, except JSON-LD.
+_SCRIPT = re.compile(
+    rb"<script(?=[\s/])[^<]{0,1000}?type\s*+=\s*+[\"']?\s*+(?:application|text)/"
+    rb"(?:x-)?(?:turtle|rdf\+|trig|n-|n3|trix)"
+)
+
+
 def scan(lower: bytes) -> frozenset[Extractor]:
     """Return the extractors that may find something; never `RULES`, selected by URL.
 
@@ -149,5 +157,6 @@ def scan(lower: bytes) -> frozenset[Extractor]:
         or (b"typeof" in lower and _RDFA_TYPE.search(lower))
         or any(hint.search(lower) for hint in _RDFA),
         Extractor.MICROFORMATS: _MICROFORMATS.search(lower),
+        Extractor.SCRIPTS: _SCRIPT.search(lower),
     }
     return frozenset(filter(found.get, found))

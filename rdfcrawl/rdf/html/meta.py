@@ -2,8 +2,8 @@
 
 Open Graph tags are RDFa: the subject is the page, the property `og:image:width` is
 `http://ogp.me/ns#image:width`, and the content is a literal in the language of the
-page, even if it is a URL. Prefixes come from `prefix`, from the initial context of
-RDFa, or are `product`.
+page, even if it is a URL. Prefixes come from `prefix` and `xmlns:`, from the initial
+context of RDFa, or are `product`.
 
 Dublin Core follows "Expressing Dublin Core metadata using HTML/XHTML meta and link
 elements" (DCMI, 2008): `DC.date.issued` is `dcterms:issued` and `DC.title` is
@@ -59,7 +59,11 @@ def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     head = page.tree.head
     namespaces = dict(_OPEN_GRAPH)
     for element in filter(None, (root, head)):
-        namespaces |= prefix_pairs(element.attributes.get("prefix") or "")
+        attributes = element.attributes
+        for key, value in attributes.items():  # as in RDFa
+            if key.startswith("xmlns:") and value:
+                namespaces[key[6:].lower()] = value.strip()
+        namespaces |= prefix_pairs(attributes.get("prefix") or "")
     subject, document = iri(page.base), page.url.partition("#")[0]
     language = page.language_of(head or root)
     for node in _limited(page.tree.css("meta[property][content]"), log):

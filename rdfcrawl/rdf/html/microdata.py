@@ -17,6 +17,8 @@ from functools import cache, cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+from pyoxigraph import NamedNode
+
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF_TYPE, XSD
 from rdfcrawl.rdf.data import read_table
@@ -53,6 +55,8 @@ _NUMBERS: Final = frozenset({"data", "meter"})
 _FROM_ROOT = re.compile(
     r"/(?!\.)(?:[^\x00-\x20<>\"{}|^`\\/\ud800-\udfff]++(?:/(?!\.))?)*+"
 )
+# A type that begins with the host of its vocabulary.
+_HOST = re.compile(r"(?:www\.)?(?:schema|data-vocabulary)\.org/")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 # HTML Standard 2.3.4.3 "valid floating-point number"
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -125,9 +129,14 @@ class _Items:
     def statements(self) -> Iterator[str]:
         """Yield the statements of all items, without recursion into nested ones."""
         stated: list[str] = []
-        for item, attrs in self._items:
-            if "itemprop" in attrs or item.mem_id in self._subjects:
+        tops = [marked for marked in self._items if "itemprop" not in marked[1]]
+        # Properties without an item around them, last, unless `itemref` names them.
+        others = (marked for marked in self._items if "itemprop" in marked[1])
+        for item, attrs in chain(tops, others):
+            if item.mem_id in self._subjects:
                 continue
+            if "itemprop" in attrs:
+                self._repaired("an item is a property of no item")
             frames: list[_Frame] = []
             stated += self._begin(item, attrs, None, frames)
             while frames:
@@ -141,6 +150,9 @@ class _Items:
             yield "".join(stated)
         if self._fault is not None:
             raise self._fault
+
+    def _repaired(self, what: str, count: int = 1) -> None:
+        self._log.note(Reason.REPAIRED, f"Microdata: {what}", count, apart=True)
 
     def _read_on(self, frames: list[_Frame]) -> list[str]:
         """Return the statements of the innermost item, up to the next nested one."""
@@ -218,22 +230,43 @@ class _Items:
         """Return the types of an item, and the vocabulary of its properties."""
         known = self._known_types.get(written)
         if known is None:
-            names = [name for name in written.split() if is_absolute(name)]
+            names = list(filter(None, map(self._type, written.split())))
             vocabulary = self._vocabularies.of_type(names[0]) if names else None
             known = list(map(iri, names)), vocabulary
             if len(self._known_types) < _MAX_KNOWN and len(written) <= _MAX_KNOWN_CHARS:
                 self._known_types[written] = known
         return known
 
+    def _type(self, name: str) -> str:
+        """Return the IRI of a type; empty for a relative one."""
+        if is_absolute(name):
+            return name
+        full = resolve(name, self._page.base) if name.startswith("//") else ""
+        if _HOST.match(name):
+            full = f"http://{name}"
+        if full:
+            self._repaired(f"a type without a scheme: {name}")
+        else:
+            self._repaired(f"a relative type is left out: {name}")
+        return full
+
     def _subject(self, item: LexborNode, attrs: Attributes) -> str:
         subject = f"_:microdata{len(self._subjects)}"
         written = attrs.get("itemid")
         if written and (name := escape_url(written)):
             iri_of_item = resolve(name, self._page.base)
-            if is_absolute(iri_of_item):
+            if is_absolute(iri_of_item) and self._is_iri(iri_of_item):
                 subject = iri(iri_of_item)
         self._subjects[item.mem_id] = subject
         return subject
+
+    def _is_iri(self, written: str) -> bool:
+        try:
+            NamedNode(written)
+        except ValueError as error:
+            self._repaired(f"an itemid that is no IRI: {error}")
+            return False
+        return True
 
     def _predicates(
         self, names: str, vocabulary: str | None, known: _Predicates
@@ -267,7 +300,10 @@ class _Items:
         self, item: LexborNode, names: Iterable[str]
     ) -> Iterator[_Marked]:
         seen = {item.mem_id}
-        roots = filter(None, map(self._by_id.get, names))
+        found = list(map(self._by_id.get, names))
+        roots = filter(None, found)
+        if n_missing := found.count(None):
+            self._repaired("itemref names no element of the page", n_missing)
         pending: list[Iterator[LexborNode]] = [chain(item.iter(), roots)]
         while pending:
             node = next(pending[-1], None)

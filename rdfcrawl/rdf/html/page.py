@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
+from rdfcrawl.core.formats import HEAD_BYTES
 from rdfcrawl.rdf.html.iris import escape_url, resolve
-from rdfcrawl.rdf.html.weight import TAG, check_weight, is_heavy
+from rdfcrawl.rdf.html.weight import SCRIPT, TAG, VOID, check_weight, is_heavy
+from rdfcrawl.rdf.sniffing import JSON_START
 from rdfcrawl.rdf.terms import language_tag
 from rdfcrawl.rdf.text import to_utf8
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.formats import Link
 
 
+_TEMPLATE = re.compile(rb"<(/?)template\b", re.IGNORECASE)
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
 _NO_BASES: Final = ("data:", "javascript:")
 
@@ -50,9 +53,8 @@ class ParsedPage:
     @property
     def is_json(self) -> bool:
         """Whether the page is JSON, not markup; only scraping rules can read it."""
-        if self.media_type.endswith("json"):
-            return True
-        return self.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+        head = self.data[:HEAD_BYTES].removeprefix(codecs.BOM_UTF8)
+        return JSON_START.match(head) is not None
 
     @cached_property
     def utf8(self) -> bytes:
@@ -60,12 +62,24 @@ class ParsedPage:
 
         Source: HTML Standard 13.2.3.2, "Determining the character encoding".
         """
-        return page_to_utf8(
-            self.data,
-            charset=self.charset,
-            is_xml=self.media_type.endswith("xml"),
-            log=self.faults,
+        is_xml = self.is_served_as_xml
+        log = self.faults
+        data = page_to_utf8(self.data, charset=self.charset, is_xml=is_xml, log=log)
+        return _EMPTY_TAG.sub(_with_end_tag, data) if is_xml else data
+
+    @property
+    def is_served_as_xml(self) -> bool:
+        """Whether the media type is of XML, such as XHTML."""
+        return self.media_type.partition(";")[0].strip().endswith("xml")
+
+    def without_templates(self) -> ParsedPage:
+        """Return the page with the content of its `template` elements as markup."""
+        data = _TEMPLATE.sub(rb"<\1div", self.utf8)
+        page = ParsedPage(
+            data, url=self.url, media_type=self.media_type, charset="utf-8"
         )
+        page.links = self.links
+        return page
 
     @cached_property
     def lower(self) -> bytes:
@@ -206,6 +220,20 @@ class ParsedPage:
         return found | {0: self.default_language}
 
 
+# Markup of XML, in which any tag may be that of an empty element.
+_EMPTY_TAG = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|" + TAG.pattern, re.DOTALL
+)
+
+
+def _with_end_tag(tag: re.Match[bytes]) -> bytes:
+    """Return the tag of an empty element, with an end tag unless HTML implies it."""
+    is_empty = tag[0].endswith(b"/>") and tag[3] and not tag[1]
+    if not is_empty or tag[2].lower() in VOID:
+        return tag[0]
+    return b"<%b%b></%b>" % (tag[2], tag[3].removesuffix(b"/"), tag[2])
+
+
 _MAX_TAGS: Final = 1000  # of a head; if it has more, the full page is parsed
 _END = re.compile(rb"<(?:/head|body)[\s/>]")
 _COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
@@ -285,7 +313,18 @@ _META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
 _CHARSET = re.compile(
     rb"""(?:^|[\s/"';])charset\s*+=\s*+["']?\s*+([^\s"'/>;]+)""", re.IGNORECASE
 )
+# The text of a description may have an equals sign, too.
+_NAMED_META = re.compile(rb"(?:^|[\s\"'])(?:name|property)\s*+=", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)["']""")
+
+_NOT_ASCII: Final = bytes(range(128, 256))
+_OF_ASCII: Final = frozenset({"", "utf-8", "cp1252"})
+# Short text in one of these may be valid UTF-8.
+_MULTIBYTE: Final = frozenset(
+    {"gb18030", "cp932", "cp949", "big5hkscs", "euc-jp", "euc_jp", "iso-2022-jp"}
+)
+_MIN_OTHERS: Final = 8
+_MIN_BAD: Final = 4  # of a page without any valid sequence, which is windows-1252
 
 # Labels that denote another charset in pages than in Python.
 _LABELS: Final = {
@@ -317,7 +356,8 @@ def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> b
 
     A page that declares no charset is UTF-8 if valid, else windows-1252, as in
     browsers. `charset` is that of the Content-Type, or empty. If `is_xml`, an XML
-    declaration comes before `<meta>`. `log` takes `BAD_CHARSET`.
+    declaration comes before `<meta>`. `log` takes `BAD_CHARSET`, also for a
+    declaration that the bytes refute.
     """
     if data.startswith(_BOMS):
         return to_utf8(data, charset="", is_xml=False, log=log)
@@ -327,21 +367,64 @@ def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> b
     if codec.startswith(_WIDE) and b"\0" not in data[:PRESCAN_BYTES]:
         log.note(Reason.BAD_CHARSET, f"is not {codec}")
         codec = ""
+    elif codec and not _is_known(codec):
+        log.note(Reason.BAD_CHARSET, f"unknown charset {codec!r}")
+        codec = ""
     codec = codec or _codec(declared_charset(data, is_xml=is_xml))
-    if codec:
-        if codec == "cp1252" and data.isascii():
-            return data
-        return to_utf8(data, charset=codec, is_xml=False, log=log)
+    if codec in _OF_ASCII and data.isascii():
+        return data
+    if not codec.startswith(_WIDE):
+        codec = _unless_refuted(data, codec, log)
+    return to_utf8(data, charset=codec, is_xml=False, log=log) if codec else data
+
+
+def _unless_refuted(data: bytes, codec: str, log: FaultLog) -> str:
+    """Return the codec of a page, which may be another one; empty for valid UTF-8."""
     try:
-        data.decode()
+        text = data.decode()
     except UnicodeDecodeError:
+        if _is_known(codec) and codec != "utf-8":
+            return codec
+        return _instead_of_utf8(data, codec, log)
+    if codec in {"", "utf-8"}:
+        return ""
+    n_others = len(data) - len(text)  # bytes of UTF-8 after the first ones
+    if n_others < (_MIN_OTHERS if codec in _MULTIBYTE else 1):
+        return codec
+    log.note(Reason.BAD_CHARSET, f"is UTF-8, not {codec}")
+    return ""
+
+
+def _instead_of_utf8(data: bytes, codec: str, log: FaultLog) -> str:
+    """Return the codec of a page that is not valid UTF-8, and declares no other one.
+
+    A page with more valid than invalid sequences is damaged UTF-8.
+    """
+    read = data.decode("utf-8", "replace")
+    n_bad = read.count("\ufffd")
+    n_good = len(read) - n_bad - len(data.translate(None, _NOT_ASCII))
+    late = _codec(declared_charset(data, is_late=True))
+    if not _is_known(late) or late == "utf-8":
+        late = ""
+    if codec != "utf-8":  # unknown
+        if late or n_good > n_bad:
+            return late or "utf-8"
         log.note(Reason.BAD_CHARSET, "no charset, not UTF-8; read as windows-1252")
-        return to_utf8(data, charset="cp1252", is_xml=False, log=log)
-    return data
+        return "cp1252"
+    if n_good > n_bad or not (late or (n_bad >= _MIN_BAD and not n_good)):
+        return codec
+    late = late or "cp1252"
+    log.note(Reason.BAD_CHARSET, f"not UTF-8; read as {late}")
+    return late
 
 
-def declared_charset(data: bytes, *, is_xml: bool = False) -> str:
+def declared_charset(
+    data: bytes, *, is_xml: bool = False, is_late: bool = False
+) -> str:
     """Return the label declared in `<meta>` or the XML declaration; empty if none.
+
+    Labels without a codec only count if there is no other. If `is_late`, the full page
+    is searched, without scripts: browsers find later declarations, too.
 
     >>> declared_charset(b'<meta charset="ISO-8859-15">')
     'iso-8859-15'
@@ -351,10 +434,24 @@ def declared_charset(data: bytes, *, is_xml: bool = False) -> str:
     label = _label(xml[1]) if xml else ""
     if is_xml and label:
         return label
-    for meta in _META.finditer(_CHARSET_COMMENT.sub(b"", head)):
-        if found := _CHARSET.search(meta[1]):
-            return _narrow(_label(found[1]))
-    return _narrow(label)
+    text = SCRIPT.sub(b"", data) if is_late else _CHARSET_COMMENT.sub(b"", head)
+    unknown = ""
+    for meta in _META.finditer(text):
+        found = _CHARSET.search(meta[1])
+        if found is None or _NAMED_META.search(meta[1]):
+            continue
+        name = _label(found[1])
+        if _is_known(_codec(name)):
+            return _narrow(name)
+        unknown = unknown or name
+    return _narrow(label or unknown)
+
+
+def _is_known(codec: str) -> bool:
+    try:
+        return codecs.lookup(codec)._is_text_encoding  # noqa: SLF001
+    except (LookupError, ValueError):
+        return False
 
 
 def _narrow(label: str) -> str:
@@ -370,7 +467,7 @@ def _codec(label: str) -> str:
     except (LookupError, ValueError):
         return name
     if not known.startswith(_WIDE):
-        return name
+        return known if known == "utf-8" else name
     # Without a byte order, Python's codecs expect a byte order mark.
     return known if known.endswith(("le", "be")) else f"{known}-le"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,7 @@ from rdfcrawl.core.errors import (
     SourceFault,
     fault_of_exception,
 )
+from rdfcrawl.core.formats import HEAD_BYTES
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.extractors import (
     EXTRUCT_REASONS,
@@ -43,6 +45,7 @@ T = TypeVar("T")
 
 # Cheap ones first: their output is complete before another can fail.
 _READ_TWICE: Final = frozenset({Extractor.MICRODATA, Extractor.RDFA})
+_IN_TEMPLATES: Final = _READ_TWICE | {Extractor.JSON_LD, Extractor.SCRIPTS}
 ORDER: Final = tuple(Extractor)
 _FUNCTIONS: Final = {  # imported on first use
     Extractor.MICRODATA: ("rdfcrawl.rdf.html.microdata", "extract_microdata"),
@@ -51,6 +54,7 @@ _FUNCTIONS: Final = {  # imported on first use
     Extractor.RDFA: ("rdfcrawl.rdf.html.rdfa", "extract_rdfa"),
     Extractor.MICROFORMATS: ("rdfcrawl.rdf.html.microformats", "extract_microformats"),
 }
+_UNDERSCORED = re.compile(rb"[\s:]lang=[\"']?[a-z]{2,3}_[a-z]")
 _BUDGET: Final = 0.8  # share of the process's time for the document
 
 
@@ -129,6 +133,9 @@ class PageReading:
         for extractor in dict.fromkeys((*ORDER, *self._custom)):
             if extractor in needed and extractor not in self.left:
                 yield from self._extract(extractor)
+        if self._output.n_quads and _UNDERSCORED.search(page.lower[:HEAD_BYTES]):
+            detail = "a language tag with an underscore"
+            self._log.note(Reason.REPAIRED, detail, apart=True)
         if self._wants_uniform and not page.is_json:
             from rdfcrawl.rdf.html.extruct_reading import uniform_json
 
@@ -190,8 +197,28 @@ class PageReading:
             yield from self._read_twice(extractor)
         else:
             yield from self._read(extractor)
+        if self._output.n_quads == before and extractor in _IN_TEMPLATES:
+            yield from self._read_templates(extractor)
         if extractor not in self.left:
             self.extracted[extractor] = self._output.n_quads - before
+
+    def _read_templates(self, extractor: str) -> Iterator[QuadLines]:
+        """Read the content of `template` elements, if a page has data only there.
+
+        Browsers do not show it; scripts, and other readers, use it.
+        """
+        page = self._page
+        if extractor in self.left or b"<template" not in page.lower:
+            return
+        before, log = self._output.n_quads, self._log.snapshot()
+        self._page = page.without_templates()
+        yield from self._read(extractor)
+        self._page = page
+        if self._output.n_quads == before:
+            self._log.restore(log)
+        else:
+            detail = f"{extractor}: read in a template"
+            self._log.note(Reason.REPAIRED, detail, apart=True)
 
     def _read_twice(self, extractor: str) -> Iterator[QuadLines]:
         """Read with extruct, too, if our extractor fails; keep the longer output."""
@@ -246,6 +273,11 @@ class PageReading:
                 from rdfcrawl.rdf.html.jsonld import extract_json_ld
 
                 return extract_json_ld(page, self._environment, log), True
+            case Extractor.SCRIPTS:
+                from rdfcrawl.rdf.html.scripts import extract_scripts
+
+                environment, limits = self._environment, self._limits
+                return extract_scripts(page, environment, limits, log), True
             case Extractor.RULES:
                 from rdfcrawl.rdf.html.rules import scrape
 

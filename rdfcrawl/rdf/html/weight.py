@@ -21,7 +21,7 @@ _LONG_TAG_BYTES: Final = 4 * 1024
 _LOOKS: Final = 8  # scans of a byte, in overlapping candidates for tags
 
 # Content without tags; matches an unterminated one too, so that it is read once.
-_SCRIPT = re.compile(
+SCRIPT = re.compile(
     rb"<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style|textarea|title)\b.*?(?:</\1|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -45,7 +45,7 @@ _ODD_TAG = re.compile(
 _WHITE_SPACE: Final = b"\t\n\f\r "
 _BEFORE_VALUE: Final = b"=" + _WHITE_SPACE
 _VALUE_BEGINS: Final = tuple(bytes((byte,)) for byte in _BEFORE_VALUE)
-_VOID: Final = frozenset(
+VOID: Final = frozenset(
     b"area base br col embed hr img input link meta param source track wbr".split()
 )
 # Elements with optional end tags: the next one of the same kind closes them.
@@ -139,7 +139,7 @@ def check_weight(data: bytes) -> None:
     """
     stack: list[bytes] = []
     n_foreign = 0
-    for tag in TAG.finditer(_SCRIPT.sub(b"", data)):
+    for tag in TAG.finditer(SCRIPT.sub(b"", data)):
         end, raw_name, attributes = tag.groups()
         if len(attributes) > _LONG_TAG_BYTES and _has_many_attributes(attributes):
             detail = f"more than {MAX_ATTRIBUTES} attributes of one element"
@@ -149,7 +149,7 @@ def check_weight(data: bytes) -> None:
             n_foreign -= _close(stack, name)
             continue
         is_closed = attributes.endswith(b"/") if n_foreign else name in _IMPLIED
-        if name in _VOID or is_closed:
+        if name in VOID or is_closed:
             continue
         n_foreign += name in _FOREIGN
         stack.append(name)

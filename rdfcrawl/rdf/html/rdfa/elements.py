@@ -168,7 +168,7 @@ def time_datatype(text: str) -> str:
 _NOT_PLAIN: Final = frozenset(
     [
         *("about", "datatype", "inlist", "prefix", "rel", "resource", "rev"),
-        *("typeof", "vocab", "lang", "xml:base", "xml:lang"),
+        *("typeof", "vocab", "lang", "xml:base", "xml:lang", "role"),
     ]
 )
 _VALUES_TARGETS: Final = frozenset(["href", "src"])

@@ -25,15 +25,17 @@ _MAX_GROWTH = 20
 Event = tuple[Any, ...]  # method of a `PageHandler`, and its arguments
 
 
-def read_xml(text: str) -> list[Event] | None:
+def read_xml(text: str, *, is_html: bool = False) -> list[Event] | None:
     """Return the events of an XML page; None if not well-formed.
 
-    Nothing is fetched: HTML entities are known if there is a document type, and expat
-    bounds the growth by others (100 times beyond 8 MiB).
+    If `is_html`, names become lower case, as in HTML. Nothing is fetched: HTML
+    entities are known if there is a document type, and expat bounds the growth by
+    others (100 times beyond 8 MiB).
     """
     declaration = _DECLARATION.match(text.removeprefix("\ufeff"))
     body = text.removeprefix("\ufeff")[declaration.end() if declaration else 0 :]
     reader = _XmlReader(len(body), has_entities=_NAMED.search(body) is not None)
+    reader.is_html = is_html
     try:
         reader.parser.Parse(body.lstrip().encode("utf-8", "replace"), True)
     except (expat.ExpatError, _TooMuch):
@@ -48,7 +50,7 @@ class _TooMuch(Exception):
 class _XmlReader:
     def __init__(self, n_chars: int, *, has_entities: bool) -> None:
         self.events: list[Event] = []
-        self._has_subset = False
+        self._has_subset = self.is_html = False
         self._n_left = _MAX_GROWTH * n_chars + 4096
         parser = self.parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
@@ -72,6 +74,12 @@ class _XmlReader:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._spend(64 + sum(map(len, attributes.values())))
+        if self.is_html:
+            name = name.lower()
+            lower: dict[str, str] = {}
+            for key, value in attributes.items():
+                lower.setdefault(key.lower(), value)
+            attributes = lower
         self.events.append(("start", name, attributes))
 
     def _text(self, text: str) -> None:

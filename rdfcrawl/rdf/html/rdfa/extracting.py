@@ -32,10 +32,11 @@ def extract_rdfa(
 ) -> Iterator[str]:
     """Yield the statements of a page's RDFa as lines of N-Quads.
 
-    A page that claims to be XML is read as XML if well-formed, else as HTML5. Nothing
-    is fetched: no document type, profile or vocabulary. `log` takes `TOO_LARGE` if
-    repetition in the page exceeds the output limit. `version` ("1.0"
-    or "1.1" of RDFa) override those of the page.
+    A page that claims to be XML is read as XML if well-formed, else as HTML5
+    (`REPAIRED` if served as XML); names of HTML count in any case. Nothing is fetched:
+    no document type, profile or vocabulary. `log` takes `TOO_LARGE` if repetition in
+    the page exceeds the output limit. `version` ("1.0" or "1.1" of RDFa) overrides
+    that of the page.
 
     Raises:
         SourceFault: see `ParsedPage.tree`.
@@ -45,7 +46,9 @@ def extract_rdfa(
     """
     text = page.text
     host = sniff_host(text, media_type=page.media_type, version=version)
-    read = read_xml(text) if host.is_xml else None
+    read = read_xml(text, is_html=host.is_html) if host.is_xml else None
+    if read is None and page.is_served_as_xml:
+        log.note(Reason.REPAIRED, "RDFa: XML that is not well-formed, read as HTML")
     document = page.url.partition("#")[0]
     budget = RdfaBudget(max(_MIN_CHARS, _GROWTH * len(text)))
     processor = RdfaProcessor(
@@ -90,7 +93,7 @@ def _base(page: ParsedPage, host: HostMarkup, read: list[Event] | None) -> str:
 
 # Attributes that can state something (RDFa Core 1.1 section 7.5). Within an incomplete
 # relation, the others can too: they name its object or subject.
-_STATING: Final = "[property],[rel],[rev],[typeof],[vocab]"
+_STATING: Final = "[property],[rel],[rev],[typeof],[vocab],[role]"
 _NAMING: Final = _STATING + ",[about],[resource],[href],[src]"
 
 

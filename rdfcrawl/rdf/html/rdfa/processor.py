@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rdfcrawl.core.namespaces import RDF, RDF_TYPE, RDFA, XHTML
+from rdfcrawl.core.namespaces import RDF, RDF_TYPE, RDFA, XHTML, XHV
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.rdfa.elements import (
@@ -45,11 +45,12 @@ _USES_VOCABULARY = terms.iri(RDFA + "usesVocabulary")
 _RELEVANT = frozenset(
     (
         *("about", "property", "rel", "rev", "resource", "typeof", "href", "src"),
-        *("vocab", "prefix", "lang", "xml:lang", "xml:base"),
+        *("vocab", "prefix", "lang", "xml:lang", "xml:base", "role"),
     )
 )
 _SCOPING = frozenset(["vocab", "lang", "xml:lang", "xml:base"])
 _SECTIONS = frozenset({"head", "body"})
+_ROLE = terms.iri(XHV + "role")
 _LINE = 16  # characters of a statement without its terms
 
 
@@ -229,6 +230,8 @@ class RdfaProcessor:
         outer = frame.scope
         frame.undo = self._names.declare(attributes)
         scope = self._inherit(attributes, outer)
+        if "role" in attributes and not self._is_first:
+            self._state_role(attributes, scope)
         element = RdfaElement(name, attributes, outer=outer, scope=scope)
         element.is_root = len(self._frames) == 1
         element.is_section = name in _SECTIONS and self._host.is_html
@@ -249,6 +252,18 @@ class RdfaProcessor:
         if "property" in attributes:
             self._read_property(element, frame, read_text)
         self._set_inner_scope(element, frame)
+
+    def _state_role(self, attributes: Attributes, scope: RdfaScope) -> None:
+        """Write the statements of `role`: Role Attribute 1.0, section 4."""
+        among = scope.inner()
+        among.vocab = XHV
+        roles = self._names.words(attributes["role"] or "", among)
+        if roles:
+            written = attributes.get("id")
+            named = self._names.url(f"#{written}", scope) if written else ""
+            subject = named or self._names.new_blank()
+            for role in roles:
+                self._write(subject, _ROLE, role)
 
     def _inherit(self, attributes: Attributes, outer: RdfaScope) -> RdfaScope:
         """Return the scope of an element: steps 2 to 4."""
