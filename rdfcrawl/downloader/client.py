@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason, SourceFault
 from rdfcrawl.core.formats import FORMATS, file_name
 from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.records import FetchedResponse, Kind
-from rdfcrawl.core.tasks import RefreshedPage, RequestTask
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.frontier.request_turns import FREE, HostRestsError, SoloTurn
-from rdfcrawl.rdf.extraction.options import OwnFormats
 from rdfcrawl.rdf.sniffing import media_at
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.tasks import RefreshedPage, RequestTask
+    from rdfcrawl.rdf.extraction.options import OwnFormats
+
 
 MAX_ERROR_BODY_BYTES: Final = 2048
 MAX_COOKIES: Final = 50  # of one chain of redirects

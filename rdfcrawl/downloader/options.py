@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
-
-from scrapy.settings import BaseSettings
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.formats import FORMATS
@@ -26,9 +24,14 @@ from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.records import Kind
 from rdfcrawl.downloader.client import FAILING, RequestOptions, UnreadTypes, media_types
 from rdfcrawl.downloader.host_delay import PaceOptions
-from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.rdf.html.extractors import CustomExtractor
 from rdfcrawl.uri.guard.policy import Guard
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.rdf.html.extractors import CustomExtractor
+
 
 _RDF: Final = (
     "application/n-quads, application/trig, application/n-triples;q=0.95, "

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, Protocol
-
-from scrapy.crawler import Crawler
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.values import check_method, iter_classes
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

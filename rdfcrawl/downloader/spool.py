@@ -18,14 +18,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Self
-
-from scrapy.settings import BaseSettings
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.records import FetchedResponse
-from rdfcrawl.downloader.client import RequestOptions
 from rdfcrawl.downloader.parts import (
     PartFacts,
     PartFolder,
@@ -33,7 +29,13 @@ from rdfcrawl.downloader.parts import (
     read_facts,
     remove_facts,
 )
-from rdfcrawl.frontier.queue.options import WorkerOptions
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.core.records import FetchedResponse
+    from rdfcrawl.downloader.client import RequestOptions
+    from rdfcrawl.frontier.queue.options import WorkerOptions
 
 logger = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from errno import ECONNREFUSED
+from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import CrawlGone, Fault, Reason, SourceFault, one_line
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.tasks import RefreshedPage, RequestTask
 from rdfcrawl.core.times import now_ms
-from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.client import (
     HttpClient,
     HttpRequest,
@@ -20,7 +20,6 @@ from rdfcrawl.downloader.client import (
     RequestOptions,
 )
 from rdfcrawl.downloader.host_delay import HostDelay, InterruptibleSleep, next_delay
-from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.redirects import (
     SEE_OTHER,
     RedirectJudge,
@@ -41,13 +40,17 @@ from rdfcrawl.downloader.retry_policy import (
     judge_response,
     parse_retry_after,
 )
-from rdfcrawl.downloader.robots_txt import FetchedRobots
-from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit_records import VisitRecords
 from rdfcrawl.frontier.queue.candidate import kind_of_named
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.robots_txt import FetchedRobots
+    from rdfcrawl.downloader.spool import Spool
 
 logger = logging.getLogger(__name__)
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import MAY_PASS, Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.core.visits import UrlDeferral, Visit
 from rdfcrawl.downloader.client import FAILING, HttpResponse
-from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.retry_policy import (
     ADAPTING,
     RecordAttempt,
     backoff_secs,
     form_of,
 )
-from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.uri.hosts import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.spool import Spool
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -15,14 +15,17 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from random import random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.downloader.client import HttpResponse, RequestOptions
-from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.parts import UnfitPart
 from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.options import FetchOptions
+
 
 logger = logging.getLogger(__name__)
 

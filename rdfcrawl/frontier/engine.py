@@ -16,15 +16,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from time import monotonic
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from pydispatch import dispatcher
 from scrapy import Request
-from scrapy.core.engine import _Slot
-from scrapy.crawler import Crawler
-from scrapy.signalmanager import SignalManager
 
-from rdfcrawl.core.visits import Visit
+if TYPE_CHECKING:
+    from scrapy.core.engine import _Slot
+    from scrapy.crawler import Crawler
+    from scrapy.signalmanager import SignalManager
+
+    from rdfcrawl.core.visits import Visit
 
 V = TypeVar("V")
 _REMEMBERED_SECS: Final = 600.0

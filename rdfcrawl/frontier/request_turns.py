@@ -10,9 +10,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from rdfcrawl.core.visits import Visit
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+
 
 Take = Callable[[str], Awaitable["SoloTurn | None"]]
 """Waits for the turn to request a URL; None if there is none."""

@@ -14,16 +14,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from time import monotonic
-from typing import Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
-from scrapy.crawler import Crawler
-from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
-from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.core.messages import counted
@@ -51,6 +47,13 @@ from rdfcrawl.frontier.worker.worker_state import (
     WorkerHooks,
     figures_of,
 )
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
+
 
 logger = logging.getLogger(__name__)
 

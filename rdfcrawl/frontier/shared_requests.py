@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from redis.exceptions import RedisError
 from scrapy.core.scheduler import BaseScheduler, Scheduler
-from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.redis.address import describe, named_redis
 from rdfcrawl.frontier.redis.errors import one_line
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 _FILTER_OF_SCRAPY = "scrapy.dupefilters.RFPDupeFilter"
 _FILTER = "scrapy_redis.dupefilter.RFPDupeFilter"

@@ -6,14 +6,11 @@ import fcntl
 import logging
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.analysis.description.writing import DescriptionOptions
 from rdfcrawl.core.options.table import (
     OptionsTable,
     integer,
@@ -23,9 +20,16 @@ from rdfcrawl.core.options.table import (
     switch,
     text,
 )
-from rdfcrawl.launch.scrapy_classes import StoppableCrawler
-from rdfcrawl.pipelines.spider_options import SpiderOptions
 from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rdfcrawl.analysis.description.writing import DescriptionOptions
+    from rdfcrawl.launch.scrapy_classes import StoppableCrawler
+    from rdfcrawl.pipelines.spider_options import SpiderOptions
+
 
 logger = logging.getLogger(__name__)
 

@@ -7,27 +7,32 @@ standard input does, and thus with the crawl in any case.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from scrapy.settings import BaseSettings
 from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 
 from rdfcrawl.core.console import fail, program
 from rdfcrawl.core.errors import ConfigError, install_hint
 from rdfcrawl.core.processes import finish, start_module
-from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.launch.forks import execute
 from rdfcrawl.monitor.page.options import SOCKET, PageOptions, page_socket, url_of
+
+if TYPE_CHECKING:
+    import argparse
+    import subprocess
+    from collections.abc import Iterator
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+
 
 _MODULE: Final = "rdfcrawl.launch.page_process"
 _PATIENCE_SECS: Final = 5.0  # at the end of the crawl

@@ -10,16 +10,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from redis.exceptions import RedisError
 from scrapy import signals
-from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.options.table import options_of
 from rdfcrawl.core.visits import before_leaving
-from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.worker_reports import OwnFaults, examples_of
 from rdfcrawl.launch.options import LaunchOptions, ProgressDisplay, ProgressOptions
 from rdfcrawl.launch.progress_table import (
@@ -31,6 +29,11 @@ from rdfcrawl.launch.progress_table import (
     take_snapshot,
 )
 from rdfcrawl.pipelines.items import harvesting_spider
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 
 class ProgressReport:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final, Self
-
-from redis.asyncio import Redis
-from scrapy.settings import BaseSettings
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.downloader.robots.cache import RobotsOptions
 from rdfcrawl.frontier.queue.frontier_client import Frontier
@@ -17,7 +14,12 @@ from rdfcrawl.frontier.redis.client import async_client, find_primaries
 from rdfcrawl.frontier.redis.embedded import MIN_VERSION
 from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.redis.operations import LuaScripts
-from rdfcrawl.frontier.session import CrawlSession
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.session import CrawlSession
 
 _NAME: Final = "~robots"  # no crawl can have this name
 

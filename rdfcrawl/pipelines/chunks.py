@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, Final, Self, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 
-from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.settings import BaseSettings
 
-from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.items import (
@@ -24,6 +21,13 @@ from rdfcrawl.pipelines.items import (
     harvesting_spider,
     pass_through,
 )
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.core.content import QuadChunk
+
 
 _EXPORTERS: Final = "rdfcrawl.pipelines.quad_feeds."  # only imported for feeds
 

@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from scrapy import signals
-from scrapy.crawler import Crawler
 
 from rdfcrawl.core.content import QuadChunk, body_of
 from rdfcrawl.core.errors import HeldBack, NeedsSandbox, Reason
@@ -18,18 +17,22 @@ from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, Kind, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.tasks import DumpPart
 from rdfcrawl.downloader.services import FetchServices, services_of
-from rdfcrawl.frontier.arguments.crawl import CrawlArguments
 from rdfcrawl.pipelines.facts import ObservedChunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.environment import ContextDocument, ReaderContext
 from rdfcrawl.rdf.extraction.messages import BulkOutput, ExtractOutcome, ReadingJob
-from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.rdf.graphs import Trust, graph_iri
 from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 from rdfcrawl.rdf.links.policy import LinkPolicy, with_own
 from rdfcrawl.uri import CRAWLED_SCHEMES
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+    from rdfcrawl.rdf.extraction.options import ExtractOptions
 
 logger = logging.getLogger(__name__)
 

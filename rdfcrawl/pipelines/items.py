@@ -10,11 +10,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from types import CoroutineType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, cast
 
 from itemadapter import ItemAdapter
 from itemadapter.adapter import AdapterInterface
-from scrapy.crawler import Crawler
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.deprecate import argument_is_required
@@ -25,8 +24,12 @@ from rdfcrawl.core.records import Document, Record
 from rdfcrawl.core.visits import flush_stores
 from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
 from rdfcrawl.pipelines.provenance import status_of
-from rdfcrawl.pipelines.spider_options import SpiderOptions
-from rdfcrawl.sources.harvest.registry import HarvesterRegistry
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.pipelines.spider_options import SpiderOptions
+    from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
 T = TypeVar("T")
 

@@ -15,13 +15,9 @@ import fcntl
 import logging
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final, Self
-
-from scrapy.crawler import Crawler
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.content import QuadChunk, check_statements
 from rdfcrawl.core.errors import StoreFault
@@ -38,6 +34,13 @@ from rdfcrawl.stores.segment_file import (
     list_segments,
 )
 from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from rdfcrawl.core.content import QuadChunk
+if TYPE_CHECKING:
+    from rdfcrawl.core.content import QuadChunk
 
 
 class DocumentWriter(Protocol):

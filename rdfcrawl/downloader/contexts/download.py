@@ -12,13 +12,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import JSON_LD
-from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.client import (
     HttpClient,
     HttpResponse,
@@ -27,18 +26,22 @@ from rdfcrawl.downloader.client import (
     response_in_turn,
 )
 from rdfcrawl.downloader.contexts.cache import ContextEntry
-from rdfcrawl.downloader.local_failures import LocalFailures
-from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.redirects import is_redirect, resolve_redirect
 from rdfcrawl.downloader.retry_policy import RetryDecision, judge_response
-from rdfcrawl.downloader.robots.cache import RobotsCache
-from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.links.headers import json_ld_alternate
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.downloader.local_failures import LocalFailures
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.robots.cache import RobotsCache
+    from rdfcrawl.downloader.spool import Spool
+
 
 logger = logging.getLogger(__name__)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import aiohttp
 from aiohttp import hdrs
-from multidict import MultiMapping
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
@@ -28,18 +27,22 @@ from rdfcrawl.downloader.http.connector import (
     TurnNames,
     connecting_for,
 )
-from rdfcrawl.downloader.http.parsing import BodyReader
 from rdfcrawl.downloader.http.protocol import ResponseProtocol
 from rdfcrawl.downloader.http.receiving import ResponseReceiver
-from rdfcrawl.downloader.local_failures import ClockCheck, KnownNames
 from rdfcrawl.downloader.network_faults import note_failure
 from rdfcrawl.downloader.options import ACCEPT_ENCODING, FetchOptions
 from rdfcrawl.downloader.retry_policy import by_its_own_clock
-from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.watch import EventBudget, WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.guard.gate import ConnectionGate
 from rdfcrawl.uri.guard.resolver import NameResolver
+
+if TYPE_CHECKING:
+    from multidict import MultiMapping
+
+    from rdfcrawl.downloader.http.parsing import BodyReader
+    from rdfcrawl.downloader.local_failures import ClockCheck, KnownNames
+    from rdfcrawl.downloader.spool import Spool
 
 # An unwanted body is drained up to here, to keep the connection; a longer one is
 # cheaper to cut off.

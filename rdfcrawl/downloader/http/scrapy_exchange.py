@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from multidict import CIMultiDict
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -23,8 +22,6 @@ from scrapy.exceptions import (
     ResponseDataLossError,
     StopDownload,
 )
-from scrapy.http import Response
-from scrapy.http.headers import Headers
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
@@ -38,15 +35,21 @@ from rdfcrawl.downloader.client import (
 from rdfcrawl.downloader.http.exchange import note_headers, parse_content_type
 from rdfcrawl.downloader.http.recording import WireListener, listening
 from rdfcrawl.downloader.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
-from rdfcrawl.downloader.local_failures import KnownNames
 from rdfcrawl.downloader.network_faults import errno_of, look_up, note_fault
-from rdfcrawl.downloader.options import FetchOptions
-from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.queue.queued_records import meta_of, request_of
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri import host_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.http.headers import Headers
+
+    from rdfcrawl.downloader.local_failures import KnownNames
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.spool import Spool
 
 logger = logging.getLogger(__name__)
 

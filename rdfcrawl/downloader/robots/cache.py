@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Record, refused
 from rdfcrawl.core.reservations import NOTHING, PRODUCT_TOKEN, Reservations
 from rdfcrawl.core.shared_tasks import SharedTasks
-from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.policy import (
     ALLOW_ALL,
@@ -39,7 +38,10 @@ from rdfcrawl.uri.hosts import origin_of
 
 ROBOTS_PATH: Final = "/robots.txt"
 
-Get = Callable[[str, Take], Awaitable[RobotsResponse]]
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+
+    Get = Callable[[str, Take], Awaitable[RobotsResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,14 +34,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from math import log
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from rdfcrawl.core.errors import Fault, SourceFault
 from rdfcrawl.core.formats import FORMATS, HTML, PACKING_EXTENSIONS
 from rdfcrawl.core.records import CrawlBudget, Kind, Record
-from rdfcrawl.core.tasks import Task
-from rdfcrawl.frontier.redis.server_state import ServerState
 from rdfcrawl.uri import (
     BadUri,
     HostGrouping,
@@ -52,6 +50,11 @@ from rdfcrawl.uri import (
     requestable,
 )
 from rdfcrawl.uri.hosts import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.tasks import Task
+    from rdfcrawl.frontier.redis.server_state import ServerState
+
 
 SEEN_ONLY: Final = b"k"  # item that only marks a candidate as seen
 FORGOTTEN: Final = b"f"  # item that removes the mark of a candidate

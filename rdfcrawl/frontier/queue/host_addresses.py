@@ -15,14 +15,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.queue.frontier_client import Frontier
-from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.uri import (
     HostGrouping,
     PolitenessKey,
@@ -31,7 +27,15 @@ from rdfcrawl.uri import (
     registered_domain,
 )
 from rdfcrawl.uri.guard.policy import literal_address
-from rdfcrawl.uri.guard.resolver import NameResolver
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.redis.errors import RedisRetry
+    from rdfcrawl.uri.guard.resolver import NameResolver
+
 
 _MAX_HOSTS: Final = 100_000
 _AT_ONCE: Final = 50

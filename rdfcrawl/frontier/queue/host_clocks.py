@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from time import monotonic
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from weakref import WeakValueDictionary
 
-from redis.asyncio import Redis
-
-from rdfcrawl.frontier.queue.candidate import KeyLocations
-from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, millisecs
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.queue.candidate import KeyLocations
+    from rdfcrawl.frontier.redis.errors import RedisRetry
+
 
 _REPORT_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested
 

@@ -13,15 +13,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
 from rdfcrawl.core.options.table import OptionsTable, integer
 from rdfcrawl.core.options.values import dictionary
 from rdfcrawl.core.records import refused
-from rdfcrawl.core.visits import Visit
 from rdfcrawl.uri import BadUri, host_of
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 

@@ -14,13 +14,12 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
-from rdfcrawl.core.records import Record
 from rdfcrawl.frontier.arguments.crawl import (
     ARGUMENTS,
     NAMED,
@@ -31,11 +30,15 @@ from rdfcrawl.frontier.arguments.crawl import (
     of_one,
 )
 from rdfcrawl.frontier.arguments.parsers import words_of
-from rdfcrawl.frontier.queue.frontier_client import Frontier
-from rdfcrawl.frontier.queue.options import CrawlOptions
-from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.redis.errors import RedisRetry
+
 
 ALL: Final = "all"
 _OF_ONE_COMMAND: Final = of_one("command")

@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
@@ -26,9 +26,12 @@ from rdfcrawl.frontier.queue.candidate import (
     unpack,
     unpack_or_none,
 )
-from rdfcrawl.frontier.queue.options import FrontierOptions
 from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, millisecs
 from rdfcrawl.uri import requestable
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.options import FrontierOptions
+
 
 _HEAD = 9  # fields of a row before its items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault

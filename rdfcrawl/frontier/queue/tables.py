@@ -24,14 +24,17 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-from redis.asyncio import Redis
-
-from rdfcrawl.core.records import Record
-from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, in_batches
 from rdfcrawl.uri.hosts import origin_of
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.frontier.redis.errors import RedisRetry
+
 
 _AT_ONCE = 1000
 _CALLS_AT_ONCE: Final = 100  # in `gather`; between two groups the worker may stop

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
-from scrapy.crawler import Crawler
-from scrapy.http import Response
 from scrapy.utils.misc import arg_to_iter
 from twisted.python.failure import Failure
 
 from rdfcrawl.core.content import body_of
 from rdfcrawl.core.records import Document, FollowUp, Record
-from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.visiting import is_plain, urgency_of
 from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
 from rdfcrawl.pipelines.callbacks.visit_documents import has_spider_middlewares, scrape
 from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from rdfcrawl.frontier.session import CrawlSession
 
 logger = logging.getLogger(__name__)
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.settings import BaseSettings
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.python.failure import Failure
 
@@ -27,14 +24,21 @@ from rdfcrawl.core.errors import (
 from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
 from rdfcrawl.core.reservations import NOTHING, Reservations, read_headers
 from rdfcrawl.core.tasks import RequestTask
-from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.services import services_of
 from rdfcrawl.frontier.queue.bands import note_outcome
 from rdfcrawl.frontier.queue.queued_records import UnqueueableError, request_of
-from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.pipelines.account import AccountPipeline
 from rdfcrawl.pipelines.items import HarvestingSpider, closing
-from rdfcrawl.pipelines.spider_options import SpiderOptions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.pipelines.spider_options import SpiderOptions
 
 
 def has_spider_middlewares(settings: BaseSettings) -> bool:

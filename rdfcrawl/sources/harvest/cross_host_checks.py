@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
 from rdfcrawl.core.tasks import RevisitedPage
-from rdfcrawl.sources.harvest.consent import SitemapConsents
-from rdfcrawl.sources.harvest.discovery import Discovery
 from rdfcrawl.sources.harvest.known_datasets import KnownDataset
-from rdfcrawl.sources.harvest.protocol import HarvestContext
-from rdfcrawl.sources.harvest.response import HarvestedResponse
 from rdfcrawl.sources.sitemaps.access import (
     CrossHostStatement,
     believed,
@@ -33,6 +29,12 @@ from rdfcrawl.sources.sitemaps.description import dataset_iri
 from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset, Slicing
 from rdfcrawl.uri.hosts import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.harvest.consent import SitemapConsents
+    from rdfcrawl.sources.harvest.discovery import Discovery
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+    from rdfcrawl.sources.harvest.response import HarvestedResponse
 
 ROBOTS: Final = "/robots.txt"
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Decision, Fault, Reason
@@ -19,7 +19,6 @@ from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import SourceTask
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, RevisitedPage
 from rdfcrawl.frontier.queue.tables import MAX_DEFERRED
-from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.sources.access import (
     AccessMethod,
     DatasetAccess,
@@ -42,6 +41,9 @@ from rdfcrawl.sources.sitemaps.entry import may_list
 from rdfcrawl.sources.sitemaps.semantic import UriPrefix
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import HostNames, site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.session import CrawlSession
 
 _SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _CRAWL: Final = "crawl:"  # the crawl, in place of a source

@@ -7,12 +7,14 @@ worker dies earlier, the record is harvested again, with the same follow-ups.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import Fault
 from rdfcrawl.core.records import Document, FollowUp, HarvestedPart, LinkedIris
-from rdfcrawl.frontier.session import CrawlSession
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.session import CrawlSession
 
 
 class FollowUpQueue:

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.records import FollowUp, Kind, Record
 from rdfcrawl.core.tasks import SamplePage
-from rdfcrawl.frontier.queue.tables import StateStore
 from rdfcrawl.sources.access import DEFAULT_GRAPH, DatasetAccess
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, Slicing, UriPrefix
 from rdfcrawl.uri.hosts import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.tables import StateStore
+
 
 DATASET: Final = "dataset"  # of a dataset: `known`; `way` in use; `noted`
 _FIRST: Final = "first"  # in the same table: URL of the first document

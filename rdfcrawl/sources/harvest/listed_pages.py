@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES, Fault, Reason
@@ -13,10 +13,13 @@ from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.tasks import ListedPage
 from rdfcrawl.core.times import PointInTime, parse_point
 from rdfcrawl.frontier.queue.options import RevisitsBy
-from rdfcrawl.frontier.queue.tables import StateStore
-from rdfcrawl.sources.harvest.options import HarvestOptions
 from rdfcrawl.sources.harvest.page_fetches import PageFetch, PageFetches
 from rdfcrawl.sources.sitemaps.entry import ChangeFrequency, SitemapEntry
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.tables import StateStore
+    from rdfcrawl.sources.harvest.options import HarvestOptions
+
 
 _DAY_SECS: Final = 24 * 3600
 _EVERY_SECS: Final = {

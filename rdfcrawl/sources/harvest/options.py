@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Self
-
-from scrapy.settings import BaseSettings
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, integer, one_of, path
 from rdfcrawl.core.options.values import check_class, check_method, iter_classes
-from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.frontier.queue.options import CrawlOptions, RevisitsBy
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.downloader.options import FetchOptions
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}").fullmatch
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+*-]+/[a-z0-9.+_-]+").fullmatch

@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import LOSSES
@@ -18,8 +18,10 @@ from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.core.tasks import DumpPart, ListedPage, RevisitedPage
 from rdfcrawl.downloader.client import HttpRequest, conditional_headers
-from rdfcrawl.frontier.queue.tables import StateStore
 from rdfcrawl.uri.hosts import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.tables import StateStore
 
 MAX_PAGES: Final = 1_000_000  # of one site; others are fetched only once
 _FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.content import ByteSource, body_of, head_of
 from rdfcrawl.core.errors import Fault, FaultLog, Reason
@@ -14,7 +14,6 @@ from rdfcrawl.core.source_tasks import RobotsTask
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 from rdfcrawl.downloader.robots.policy import RobotsRules, parse_robots
-from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
@@ -25,6 +24,10 @@ from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.sources.harvest.protocol import read_task
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.session import CrawlSession
+
 
 ABSENT: Final = (404, 410)  # statuses of a file that does not exist
 _LIMITS = UnpackLimits(n_bytes=2**30, n_members=1000)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.frontier.queue.tables import StateStore
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.tables import StateStore
 
 _RUNS: Final = "runs"  # runs with separate tables
 

@@ -6,15 +6,13 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import ClassVar, Final, Self, TextIO
+from typing import TYPE_CHECKING, ClassVar, Final, Self, TextIO
 
 from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
 from rdfcrawl.core.messages import counted
-from rdfcrawl.stores.crawl_folder import LogIdentity
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.local_disk import DocumentsFile, opening_fault
@@ -22,6 +20,12 @@ from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
 from rdfcrawl.stores.log.documents import Checkpoint, LogDocument, latest_versions
 from rdfcrawl.stores.shapes.validator import ShapeFindings, ShapesValidator
 from rdfcrawl.uri.hosts import host_of_iri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rdfcrawl.stores.crawl_folder import LogIdentity
+
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS shapes (digest BLOB NOT NULL);

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.source_tasks import SyncTask
-from rdfcrawl.frontier.queue.tables import StateStore
 from rdfcrawl.sources.resourcesync.mirror import (
     KnownResource,
     MirrorState,
@@ -22,6 +21,9 @@ from rdfcrawl.sources.resourcesync.mirror import (
     StatedResource,
     n_outstanding,
 )
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.tables import StateStore
 
 # Tables of a set of resources; the parts of each run have another one.
 _STATE: Final = "state"  # "" -> state
