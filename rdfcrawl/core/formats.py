@@ -87,8 +87,11 @@ RDF_XML = Format(
 )
 JSON_LD = Format(
     name="JSON-LD",
-    media_types=("application/ld+json", "application/activity+json"),
-    extensions=("jsonld",),
+    media_types=(
+        *("application/ld+json", "application/activity+json"),
+        *("application/x-ld+ndjson", "application/ld+ndjson", "application/json-seq"),
+    ),
+    extensions=("jsonld", "ndjsonld", "jsonldl"),
     parser=RdfFormat.JSON_LD,
     family="json",
     has_graphs=True,

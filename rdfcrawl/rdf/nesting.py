@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, Never
+from typing import Any, Final, Never
 
 from rdfcrawl.core.errors import Reason, SourceFault
 
@@ -50,6 +50,18 @@ def is_json_too_deep(document: bytes) -> bool:
         else:
             depth -= 1
     return False
+
+
+def check_depth(text: str) -> None:
+    """Refuse JSON that is nested deeper than `MAX_DEPTH` (`TOO_DEEP`)."""
+    if is_json_too_deep(text.encode("utf-8", "replace")):
+        raise SourceFault(Reason.TOO_DEEP, f"JSON {TOO_DEEP}")
+
+
+def strict_json(text: str) -> Any:
+    """Return the value of JSON (`ValueError`; `SourceFault` if nested too deeply)."""
+    check_depth(text)
+    return json.loads(text, parse_constant=refuse_constant)
 
 
 def check_json_depth(document: bytes) -> None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 MAX_JSON_LD_BYTES: Final = 16 * 2**20
 RDFLIB_BYTES: Final = 256 * 1024  # a collection or literal of it takes rdflib up to 4 s
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
+_HEAD_FOR_LINES_BYTES: Final = 2**20
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
 _OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
@@ -192,6 +193,8 @@ class DocumentParser:
             return
         elif form is formats.JSON_LD and text.gather(MAX_JSON_LD_BYTES):
             yield from self._read_json_ld()
+        elif form is formats.JSON_LD and self._has_json_lines():
+            yield from self._read_json_lines()
         elif form not in _TWICE or not text.source.can_reopen:
             yield from self._read_text(form)
         elif form in _OF_RDFLIB and text.gather(RDFLIB_BYTES):
@@ -233,6 +236,26 @@ class DocumentParser:
             context_url=self.context_url,
         )
         yield from self.output.chunks(blocks, has_graphs=True)
+        self.is_partial = self._n_breaks() > n_breaks
+
+    def _has_json_lines(self) -> bool:
+        from rdfcrawl.rdf.jsonld.reading import has_json_lines
+
+        with suppress(OSError, SourceFault), self._text.open_stream(FaultLog()) as file:
+            return has_json_lines(file.read(_HEAD_FOR_LINES_BYTES), is_whole=False)
+        return False
+
+    def _read_json_lines(self) -> Iterator[QuadLines]:
+        from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions
+        from rdfcrawl.rdf.jsonld.reading import read_json_lines
+
+        n_breaks = self._n_breaks()
+        options = JsonLdReaderOptions(base=self.base, context_url=self.context_url)
+        with self._text.open_stream(self.log) as file:
+            blocks = read_json_lines(
+                file, options=options, environment=self.environment, log=self.log
+            )
+            yield from self.output.chunks(blocks, has_graphs=True)
         self.is_partial = self._n_breaks() > n_breaks
 
     def _n_breaks(self) -> int:

@@ -37,9 +37,14 @@ _REIFICATION: Final = f"%s <{RDF}type> <{RDF}Statement> %s.\n" + "".join(
 _MAX_KNOWN: Final = 2**18  # terms and reifiers of a document
 
 
+def has_triple_term(line: bytes) -> bool:
+    """Return whether the object of a statement is a triple term."""
+    return _BEGIN in line and line.split(b" ", 3)[2] == b"<<("
+
+
 def is_rdf_12(line: bytes) -> bool:
     """Return whether a statement has a triple term or a base direction."""
-    if _BEGIN in line:
+    if has_triple_term(line):
         return True
     may_be = any(each in line for each in _DIRECTIONS)
     return may_be and any(found[2] for found in _TEXT.finditer(line))
@@ -78,7 +83,9 @@ class Rdf11Converter:
         if _BEGIN not in quads:
             return quads
         lines = quads.splitlines(keepends=True)
-        return b"".join([self._converted(x) if _BEGIN in x else x for x in lines])
+        return b"".join(
+            [self._converted(x) if has_triple_term(x) else x for x in lines]
+        )
 
     def _converted(self, line: bytes) -> bytes:
         if self._omits:

@@ -1,6 +1,6 @@
 """Write the solutions of SPARQL queries: a table, JSON, CSV, TSV or XML.
 
-Formats: SPARQL 1.1 Query Results JSON, CSV and TSV, and XML Formats (W3C, 2013).
+Formats: SPARQL 1.2 Query Results JSON, CSV and TSV, and XML Formats (W3C).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MEASURED_ROWS: Final = 200  # of a table, before its first line is written
 _MAX_WIDTH: Final = 70
 _RESULTS: Final = "http://www.w3.org/2005/sparql-results#"
+_ITS: Final = "http://www.w3.org/2005/11/its"
 _XSD_STRING: Final = f"{XSD}string"
 _CONTROLS: Final = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160))}
 
@@ -43,7 +44,7 @@ def write_json(names: Sequence[str], rows: Iterable[Row], file: TextIO) -> None:
 
 
 def json_term(term: Term) -> dict[str, object]:
-    """Return a term in the JSON form of SPARQL 1.1."""
+    """Return a term in the JSON form of SPARQL 1.2."""
     if isinstance(term, ox.NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, ox.BlankNode):
@@ -58,6 +59,8 @@ def json_term(term: Term) -> dict[str, object]:
     literal: dict[str, object] = {"type": "literal", "value": term.value}
     if term.language:
         literal["xml:lang"] = term.language
+        if term.direction:
+            literal["its:dir"] = term.direction.value
     elif term.datatype.value != _XSD_STRING:
         literal["datatype"] = term.datatype.value
     return literal
@@ -81,15 +84,20 @@ def write_tsv(names: Sequence[str], rows: Iterable[Row], file: TextIO) -> None:
     """Write solutions as `text/tab-separated-values`: terms as in Turtle."""
     file.write("\t".join(f"?{name}" for name in names) + "\n")
     for row in rows:
-        values = ("" if term is None else str(term) for term in row)
+        values = ("" if term is None else _tsv_value(term) for term in row)
         file.write("\t".join(x.replace("\t", "\\t") for x in values) + "\n")
+
+
+def _tsv_value(term: Term) -> str:
+    return f"<<( {term} )>>" if isinstance(term, ox.Triple) else str(term)
 
 
 def write_xml(names: Sequence[str], rows: Iterable[Row], file: TextIO) -> None:
     """Write solutions as `application/sparql-results+xml`."""
     variables = "".join(f"<variable name={quoteattr(name)}/>" for name in names)
     file.write(
-        f'<?xml version="1.0"?>\n<sparql xmlns="{_RESULTS}"><head>{variables}</head>'
+        f'<?xml version="1.0"?>\n<sparql xmlns="{_RESULTS}" xmlns:its="{_ITS}"'
+        f' its:version="2.0"><head>{variables}</head>'
         "<results>\n"
     )
     for row in rows:
@@ -118,6 +126,8 @@ def _xml_term(term: Term) -> str:
     kind = ""
     if term.language:
         kind = f" xml:lang={quoteattr(term.language)}"
+        if term.direction:
+            kind += f" its:dir={quoteattr(term.direction.value)}"
     elif term.datatype.value != _XSD_STRING:
         kind = f" datatype={quoteattr(term.datatype.value)}"
     return f"<literal{kind}>{_xml_text(term.value)}</literal>"

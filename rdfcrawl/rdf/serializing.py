@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from rdfcrawl.core.namespaces import PREFIXES
-from rdfcrawl.rdf.rdf_11 import TRIPLE_TERM, is_rdf_12
+from rdfcrawl.rdf.rdf_11 import TRIPLE_TERM, has_triple_term, is_rdf_12
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +161,7 @@ class StatementSerializer:
         try:
             self._serialized(lines)
         except _UNWRITABLE:
-            return TRIPLE_TERM if b" <<( " in lines else "with an odd term"
+            return TRIPLE_TERM if has_triple_term(lines) else "with an odd term"
         return ""
 
     def _continued(self, written: bytes) -> bytes:
@@ -184,7 +184,7 @@ class StatementSerializer:
 def _obstacle_in_xml(line: bytes) -> str:
     """Return the reason why RDF/XML of RDF 1.1 cannot represent a line; or empty."""
     if is_rdf_12(line):
-        return TRIPLE_TERM if b" <<( " in line else "with a base direction"
+        return TRIPLE_TERM if has_triple_term(line) else "with a base direction"
     if _NOT_IN_XML.search(line.replace(rb"\\", b"")):
         return "with a character that XML excludes"
     predicate = line.split(b" ", 2)[1].decode()

@@ -59,9 +59,10 @@ def iri(value: str) -> str:
 def blank(label: str) -> str:
     """Return a blank node as a term; equal labels give equal nodes.
 
-    >>> blank("a_b")
-    '_:ax5fxb'
+    >>> blank("a_b"), blank("")
+    ('_:ax5fxb', '_:x0x')
     """
+    label = label or "\0"
     return "_:" + _NOT_IN_LABEL.sub(lambda found: f"x{ord(found[0]):x}x", label)
 
 
@@ -233,6 +234,11 @@ def _mended_bytes(reference: bytes, mend: Callable[[str], str], log: FaultLog) -
     if new != iri:
         note_mended(log, iri)
     return f"<{new}>".encode()
+
+
+def note_language(log: FaultLog, tag: str) -> None:
+    """Log a mended language tag."""
+    log.note(Reason.REPAIRED, f"language tag {tag[:200]}", apart=True)
 
 
 def note_mended(log: FaultLog, iri: str) -> None:

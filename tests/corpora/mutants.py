@@ -156,7 +156,7 @@ _HTML_TERMS: Final = (
     (r">(\w+)<", ("&", "<", "&x;", "&#0;", "\x01", "<!--x-->", "</b>", "<br>")),
 )
 # Which attributes of which tags make statements is up to the author.
-_HTML_FIXED: Final = r"</?\w+|>|[a-z]+=?|\"\w+\""
+_HTML_FIXED: Final = r"</?\w+|>|[a-z]+=?|\"[^\"]*\""
 _NT_ITEMS: Final = (
     '<http://e.example/a> <http://e.example/p> "x"@en .\n',
     "<http://e.example/b> <http://e.example/p> <http://e.example/o> .\n",

@@ -124,7 +124,7 @@ def _rdflib_lines(body: bytes, name: str, url: str) -> Iterator[str]:
 
 def _rdflib_term(term: Node | None) -> str:
     if isinstance(term, rdflib.Literal):
-        text = json.dumps(str(term))
+        text = json.dumps(str(term), ensure_ascii=False)
         kind = f"^^{_rdflib_term(term.datatype)}" if term.datatype else ""
         return text + (f"@{term.language}" if term.language else kind)
     if isinstance(term, rdflib.BNode):
@@ -153,7 +153,7 @@ def _read_with_extruct(body: bytes, format_name: str, url: str) -> Iterator[str]
     """Return the statements of a page's JSON-LD."""
     if format_name != HTML.name:
         return None
-    blocks = JsonLdExtractor().extract(body.decode(errors="replace"), base_url=url)
+    blocks = JsonLdExtractor().extract(body.decode(), base_url=url)
     return (line for block in blocks for line in _pyld_lines(block, url))
 
 
@@ -162,7 +162,7 @@ def _read_with_pyrdfa(body: bytes, format_name: str, url: str) -> Iterator[str] 
         return None
     graph = rdflib.Graph()
     pyRdfa(Options(), url, "text/html").graph_from_source(
-        StringIO(body.decode(errors="replace")), graph
+        StringIO(body.decode()), graph
     )
     return (" ".join(map(_rdflib_term, triple)) + " .\n" for triple in graph)
 

@@ -12,7 +12,7 @@ from tests.corpora.radius import silent_drops
 EVERY: Final = 3  # `python -m tests.corpora --mutants` reads all
 LEAST: Final = 30  # read of each document
 # Syntaxes whose readers still drop terms in silence.
-PENDING: Final = frozenset({"json-ld", "json-ld-page", "microdata"})
+PENDING: Final = frozenset({"json-ld", "json-ld-page"})
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

@@ -10,9 +10,9 @@ from rdfcrawl.downloader.ftp.address import parse_address
 from rdfcrawl.downloader.ftp.protocol import status_of
 from rdfcrawl.rdf.html.extractors import scan
 from rdfcrawl.rdf.html.host import sniff_host
-from rdfcrawl.rdf.html.jsonld import load_json
 from rdfcrawl.rdf.html.page import end_of_head, page_to_utf8
 from rdfcrawl.rdf.html.visible_text import is_error_page, visible_text
+from rdfcrawl.rdf.jsonld.mending import mended_json
 from rdfcrawl.rdf.sniffing import decide
 from rdfcrawl.sources.sparql import recognition
 from tests.fuzz.doors import DOORS, URL
@@ -115,8 +115,7 @@ def _look(data: bytes) -> None:
     sniff_host(text)
     page_to_utf8(data, charset="", is_xml=True, log=FaultLog())
     decide("", URL, data)
-    with suppress(ValueError):
-        load_json(text)
+    mended_json(text)
 
 
 def _ftp(data: bytes) -> None:

@@ -238,7 +238,7 @@ BAD: dict[str, Bad] = {
     ),
     "json-ld stops": (
         LD,
-        '[{"@id":"http://a","http://b":"1"},{"@id":"http://a",,}]',
+        '[{"@id":"http://a","http://b":"1"},{"@id":"http://a",',
         ['"1"'],
         {Reason.SYNTAX: 1},
         True,

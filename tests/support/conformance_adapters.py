@@ -144,8 +144,10 @@ def json_ld(
             trust="all",
             environment=environment,
         )
-        # Statements with terms that RDF lacks must be dropped (section 8.2).
-        return _whole(parsed, parsed, Reason.BAD_TERM)
+        chunks = list(parsed)
+        if not any(x.reason is Reason.REPAIRED for x in parsed.faults):
+            # Statements with terms that RDF lacks must be dropped (section 8.2).
+            return _whole(chunks, parsed, Reason.BAD_TERM)
     value, given = _value(data, base, options) if is_page else (json.loads(data), base)
     context = options.get("expandContext", "")
     log = FaultLog()
@@ -156,6 +158,7 @@ def json_ld(
             context_url=urljoin(_JSON_LD_TESTS, context) if context else "",
             rdf_direction=options.get("rdfDirection", ""),
             processing_mode=mode,
+            mends=False,
         ),
         environment=environment,
         log=log,

@@ -75,8 +75,9 @@ def read_whole(value: Any, *, base: str, contexts: Contexts) -> bytes:
     from rdfcrawl.rdf.jsonld.pyld_reading import iter_statements  # PyLD
 
     loader = ContextLoader(contexts, document_url=base)
-    statements = iter_statements(value, JsonLdReaderOptions(base=base), loader)
-    return b"".join(iter_checked(statements, FaultLog()))
+    options = JsonLdReaderOptions(base=base, mends=False)
+    statements = iter_statements(value, options, loader)
+    return b"".join(iter_checked(statements, FaultLog(), mends=False))
 
 
 def canonical(lines: bytes) -> set[str]:

@@ -283,7 +283,7 @@ class PackedRecords:
                 if not packed:
                     raise BadMember("the file ends within a record")
             try:
-                content = self._inflate.decompress(packed, max(1, n_bytes))
+                content: bytes = self._inflate.decompress(packed, max(1, n_bytes))
             except _broken() as error:
                 self._unread = packed[1:]
                 raise BadMember(f"packed: {error}") from error

@@ -24,7 +24,7 @@ from rdfcrawl.downloader.warc.part import (
 MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, including that of its message
 
 
-class ArchiveRecords(ArchiveIterator):
+class ArchiveRecords(ArchiveIterator):  # type: ignore[misc]  # it has no types
     """The records of a stream, of ARC if the first one is.
 
     Attributes:

@@ -125,7 +125,7 @@ _DUBLIN_CORE = re.compile(rb"dc(?<=[\s\"'=]dc)(?:t|terms)?\.[a-z]")
 _MICROFORMATS = re.compile(
     rb"class=(?:[\"']\s*+(?:[^\s\"'>]++\s++)*?)??(?=[ahgv])"
     rb"(?:h-(?:adr|app|card|cite|entry|event|feed|geo"
-    rb"|item|listing|product|recipe|resume|review(?:-aggregate)?|x-app)|vcard|vevent"
+    rb"|item|listing|news|org|product|recipe|resume|review(?:-aggregate)?|x-app)|vcard|vevent"
     rb"|hentry|hfeed|hproduct|hreview(?:-aggregate)?|hrecipe|hresume|adr|geo)"
     rb"(?=[\s\"'>])"
 )

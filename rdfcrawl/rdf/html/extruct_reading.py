@@ -25,23 +25,6 @@ if TYPE_CHECKING:
 _IRI: Final = ("http://", "https://")
 
 
-def load_with_extruct(text: str, environment: ReaderContext) -> Any:
-    """Return the value of a script that our reader refuses, NaN and Infinity as null.
-
-    Raises:
-        NeedsSandbox: the process is not bounded.
-        ValueError: extruct refuses it, too.
-    """
-    environment.demand_bounds("extruct")
-    from extruct.jsonld import JsonLdExtractor  # noqa: PLC0415 (slow to import)
-
-    script = f'<script type="application/ld+json">{text}</script>'
-    found = _checked(lambda: JsonLdExtractor().extract(script))
-    if not found:
-        raise ValueError("no item")
-    return json.loads(json.dumps(found), parse_constant=lambda _: None)
-
-
 def read_with_extruct(
     page: ParsedPage, extractor: str, environment: ReaderContext, log: FaultLog
 ) -> Iterator[bytes]:

@@ -54,7 +54,7 @@ _FUNCTIONS: Final = {  # imported on first use
     Extractor.RDFA: ("rdfcrawl.rdf.html.rdfa", "extract_rdfa"),
     Extractor.MICROFORMATS: ("rdfcrawl.rdf.html.microformats", "extract_microformats"),
 }
-_UNDERSCORED = re.compile(rb"[\s:]lang=[\"']?[a-z]{2,3}_[a-z]")
+_UNDERSCORED = re.compile(rb"lang=(?<=[\s:]lang=)[\"']?[a-z]{2,3}_[a-z]")
 _BUDGET: Final = 0.8  # share of the process's time for the document
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from pyoxigraph import NamedNode
 
-from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.core.errors import FaultLog, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.rdf.environment import (
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_DEPTH,
@@ -48,6 +48,8 @@ class JsonLdReaderOptions:
     rdf_direction: RdfDirection = ""
     # `json-ld-1.0` refuses later features
     processing_mode: Literal["json-ld-1.1", "json-ld-1.0"] = "json-ld-1.1"
+    # mends terms and bad nodes; without, as the standard refuses or drops them
+    mends: bool = True
 
 
 class ContextLoader:
@@ -56,7 +58,10 @@ class ContextLoader:
     `failure` is the first missing context: libraries wrap it in their own exceptions.
     """
 
-    def __init__(self, source: ContextSource, *, document_url: str) -> None:
+    def __init__(
+        self, source: ContextSource, *, document_url: str, log: FaultLog | None = None
+    ) -> None:
+        self.log = FaultLog() if log is None else log
         self._source = source
         self._document_url = document_url
         self._loaded: dict[str, tuple[str, Any]] = {}
@@ -88,7 +93,7 @@ class ContextLoader:
         if len(self._loaded) >= MAX_CONTEXTS:
             raise _fault(url, f"more than {MAX_CONTEXTS} contexts")
         found = self._source.load(url, document_url=self._document_url)
-        document = _parse(url, found.content)
+        document = _parse(url, found.content, self.log)
         for reference in iter_references(document.get("@context")):
             self._depths.setdefault(resolve(found.url, reference), depth + 1)
         return found.url, document
@@ -102,7 +107,7 @@ def _without_fragment(url: str) -> str:
         raise _fault(url, f"not a URL: {error}") from error
 
 
-def _parse(url: str, content: bytes) -> dict[str, Any]:
+def _parse(url: str, content: bytes, log: FaultLog) -> dict[str, Any]:
     if len(content) > MAX_CONTEXT_BYTES:
         raise _fault(url, f"longer than {MAX_CONTEXT_BYTES} bytes")
     if is_json_too_deep(content):
@@ -110,7 +115,13 @@ def _parse(url: str, content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _fault(url, f"not JSON: {error}") from error
+        from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
+        mended = mended_json(content.decode("utf-8", "replace"))
+        if not mended.values or mended.losses["truncated"]:
+            raise _fault(url, f"not JSON: {error}") from error
+        mended.note(log, f"context {url}: {error}")
+        document = mended.values[0]
     if not isinstance(document, dict):
         raise _fault(url, "not a JSON object")
     return document
@@ -176,8 +187,11 @@ class JsonContents:
 
     # keys and indexes of objects and arrays
     holders: set[Any] = field(default_factory=set)
+    objects: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
     strings: set[str] = field(default_factory=set)  # keys and values
     nodes: list[dict[str, Any]] = field(default_factory=list)  # objects with a context
+    n_keys: int = 0  # of all objects
     has_lists: bool = False  # an object has the key `@list` or `@set`
     is_plain: bool = True  # libraries agree on the numbers
 
@@ -186,11 +200,14 @@ def walk(value: Any) -> JsonContents:
     """Return the content of a JSON value, including contexts."""
     found = JsonContents()
     strings, holders = found.strings, found.holders
+    keys, objects = found.keys, found.objects
     stack = [value]
     while stack:
         node = stack.pop()
         if isinstance(node, dict):
-            strings.update(node)
+            keys.update(node)
+            objects.append(node)
+            found.n_keys += len(node)
             if "@context" in node:
                 found.nodes.append(node)
             if "@list" in node or "@set" in node:
@@ -209,6 +226,7 @@ def walk(value: Any) -> JsonContents:
                 found.is_plain &= _is_plain(entry)
             elif kind is int:
                 found.is_plain &= -_LARGEST_PLAIN < entry < _LARGEST_PLAIN
+    strings |= keys
     return found
 
 

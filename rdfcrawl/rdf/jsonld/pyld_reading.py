@@ -7,19 +7,17 @@ with pyoxigraph.
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.environment import bundled_context
+from rdfcrawl.rdf.jsonld.pyld_processor import Processor, innermost
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.contexts import ContextLoader, JsonLdReaderOptions
@@ -32,8 +30,6 @@ _CONTEXT_CODES = frozenset(
         "recursive context inclusion",
     }
 )
-_DOUBLE = XSD + "double"
-_SMALLEST_DOUBLE = 10**21  # section 8.2.2: of integers
 
 
 def iter_statements(
@@ -49,6 +45,7 @@ def iter_statements(
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
+    mended: list[str] = []
     dataset = _dataset(value, options, loader)
     for name, triples in dataset.items():
         graph = "" if name == "@default" else terms.resource(name, options.scope)
@@ -57,18 +54,45 @@ def iter_statements(
                 continue
             subject = terms.resource(triple["subject"]["value"], options.scope)
             predicate = terms.iri(triple["predicate"]["value"])
-            obj = _object(triple["object"], options.scope)
+            obj = _object(triple["object"], options, mended)
             yield terms.statement(subject, predicate, obj, graph)
+    for tag in mended:
+        terms.note_language(loader.log, tag)
 
 
 def _dataset(
     value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> dict[str, Any]:
+    before = loader.log.snapshot()
+    try:
+        processor = Processor(loader.log, can_retry=options.mends)
+        return _read(processor, value, options, loader)
+    except SourceFault as error:
+        is_wrong = error.fault.reason is Reason.SYNTAX and loader.failure is None
+        is_deep = isinstance(error.__cause__, RecursionError)
+        if not (options.mends and is_wrong) or is_deep:
+            raise
+        loader.log.restore(before)
+        first = error
+    from rdfcrawl.rdf.jsonld.pyld_mending import MendingProcessor  # noqa: PLC0415
+
+    dataset = _read(MendingProcessor(loader), value, options, loader)
+    if len(loader.log.all()) == len(before.all()):
+        loader.log.note(Reason.REPAIRED, f"JSON-LD: {first.fault.detail}", apart=True)
+    return dataset
+
+
+def _read(
+    processor: Processor,
+    value: Any,
+    options: JsonLdReaderOptions,
+    loader: ContextLoader,
+) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # about ignored terms
             arguments = _arguments(options, loader)
-            dataset: dict[str, Any] = _Processor().to_rdf(value, arguments)
+            dataset: dict[str, Any] = processor.to_rdf(value, arguments)
             return dataset
     except jsonld.JsonLdError as error:
         raise loader.failure or _fault(error) from error
@@ -81,22 +105,24 @@ def _dataset(
 
 def _fault(error: BaseException) -> SourceFault:
     """Return the fault for an error of PyLD: the innermost one with a code."""
-    found: Any = error
-    cause: BaseException | None = error
-    while cause is not None:
-        if getattr(cause, "code", None):
-            found = cause
-        cause = cause.__cause__
+    found = innermost(error)
     code = str(getattr(found, "code", None) or "")
     reason = Reason.REMOTE_CONTEXT if code in _CONTEXT_CODES else Reason.SYNTAX
     details = getattr(found, "details", None)
     return SourceFault(reason, f"{code or found}: {details}" if details else code)
 
 
-def _object(item: dict[str, Any], scope: str) -> str:
+def _object(
+    item: dict[str, Any], options: JsonLdReaderOptions, mended: list[str]
+) -> str:
     if item["type"] != "literal":
-        return terms.resource(item["value"], scope)
+        return terms.resource(item["value"], options.scope)
     text, language = str(item["value"]), item.get("language", "")
+    if language and options.mends:
+        tag = terms.language_tag(language)
+        if tag and tag != language:
+            mended.append(language)
+        language = tag or "-"  # refused
     return terms.literal(text, datatype=item["datatype"], language=language)
 
 
@@ -159,53 +185,3 @@ class _Contexts(dict[str, Any]):
 
 
 _BUNDLED: dict[str, Any] = {}
-
-
-class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
-    """Processor without the crashes of PyLD 3.3 and with doubles kept as written."""
-
-    def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
-        # An `@id` with the form of a keyword is ignored: test te122 of the suite.
-        graph.pop(None, None)
-        return super()._graph_to_rdf(graph, issuer, options)
-
-    def _object_to_rdf(self, item: Any, issuer: Any, triples: Any, options: Any) -> Any:
-        if isinstance(item, dict):
-            if "@id" in item and item["@id"] is None:
-                return None
-            if lexical := _double(item):
-                datatype = item.get("@type") or _DOUBLE
-                return {"type": "literal", "value": lexical, "datatype": datatype}
-        return super()._object_to_rdf(item, issuer, triples, options)
-
-
-def _double(item: dict[str, Any]) -> str:
-    """Return the lexical form of a double; empty for other values.
-
-    A string with datatype double stays unchanged. Numbers differ from section 8.2.2:
-    they have the shortest unique form, as in XSD, so 9.95 becomes 9.95E0 and not
-    9.949999999999999E0.
-    """
-    value: Any = item.get("@value")
-    datatype = item.get("@type")
-    if isinstance(value, str):
-        return value if datatype == _DOUBLE else ""
-    if type(value) not in {int, float} or datatype == "@json":
-        return ""
-    is_integer = isinstance(value, int) or value.is_integer()
-    if is_integer and abs(value) < _SMALLEST_DOUBLE and datatype != _DOUBLE:
-        return ""
-    try:
-        return _canonical(float(value))
-    except OverflowError:
-        return "INF" if value > 0 else "-INF"
-
-
-def _canonical(value: float) -> str:
-    if math.isinf(value):
-        return "INF" if value > 0 else "-INF"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    text = "".join(map(str, digits))
-    exponent = int(exponent) + len(text) - 1 if value else 0
-    fraction = text[1:].rstrip("0") or "0"
-    return f"{'-' * sign}{text[0]}.{fraction}E{exponent}"

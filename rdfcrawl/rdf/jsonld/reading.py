@@ -6,13 +6,21 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pyoxigraph import QuadParser, RdfFormat, parse
 
 from rdfcrawl.core.errors import Reason, SourceFault
-from rdfcrawl.rdf.checking import FIRST_BATCH, iter_checked, next_batch, serialize
+from rdfcrawl.rdf.checking import (
+    FIRST_BATCH,
+    GATHER_BYTES,
+    iter_checked,
+    next_batch,
+    serialize,
+)
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.jsonld.contexts import (
     NOT_FAST,
@@ -24,7 +32,8 @@ from rdfcrawl.rdf.jsonld.contexts import (
     are_mapped,
     walk,
 )
-from rdfcrawl.rdf.nesting import check_json_depth, has_long_chain, refuse_constant
+from rdfcrawl.rdf.nesting import TOO_DEEP, has_long_chain, strict_json
+from rdfcrawl.rdf.text import gathered, iter_line_blocks
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
@@ -37,18 +46,22 @@ _ABSENT: Final = object()
 
 
 def fast_blocks(
-    value: Any, options: JsonLdReaderOptions, loader: ContextLoader
+    value: Any,
+    options: JsonLdReaderOptions,
+    loader: ContextLoader,
+    found: JsonContents | None = None,
 ) -> Iterator[bytes] | None:
     """Return the statements of a document; None if PyLD is needed.
 
-    `value`, a JSON object or array, is modified while it is read, then restored.
+    `value`, a JSON object or array with the content `found`, is modified while it is
+    read, then restored.
 
     Raises:
         SourceFault: `REMOTE_CONTEXT`; during iteration `SYNTAX`, late in a large
             document.
         NeedsSandbox: a context is not available here.
     """
-    found = walk(value)
+    found = found or walk(value)
     if not _is_fast(value, found, options):
         return None
     try:
@@ -129,6 +142,10 @@ def _inlined(
     inner = list(expanded.values())
     if not are_mapped(found.holders, inlining.seen.values(), roots=roots, inner=inner):
         raise NotFastError
+    if options.mends:
+        from rdfcrawl.rdf.jsonld.terms_mending import mend_terms  # noqa: PLC0415
+
+        mend_terms(found, inlining.seen.values(), loader.log)
     undo: list[tuple[dict[str, Any], Any]] = []
     try:
         for node, context in contexts:
@@ -164,6 +181,12 @@ def _with_link(
 
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
+_MENDED_HERE: Final = 256 * 1024  # characters; longer text needs a bounded process
+_HEAD_BYTES: Final = 1024 * 1024  # to find out whether a document has JSON lines
+_LINES_TRIED: Final = 10
+_MAX_LINE_BYTES: Final = 16 * 2**20
+_SEPARATOR: Final = b"\x1e"
+_AROUND_LINES: Final = b" \t\r\n" + _SEPARATOR
 
 
 def read_json_ld(
@@ -176,14 +199,14 @@ def read_json_ld(
 ) -> Iterator[bytes]:
     """Yield the statements of a document as blocks of canonical N-Quads.
 
-    If a document is truncated or broken, the members of its outermost array before the
-    error are read; see `intact_members`.
+    The document may have several values, such as one in each line. Text that is not
+    well-formed is mended: see `mending`.
 
     Args:
         data: UTF-8 without byte order mark.
         base: URL of the document; resolves relative IRIs and contexts.
         environment: supplies contexts, and decides whether PyLD may run.
-        log: takes `SYNTAX` for invalid JSON, `BAD_TERM`.
+        log: takes `SYNTAX` for invalid JSON, `BAD_TERM`, `REPAIRED`.
         context_url: of the context in a `Link` header, or empty.
 
     Raises:
@@ -192,28 +215,166 @@ def read_json_ld(
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
-    value = _value(data, log)
     options = JsonLdReaderOptions(base=base, context_url=context_url)
-    yield from read_json_ld_value(
-        value, options=options, environment=environment, log=log
-    )
+    if has_json_lines(data[:_HEAD_BYTES], is_whole=len(data) <= _HEAD_BYTES):
+        lines = BytesIO(data)
+        yield from read_json_lines(
+            lines, options=options, environment=environment, log=log
+        )
+        return
+    text = data.decode("utf-8", "replace").strip(" \t\n\r")
+    try:
+        yield from read_json_ld_text(
+            text, options=options, environment=environment, log=log
+        )
+    except SourceFault as error:
+        if error.fault.reason is Reason.TOO_DEEP:
+            raise SourceFault(Reason.SYNTAX, TOO_DEEP) from error
+        raise
 
 
-def read_json_ld_value(
-    value: Any,
+def read_json_ld_text(
+    text: str,
+    *,
+    options: JsonLdReaderOptions,
+    environment: ReaderContext,
+    log: FaultLog,
+    loader: ContextLoader | None = None,
+) -> Iterator[bytes]:
+    """Yield the statements of a text with any number of JSON values.
+
+    Blank nodes are not shared between them; see `read_json_ld`.
+
+    Raises:
+        SourceFault: also `TOO_DEEP`.
+    """
+    try:
+        value = strict_json(text)
+    except (ValueError, RecursionError) as error:
+        if len(text) > _MENDED_HERE:
+            environment.demand_bounds("JSON that is not well-formed")
+        from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
+        found = mended_json(text)
+        if not found.values:
+            raise SourceFault(Reason.SYNTAX, f"no JSON: {error}") from error
+        if len(found.values) > 1:
+            environment.demand_bounds("several values of JSON")
+        found.note(log, error)
+        values, source = found.values, ""
+    else:
+        values, source = [value], text
+    for number, value in enumerate(values):
+        scope = f"{options.scope}value{number}" if number else options.scope
+        yield from read_json_ld_value(
+            value,
+            options=replace(options, scope=scope),
+            environment=environment,
+            log=log,
+            text=source,
+            loader=loader,
+        )
+
+
+def has_json_lines(head: bytes, *, is_whole: bool) -> bool:
+    """Return whether a document has a JSON object or array in each of its lines.
+
+    Sources: https://jsonlines.org; RFC 7464, where each text follows a separator.
+    """
+    if head.startswith(_SEPARATOR):
+        return True
+    first, end, rest = head.lstrip().partition(b"\n")
+    if not end or not rest.lstrip(_AROUND_LINES).startswith((b"{", b"[")):
+        return False
+    if not first.startswith((b"{", b"[")) or first.rstrip()[-1:] not in b"}]":
+        return False
+    lines = [first, *rest.split(b"\n")[: _LINES_TRIED if is_whole else 1]]
+    return any(_is_json(line) for line in lines)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line.strip(_AROUND_LINES)), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def read_json_lines(
+    file: BinaryIO,
     *,
     options: JsonLdReaderOptions,
     environment: ReaderContext,
     log: FaultLog,
 ) -> Iterator[bytes]:
+    """Yield the statements of a document with a JSON value in each line.
+
+    A line that cannot be read is logged, and does not affect the others.
+
+    Raises:
+        NeedsSandbox: nothing was read.
+    """
+    environment.demand_bounds("JSON lines")
+    loader = ContextLoader(environment.contexts, document_url=options.base, log=log)
+
+    def blocks() -> Iterator[bytes]:
+        number = 0
+        for block in iter_line_blocks(
+            file.read, max_line_bytes=_MAX_LINE_BYTES, log=log
+        ):
+            for line in block.splitlines():
+                number += 1
+                text = line.decode("utf-8", "replace").strip(" \t\x1e")
+                if not text:
+                    continue
+                loader.failure = None
+                try:
+                    yield from read_json_ld_text(
+                        text,
+                        options=replace(options, scope=f"line{number}"),
+                        environment=environment,
+                        log=log,
+                        loader=loader,
+                    )
+                except SourceFault as error:
+                    log.note(error.fault.reason, f"line {number}: {error.fault.detail}")
+
+    yield from gathered(blocks(), GATHER_BYTES)
+
+
+def read_json_ld_value(  # keywords
+    value: Any,
+    *,
+    options: JsonLdReaderOptions,
+    environment: ReaderContext,
+    log: FaultLog,
+    text: str = "",
+    loader: ContextLoader | None = None,
+) -> Iterator[bytes]:
     """Yield the statements of a JSON value; see `read_json_ld`.
 
-    The value is nested at most `nesting.MAX_DEPTH` levels, and not modified.
+    Args:
+        value: nested at most `nesting.MAX_DEPTH` levels; its IRIs are mended.
+        options: of the reader.
+        environment: see `read_json_ld`.
+        log: see `read_json_ld`.
+        text: of the value, to find keys that objects have twice; or empty.
+        loader: of the contexts, if shared with other values.
     """
     if not isinstance(value, dict | list):
         return  # section 5.1.2, step 4: free-floating scalars are dropped
-    loader = ContextLoader(environment.contexts, document_url=options.base)
-    blocks = fast_blocks(value, options, loader)
+    found = walk(value)
+    if text and found.n_keys != _n_keys(text) and _has_duplicates(text):
+        if len(text) > _MENDED_HERE:
+            environment.demand_bounds("JSON with duplicate keys")
+        from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
+        merged = mended_json(text, merges=True)
+        merged.note(log, "")
+        value = merged.values[0]
+        found = walk(value)
+    if loader is None:
+        loader = ContextLoader(environment.contexts, document_url=options.base, log=log)
+    blocks = fast_blocks(value, options, loader, found)
     if blocks is not None:
         yield from blocks
         return
@@ -222,73 +383,24 @@ def read_json_ld_value(
 
     # JSON-LD 1.1 API, section 8.2: statements with ill-formed terms are dropped.
     statements = iter_statements(value, options, loader)
-    yield from iter_checked(statements, log, mends=False)
+    yield from iter_checked(statements, log, mends=options.mends)
 
 
-def _value(data: bytes, log: FaultLog) -> Any:
-    """Return the value of the document, or of its intact part."""
-    check_json_depth(data)
-    text = data.decode("utf-8", "replace").strip(" \t\n\r")
-    try:
-        value, end = _DECODER.raw_decode(text)
-    except (ValueError, RecursionError) as error:
-        value = intact_members(text, _DECODER)
-        if value is None:
-            raise SourceFault(Reason.SYNTAX, str(error)) from error
-        log.note(Reason.SYNTAX, str(error))
-        return value
-    if end < len(text):
-        log.note(Reason.SYNTAX, f"character {end}: content after the document")
-    return value
+def _n_keys(text: str) -> int:
+    """Return the number of keys in a text of JSON in the usual layout."""
+    n_colons = text.count('":') + text.count('" :')
+    return n_colons - text.count('\\":') - text.count('\\" :')
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=refuse_constant)
+def _has_duplicates(text: str) -> bool:
+    n_lost = 0
 
+    def count(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal n_lost
+        n_lost += len(pairs) - len({key for key, _ in pairs})
 
-def intact_members(text: str, decoder: json.JSONDecoder) -> Any:
-    """Return a document with the intact members of its outermost array, if any.
-
-    A truncated node is dropped, since its name may be missing. The outermost array is
-    the document itself, or the `@graph` of its only object, after the context.
-
-    >>> import json
-    >>> intact_members('[{"a": 1}, {"b": 2}, {"c"', json.JSONDecoder())
-    [{'a': 1}, {'b': 2}]
-    """
-    at = after_space(text, 0)
-    if text.startswith("[", at):
-        return _members(text, at + 1, decoder)
-    found: dict[str, Any] = {}
-    while text.startswith("," if found else "{", at):
-        try:
-            key, at = decoder.raw_decode(text, after_space(text, at + 1))
-            at = after_space(text, at)
-            if not isinstance(key, str) or not text.startswith(":", at):
-                return None
-            at = after_space(text, at + 1)
-            if key == "@graph" and text.startswith("[", at):
-                members = _members(text, at + 1, decoder)
-                return {**found, key: members} if "@context" in found else None
-            found[key], at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            return None
-        at = after_space(text, at)
-    return None
-
-
-def _members(text: str, at: int, decoder: json.JSONDecoder) -> list[Any]:
-    """Return the members of an array from the position after its bracket."""
-    members: list[Any] = []
-    while True:
-        try:
-            value, at = decoder.raw_decode(text, after_space(text, at))
-        except (ValueError, RecursionError):
-            return members
-        members.append(value)  # a truncated number does not matter here
-        at = after_space(text, at)
-        if not text.startswith(",", at):
-            return members
-        at += 1
+    json.loads(text, object_pairs_hook=count)
+    return n_lost > 0
 
 
 def after_space(text: str, at: int) -> int:

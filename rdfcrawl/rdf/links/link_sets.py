@@ -5,9 +5,7 @@ Source: RFC 9264 "Linkset", sections 4.1 and 4.2.
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -19,9 +17,8 @@ from rdfcrawl.core.formats import (
     Relation,
     strongest_relation,
 )
-from rdfcrawl.rdf.html.jsonld import load_json
-from rdfcrawl.rdf.jsonld.reading import intact_members
 from rdfcrawl.rdf.links.headers import iter_raw
+from rdfcrawl.rdf.nesting import strict_json
 from rdfcrawl.uri import BadUri, requestable
 
 MAX_LINKS: Final = 10_000  # of one document, as of a page
@@ -95,13 +92,16 @@ def _iter_text(text: str, log: FaultLog) -> Iterator[_Found]:
 
 def _iter_json(text: str, log: FaultLog) -> Iterator[_Found]:
     try:
-        document, repairs = load_json(text)
+        document = strict_json(text)
+    except (ValueError, RecursionError) as error:
+        from rdfcrawl.rdf.jsonld.mending import mended_json  # noqa: PLC0415 (few need it)
+
+        found = mended_json(text, keeps_open=True)
+        found.note(log, f"link set: {error}", "link set")
+        document = found.values[0] if found.values else None
     except SourceFault as error:
         log.note(error.fault.reason, f"link set: {error.fault.detail}")
-        document = intact_members(text[text.find("[") :], json.JSONDecoder())
-        repairs = Counter()
-    for what, number in repairs.items():
-        log.note(Reason.REPAIRED, f"link set: {what}", number)
+        return
     if isinstance(document, dict):
         document = document.get("linkset")
     if document is None and not log.count(Reason.SYNTAX):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -55,7 +56,9 @@ from rdfcrawl.sources.sparql.settings import HarvestSettings
 # An endpoint that fails both the GET of its URL and a first query is given up.
 _SILENT: Final = SparqlFailure.CLOSED
 _MAX_TRIES: Final = 5  # of a task that the endpoint wants to postpone
-_NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
+# RFC 9110 15.5.6, 15.5.15, 15.6.2
+_NOT_BY_METHOD: Final = frozenset({405, 414, 501})
+_NOT_ACCEPTED: Final = frozenset({406, 415})  # RFC 9110 15.5.7, 15.5.16
 _FAILURES: Final = {
     Reason.TIMEOUT: SparqlFailure.TIMEOUT,
     Reason.TRUNCATED_BODY: SparqlFailure.TIMEOUT,
@@ -72,7 +75,9 @@ _MAX_HOSTS: Final = 10_000
 _RESPONSES: Final = "answers"  # document -> run that wrote it, or `gone RUN`
 _OPEN: Final = "open"  # in a run: tasks that were queued
 _DONE: Final = "done"  # in a run: tasks that were done
-_STATE: Final = "sparql"  # in a run: `by_post`, `is_dead`, `is_lossy`, `pings`
+# in a run: `by_post`, `by_get`, `by_parameter`, `location`, `has_results`, `has_data`,
+# `is_dead`, `is_lossy`, `pings`
+_STATE: Final = "sparql"
 _FAILED: Final = "failed"  # in a run: tasks that failed since the last success
 _SUSPICIOUS: Final = 20  # consecutive failures
 _URGENCIES: Final = {SparqlTask: Urgency.ORDINARY, SparqlPing: Urgency.SOON}
@@ -94,14 +99,14 @@ class SparqlHarvester(Harvester):
     async def request_for(self, record: Record) -> HttpRequest | None:
         """Return the request of a task."""
         harvest = self._harvest(record)
-        step, settings = _step_of(harvest, record), harvest.settings
-        if await self._noted(record, "by_post"):
-            settings = replace(settings, max_get_chars=0)
-            harvest = EndpointPlan(record.url, settings)
+        step = _step_of(harvest, record)
+        if not _is_description(step):
+            harvest = await self._adapted(harvest, record)
         if isinstance(step, SparqlPing):
-            length = settings.max_get_chars
             request = query_request(
-                record.url, "ASK { }", ACCEPT_TABLE, max_get_chars=length
+                *(harvest.endpoint, "ASK { }", ACCEPT_TABLE),
+                max_get_chars=harvest.settings.max_get_chars,
+                by_parameter=harvest.settings.by_parameter,
             )
         else:
             request = harvest.request(_untried(step))
@@ -127,7 +132,17 @@ class SparqlHarvester(Harvester):
         step = _step_of(self._harvest(document.record), document.record)
         if isinstance(step, SparqlTask) and document.status:
             step = replace(step, has_answered=True)
-        if isinstance(step, SparqlTask) and _has_content(document):
+        if isinstance(step, SparqlTask) and (way := await self._other_way(document)):
+            settings = self._harvest(document.record).settings
+            outcome = SparqlOutcome(settings, retries=True)
+            found = await self._take(
+                document, SparqlResult(step, document.url, []), outcome
+            )
+            await self._note(document.record, *way)
+            for follow_up in found.follow_ups:
+                yield follow_up
+            yield document.harvested(faults=found.faults)
+        elif isinstance(step, SparqlTask) and _has_content(document):
             yield self._read_document(document, step)
         else:
             found = await self._without_content(document, step)
@@ -152,12 +167,6 @@ class SparqlHarvester(Harvester):
         """Return the next tasks after a response without statements."""
         if isinstance(step, SparqlPing):
             return await self._pinged(document, step)
-        if _is_refused_by_get(document):
-            await self._note(document.record, "by_post")
-            result = SparqlResult(step, document.url, document.faults)
-            settings = self._harvest(document.record).settings
-            outcome = SparqlOutcome(settings, retries=True)
-            return await self._take(document, result, outcome)
         harvest = self._harvest(document.record)
         failure = _failure(document) if _may_be_slow(step) else _SILENT
         outcome = harvest.failed(_untried(step), failure)
@@ -165,6 +174,49 @@ class SparqlHarvester(Harvester):
         result = SparqlResult(step, document.url, [*document.faults, *faults])
         found = await self._take(document, result, outcome)
         return Discovery(faults=tuple(faults)) + found
+
+    # -- ways to send queries ------------------------------------------------------
+
+    async def _adapted(self, harvest: EndpointPlan, record: Record) -> EndpointPlan:
+        """Return the plan with the way of sending queries that has been noted."""
+        settings = harvest.settings
+        if await self._noted(record, "by_post"):
+            settings = replace(settings, max_get_chars=0)
+        elif await self._noted(record, "by_get"):
+            settings = replace(settings, max_get_chars=sys.maxsize)
+        if await self._noted(record, "by_parameter"):
+            settings = replace(settings, by_parameter=True)
+        url = await self._noted(record, "location") or record.url
+        return EndpointPlan(url, settings)
+
+    async def _other_way(self, document: Document) -> tuple[str, str] | None:
+        """Return a way of sending queries that is to be tried, as a note; else None.
+
+        An endpoint may refuse a method, redirect without the query, or ignore the
+        header `Accept`.
+        """
+        record, requested = document.record, document.response.requested
+        harvest = self._harvest(record)
+        step = _step_of(harvest, record)
+        if not isinstance(step, SparqlTask) or _is_description(step) or not requested:
+            return None
+        is_get = "query=" in requested[0]
+        if document.status in _NOT_BY_METHOD:
+            way, other = ("by_post", "by_get") if is_get else ("by_get", "by_post")
+            known = await self._noted(record, way) or await self._noted(record, other)
+            return None if known else (way, "1")
+        is_judged = 200 <= document.status < 300 or document.status in _NOT_ACCEPTED
+        if not is_judged or await self._noted(record, "has_results"):
+            return None
+        if harvest.is_result(step, _response_of(document)):
+            await self._note(record, "has_results")
+            return None
+        last = requested[-1].partition("#")[0]
+        if last != requested[0] and not (is_get and "query=" in last):
+            known = await self._noted(record, "location")
+            return None if known else ("location", last)
+        known = await self._noted(record, "by_parameter")
+        return None if known else ("by_parameter", "1")
 
     def _harvest(self, record: Record) -> EndpointPlan:
         """Return the plan of an endpoint, by the arguments if the operator named it.
@@ -410,17 +462,15 @@ def _untried(step: SparqlTask) -> SparqlTask:
     return replace(step, n_tries=0) if step.n_tries else step
 
 
-def _is_refused_by_get(document: Document) -> bool:
-    if document.status not in _NOT_BY_GET:
-        return False
-    return document.response.requested[0] != document.record.url
+def _is_description(step: SparqlTask | SparqlPing) -> bool:
+    return isinstance(step, SparqlTask) and step.step == "describe"
 
 
 def _has_content(document: Document) -> bool:
     """Return whether a response has a body: results, or an error."""
     response = document.response
     has_body = body_of(response) is not None or bool(response.error_body)
-    return bool(response.status) and has_body and not _is_refused_by_get(document)
+    return bool(response.status) and has_body
 
 
 def _response_of(document: Document) -> SparqlResponse:

@@ -7,6 +7,7 @@ its node, so that the union of the responses has each node once.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -21,6 +22,9 @@ from rdfcrawl.sources.sparql.writing import GraphTerms, Row, term
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import SparqlOutcome
     from rdfcrawl.sources.sparql.settings import HarvestSettings
+
+# In a triple term; a literal is passed over.
+_find_blank = re.compile(r'"(?:[^"\\]|\\.)*+"|_:[A-Za-z0-9]+').sub
 
 
 class BlankNodeComponentReader:
@@ -100,14 +104,15 @@ def labelled(triples: list[Triple], graph: str = "") -> Iterator[Triple]:
     Nodes of two graphs always differ.
     """
     copies: dict[str, int] = defaultdict(int)
+    labels: dict[str, str] = {}
     for component in iter_components(triples):
         names = unique_names(component)
         content = signature(component, names, graph)
         # Identical components are distinct.
         copies[content] += 1
         scope = f"k{content}c{copies[content]}n"
-        for triple in component:
-            subject, predicate, obj = (
-                terms.blank(scope + names[x]) if x in names else x for x in triple
-            )
-            yield subject, predicate, obj
+        labels |= {node: terms.blank(scope + name) for node, name in names.items()}
+    for subject, predicate, obj in triples:
+        if obj.startswith("<<"):  # its nodes may be those of other statements
+            obj = _find_blank(lambda x: labels.get(x[0], x[0]), obj)  # noqa: PLW2901
+        yield labels.get(subject, subject), predicate, labels.get(obj, obj)

@@ -63,14 +63,40 @@ class SparqlFailure(StrEnum):
     CLOSED = "closed"  # no query succeeds
 
 
+# Parameters for endpoints that ignore the header `Accept`, by the wanted types.
+_PARAMETERS: Final = {
+    ACCEPT_TABLE: ("application/sparql-results+json", "json"),
+    ACCEPT_TABLE_XML: ("application/sparql-results+xml", "xml"),
+    ACCEPT_TRIPLES: ("text/turtle", "turtle"),
+}
+
+
 def query_request(
-    endpoint: str, query: str, accept: str, *, max_get_chars: int = MAX_GET_CHARS
+    endpoint: str,
+    query: str,
+    accept: str,
+    *,
+    max_get_chars: int = MAX_GET_CHARS,
+    by_parameter: bool = False,
 ) -> SparqlRequest:
     """Return the request of a query: a GET if the URL is short, otherwise a POST.
 
+    Args:
+        endpoint: its URL.
+        query: in SPARQL.
+        accept: value of the header `Accept`, one of the constants.
+        max_get_chars: longest URL.
+        by_parameter: parameters name the wanted format: `format` as of Virtuoso, and
+            `output` as of Jena and others.
+
     Source: SPARQL 1.1 Protocol, 2.1.
     """
-    fields = urlencode({"query": query})
+    given = {"query": query}
+    if by_parameter and accept in _PARAMETERS:
+        media_type, name = _PARAMETERS[accept]
+        given |= {"format": media_type, "output": name}
+        accept = "*/*"
+    fields = urlencode(given)
     endpoint = endpoint.partition("#")[0]
     url = f"{endpoint}{'&' if '?' in endpoint else '?'}{fields}"
     if len(url) <= max_get_chars:

@@ -10,7 +10,9 @@ from typing import Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import ConfigError, Fault, Reason, SourceFault
+from rdfcrawl.core.formats import HTML
 from rdfcrawl.core.source_tasks import SparqlStep, SparqlTask
+from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.output import QuadLines, quad_chunks, without_labels
@@ -28,7 +30,7 @@ from rdfcrawl.sources.sparql.exchange import (
 from rdfcrawl.sources.sparql.failures import after_failure
 from rdfcrawl.sources.sparql.outcome import SparqlOutcome
 from rdfcrawl.sources.sparql.parts import LISTED_ROWS, group_part
-from rdfcrawl.sources.sparql.results import iter_rows
+from rdfcrawl.sources.sparql.results import iter_rows, table_kind
 from rdfcrawl.sources.sparql.services import read_description
 from rdfcrawl.sources.sparql.settings import HarvestSettings
 from rdfcrawl.sources.sparql.writing import GraphTerms, Row, RowWriter
@@ -295,7 +297,17 @@ class EndpointPlan:
             self._query(task),
             self._accept(task),
             max_get_chars=self.settings.max_get_chars,
+            by_parameter=self.settings.by_parameter,
         )
+
+    def is_result(self, task: SparqlTask, response: SparqlResponse) -> bool:
+        """Return whether a response may be a result, not a page for people."""
+        if judge(response) is not None:
+            return False
+        head = response.body.head()
+        if task.step == "query" and self.settings.is_construct:
+            return sniffing.decide(response.media_type, "", head).format is not HTML
+        return bool(table_kind(head, response.media_type))
 
     def read(self, task: SparqlTask, response: SparqlResponse) -> ResponseReader:
         """Return the reader of a response; iterate it before reading `outcome`."""

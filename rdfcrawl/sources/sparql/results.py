@@ -56,7 +56,7 @@ def iter_rows(
         SourceFault: not a table, truncated, or too large; earlier rows were yielded.
     """
     source = ByteSource.of(source)
-    kind = _table_kind(source.head(), media_type)
+    kind = table_kind(source.head(), media_type)
     if not kind:
         raise SourceFault(Reason.BAD_ANSWER, f"not a result table: {media_type!r}")
     with source.open() as file:
@@ -71,7 +71,7 @@ def iter_rows(
             yield row
 
 
-def _table_kind(head: bytes, media_type: str) -> str:
+def table_kind(head: bytes, media_type: str) -> str:
     """Return the format of a table: `json`, `xml`, `tsv`, `csv`; empty for none."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     declared = _TABLE_TYPES.get(media_type.lower(), "")

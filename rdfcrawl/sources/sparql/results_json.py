@@ -1,4 +1,4 @@
-"""SPARQL 1.1 Query Results JSON, read one row at a time.
+"""SPARQL 1.2 Query Results JSON, read one row at a time.
 
 The standard library's decoder decodes single rows from the stream, so that the table is
 never in memory completely.
@@ -13,13 +13,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
-from rdfcrawl.sources.sparql.writing import ResultTerm, Row
+from rdfcrawl.rdf.nesting import MAX_DEPTH
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row, triple_of, with_direction
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import ResultLimits
 
 _READ_BYTES = 64 * 1024
 _BLANKS = re.compile(r"[ \t\r\n]*")
+# Names in RDF 1.2, and in RDF-star of several stores.
+_PARTS = (("subject", "s"), ("predicate", "property", "p"), ("object", "o"))
 _DECODER = json.JSONDecoder(strict=False)  # Virtuoso writes raw control characters
 
 
@@ -32,7 +35,7 @@ def iter_json(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[R
         SourceFault: not JSON, truncated, not a table, or a row is too long; earlier
             rows were yielded.
 
-    Source: SPARQL 1.1 Query Results JSON Format, 3.
+    Source: SPARQL 1.2 Query Results JSON Format, 3; RDF-star for older triples.
     """
     text = _Window(file, limits.row_chars)
     for name in _iter_members(text):
@@ -143,22 +146,37 @@ def _to_row(binding: Any, log: FaultLog) -> Row | None:
     return row
 
 
-def _to_cell(field: Any) -> ResultTerm | None:
+def _to_cell(field: Any, depth: int = 0) -> ResultTerm | None:
     if not isinstance(field, dict):
         return None
     kind, text = field.get("type"), field.get("value")
-    if not isinstance(text, str):
-        return None
-    if kind == "uri":
+    if kind in ("triple", "statement") and isinstance(text, dict):
+        if depth == MAX_DEPTH:
+            return None
+        return triple_of([_to_cell(_first(text, x), depth + 1) for x in _PARTS])
+    return _simple_cell(kind, text, field) if isinstance(text, str) else None
+
+
+def _simple_cell(kind: Any, text: str, field: dict[str, Any]) -> ResultTerm | None:
+    if kind in ("uri", "iri"):
         return ResultTerm("iri", text)
     if kind == "bnode":
         return ResultTerm("blank", text.removeprefix("_:"))
     if kind in ("literal", "typed-literal"):  # the latter of the 2007 note
-        datatype, language = field.get("datatype"), field.get("xml:lang")
+        language = _first(field, ("xml:lang", "lang"))
+        direction = _first(field, ("its:dir", "direction"))
         return ResultTerm(
             "literal",
             text,
-            datatype if isinstance(datatype, str) else "",
-            language if isinstance(language, str) else "",
+            _text(field.get("datatype")),
+            with_direction(_text(language), _text(direction)),
         )
     return None
+
+
+def _first(found: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((found[name] for name in names if name in found), None)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

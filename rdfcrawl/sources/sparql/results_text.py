@@ -1,4 +1,4 @@
-"""SPARQL 1.1 Query Results TSV and CSV, read one row at a time."""
+"""SPARQL 1.2 Query Results TSV and CSV, read one row at a time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
+import pyoxigraph as ox
+
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import XSD
-from rdfcrawl.sources.sparql.writing import ResultTerm, Row
+from rdfcrawl.rdf.nesting import is_text_too_deep
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row, triple_of
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import ResultLimits
@@ -168,10 +171,12 @@ def _to_row(names: list[str], fields: list[str]) -> Row | None:
 
 
 def _parse_term(field: str) -> ResultTerm | None:
-    if field.startswith("<") and field.endswith(">"):
+    if field.startswith("<") and field.endswith(">") and field[1:2] != "<":
         return ResultTerm("iri", _unescape(field[1:-1]))
     if field.startswith("_:"):
         return ResultTerm("blank", field[2:])
+    if field.startswith("<<"):
+        return _parse_triple(field)
     found = _LITERAL.match(field)
     if found:
         double, single, language, datatype = found.groups()
@@ -181,6 +186,28 @@ def _parse_term(field: str) -> ResultTerm | None:
         if is_form(field):
             return ResultTerm("literal", field, XSD + name)
     return None
+
+
+def _parse_triple(field: str) -> ResultTerm | None:
+    """Return a triple term (RDF 1.2), or one in the older form `<< s p o >>`."""
+    if not field.startswith("<<("):
+        field = f"<<( {field[2:].removesuffix('>>')} )>>"
+    line = f"_:a <a:a> {field} .".encode()
+    if is_text_too_deep(line):
+        return None
+    try:
+        (quad,) = ox.parse(line, ox.RdfFormat.TURTLE)
+    except (SyntaxError, ValueError):
+        return None
+    return _cell_of(quad.object)
+
+
+def _cell_of(
+    found: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple,
+) -> ResultTerm | None:
+    if isinstance(found, ox.Triple):
+        return triple_of([_cell_of(x) for x in found])
+    return _parse_term(str(found))
 
 
 def _unescape(text: str) -> str:

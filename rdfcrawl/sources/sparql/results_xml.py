@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 from xml.parsers import expat
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
-from rdfcrawl.sources.sparql.writing import ResultTerm, Row
+from rdfcrawl.rdf.nesting import MAX_DEPTH
+from rdfcrawl.sources.sparql.writing import ResultTerm, Row, triple_of, with_direction
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import ResultLimits
@@ -24,7 +25,8 @@ _CONTROL = re.compile(
 _STAND_INS = {_FIRST_STAND_IN + code: code for code in range(32)}
 _REFERENCE_BYTES = 12
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0", b"<\0")  # UTF-16 and UTF-32
-_TERMS = frozenset(("uri", "bnode", "literal", "triple"))
+_TERMS = frozenset(("uri", "bnode", "literal"))
+_PARTS = ("subject", "predicate", "object")
 
 
 def iter_xml(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
@@ -36,7 +38,7 @@ def iter_xml(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
         SourceFault: not well-formed, truncated, not a table, entities are declared, or
             a row is too long; earlier rows were yielded.
 
-    Source: SPARQL Query Results XML Format (Second Edition), 2.3.
+    Source: SPARQL 1.2 Query Results XML Format, 2.3.
     """
     handler = _Handler(limits, log)
     parser = _new_parser(handler)
@@ -105,6 +107,8 @@ class _Handler:
         self._text: list[str] = []
         self._n_chars = self._n_inner = 0
         self._is_in_term = self._is_bad = False
+        self._triples: list[dict[str, ResultTerm]] = []  # open ones
+        self._part: list[str] = []  # of each
 
     def taken(self) -> list[Row]:
         rows, self._rows = self._rows, []
@@ -114,13 +118,20 @@ class _Handler:
         name = tag.rpartition(":")[2]
         if self._is_in_term:
             self._n_inner += 1
-            self._is_bad = True  # terms of RDF 1.1 have no elements
+            self._is_bad = True  # terms have no elements
         elif name in _TERMS:
             self._is_in_term, self._attributes, self._text = True, attributes, []
+        elif name == "triple":
+            self._triples.append({})
+            if len(self._triples) > MAX_DEPTH:
+                raise SourceFault(Reason.TOO_DEEP, "XML: triple terms")
+        elif name in _PARTS:
+            self._part.append(name)
         elif name == "binding":
             self._name = attributes.get("name", "")
         elif name == "result":
             self._row, self._is_bad, self._n_chars = {}, False, 0
+            self._triples, self._part = [], []
         elif name in ("results", "boolean"):
             self.is_table = True
 
@@ -139,22 +150,35 @@ class _Handler:
         elif self._is_in_term:
             self._is_in_term = False
             self._finish_term(name)
+        elif name == "triple" and self._triples:
+            parts = self._triples.pop()
+            self._place(triple_of([parts.get(part) for part in _PARTS]))
+        elif name in _PARTS and self._part:
+            self._part.pop()
         elif name == "result":
             if self._is_bad:
-                self._log.note(Reason.BAD_TERM, "a row with a term that is not RDF 1.1")
+                self._log.note(Reason.BAD_TERM, "a row with a term that is not of RDF")
             else:
                 self._rows.append(self._row)
+
+    def _place(self, cell: ResultTerm | None) -> None:
+        """Place a term into the open triple, or into the row."""
+        if cell is None or (self._triples and not self._part):
+            self._is_bad = True
+        elif self._triples:
+            self._triples[-1][self._part[-1]] = cell
+        else:
+            self._row[self._name] = cell
 
     def _finish_term(self, name: str) -> None:
         text = "".join(self._text).translate(_STAND_INS)
         if name == "uri":
-            self._row[self._name] = ResultTerm("iri", text.strip())
+            self._place(ResultTerm("iri", text.strip()))
         elif name == "bnode":
-            label = text.strip().removeprefix("_:")
-            self._row[self._name] = ResultTerm("blank", label)
-        elif name == "literal":
-            datatype = self._attributes.get("datatype", "")
-            language = self._attributes.get("xml:lang", "")
-            self._row[self._name] = ResultTerm("literal", text, datatype, language)
+            self._place(ResultTerm("blank", text.strip().removeprefix("_:")))
         else:
-            self._is_bad = True
+            datatype = self._attributes.get("datatype", "")
+            direction = self._attributes.get("its:dir", "")
+            language = self._attributes.get("xml:lang", "")
+            language = with_direction(language, direction)
+            self._place(ResultTerm("literal", text, datatype, language))

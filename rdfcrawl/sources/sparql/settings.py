@@ -89,6 +89,7 @@ class HarvestSettings:
     depth: int = 4
     n_roots: int = 50  # blank nodes per request at such endpoints
     max_get_chars: int = MAX_GET_CHARS  # longer requests are sent by POST
+    by_parameter: bool = False  # formats are named in the URL, see `query_request`
     limits: ResultLimits = field(default_factory=ResultLimits)  # of one response
 
     def takes(self, graph: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import quote
@@ -18,23 +18,39 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 
-CellKind = Literal["iri", "blank", "literal"]
+CellKind = Literal["iri", "blank", "literal", "triple"]
 
 
 class ResultTerm(NamedTuple):
     """One RDF term of a row; `text` is an IRI, a label without `_:`, or a lexical form.
 
-    `datatype` and `language` are empty unless a literal states them.
+    `datatype` and `language` are empty unless a literal states them; a base direction
+    follows the language: `ar--rtl`. A triple term has no text, and three `parts`.
     """
 
     kind: CellKind
     text: str
     datatype: str = ""
     language: str = ""
+    parts: tuple[ResultTerm, ...] = ()
 
 
 Row = dict[str, ResultTerm]
 """One row: variable, without question mark, -> term."""
+
+
+def triple_of(parts: Sequence[ResultTerm | None]) -> ResultTerm | None:
+    """Return a triple term; None if a part is missing."""
+    known = tuple(part for part in parts if part is not None)
+    return ResultTerm("triple", "", parts=known) if len(known) == 3 else None
+
+
+def with_direction(language: str, direction: str) -> str:
+    """Return a language tag with a base direction (RDF 1.2, `its:dir`)."""
+    direction = direction.lower()
+    if not language or direction not in ("ltr", "rtl"):
+        return language
+    return f"{language}--{direction}"
 
 
 def term(cell: ResultTerm, name_blank: Callable[[str], str]) -> str:
@@ -47,6 +63,8 @@ def term(cell: ResultTerm, name_blank: Callable[[str], str]) -> str:
         return terms.iri(cell.text)
     if cell.kind == "blank":
         return terms.blank(name_blank(cell.text))
+    if cell.kind == "triple":
+        return f"<<( {' '.join(term(part, name_blank) for part in cell.parts)} )>>"
     return terms.literal(cell.text, datatype=cell.datatype, language=cell.language)
 
 

@@ -169,7 +169,7 @@ MARKUP = (
     'href="http://e.org/x?a=1&amp;b=2">y</a><!-- c --><br><img alt="" '
     'src="http://e.org/i.png"></p><i class="h-card" title="é"><b>x</b></i>&nbsp;'
     '<base target="_top"><svg viewBox="0 0 1 1"><clipPath id="c"></clipPath></svg>'
-    '<script>a<b && "c"</script><span class="h-org" lang="de">O</span>'
+    '<script>a<b && "c"</script><span class="h-tm" lang="de">O</span>'
 )
 
 
@@ -228,7 +228,7 @@ def test_markup_within_markup_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         (
             (
-                '<div class="h-card"><b class="p-name">Bob</b><div class="p-org h-org">'
+                '<div class="h-card"><b class="p-name">Bob</b><div class="p-org h-tm">'
                 '<b class="p-name">ACME</b><a class="u-url" href="http://acme/">u</a>'
                 "</div></div>"
             ),
@@ -236,7 +236,7 @@ def test_markup_within_markup_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
         ),
         (
             (
-                '<div class="vcard"><b class="fn">Bob</b><div class="org h-org">'
+                '<div class="vcard"><b class="fn">Bob</b><div class="org h-tm">'
                 '<b class="fn p-name">ACME</b></div></div>'
             ),
             ['vcard:fn "Bob"', 'vcard:organization-name "ACME"'],
@@ -294,7 +294,7 @@ def test_items_within_items_keep_what_is_theirs(html: str, expected: list[str]) 
 
 def test_known_item_within_an_unknown_one_is_read() -> None:
     """If an item is within one of an unknown type, then it stands for itself."""
-    html = """<div class="h-card"><b class="p-name">Bob</b><div class="p-org h-org">
+    html = """<div class="h-card"><b class="p-name">Bob</b><div class="p-org h-tm">
     <b class="p-name">ACME</b><i class="p-boss h-card">Eve</i></div></div>"""
     assert values(html, "vcard:fn") == ['"Bob"', '"Eve"']
     assert values(html, "schema:hasPart") == []

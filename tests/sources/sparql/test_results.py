@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.dataweb.nodes.results import WRITERS
+from rdfcrawl.rdf.results import write_json, write_tsv, write_xml
 from rdfcrawl.sources.sparql.results import iter_rows
 from rdfcrawl.sources.sparql.settings import ResultLimits
 from rdfcrawl.sources.sparql.writing import ResultTerm, Row, term
@@ -205,15 +206,64 @@ def test_rows_before_the_end_of_a_cut_answer_are_kept(media_type: str) -> None:
     assert 900 < len(_kept(body[: len(body) // 2], media_type)) <= 1_000
 
 
-def test_terms_of_rdf_star_are_no_terms_here() -> None:
-    """If a field is a triple, then its row is left out and counted."""
-    triple = ox.Triple(ox.NamedNode("u:a"), ox.NamedNode("u:b"), ox.Literal("c"))
-    rows = [(ox.NamedNode("u:a"), None, triple), (ox.NamedNode("u:a"), None, None)]
-    for media_type in (JSON, XML):
-        body = WRITERS[_FORMATS[media_type]](list("spo"), rows).encode()
-        found, faults, _ = _read(body, media_type)
-        assert found == [{"s": ResultTerm("iri", "u:a")}]
-        assert faults == [Reason.BAD_TERM]
+TRIPLE = ox.Triple(
+    ox.BlankNode("x"),
+    ox.NamedNode("u:b"),
+    ox.Triple(
+        ox.NamedNode("u:a"), ox.NamedNode("u:c"), ox.Literal("d>> .", language="en")
+    ),
+)
+OUR_WRITERS = {JSON: write_json, XML: write_xml, TSV: write_tsv}
+LINE = '<<( _:x <u:b> <<( <u:a> <u:c> "d>> ."@en )>> )>>'
+
+
+@pytest.mark.parametrize("media_type", [JSON, XML, TSV])
+def test_triple_terms_and_directions_are_read(media_type: str) -> None:
+    """If a field is a triple term, or a literal has a direction, then it is kept."""
+    arabic = ox.Literal("x", language="ar", direction=ox.BaseDirection.RTL)
+    file = io.StringIO()
+    OUR_WRITERS[media_type](["o"], [(TRIPLE,), (arabic,)], file)
+    found, faults, _ = _read(file.getvalue().encode(), media_type)
+    assert [term(row["o"], str) for row in found] == [LINE, '"x"@ar--rtl']
+    assert faults == []
+
+
+_A, _B = b'{"type":"uri","value":"u:a"}', b'{"type":"literal","value":"b"}'
+OLD_FORMS = [
+    (JSON, b'{"type":"triple","value":{"subject":%s,"property":%s,"object":%s}}'),
+    (JSON, b'{"type":"triple","value":{"s":%s,"p":%s,"o":%s}}'),
+    (JSON, b'{"type":"statement","value":{"s":%s,"p":%s,"o":%s}}'),
+    (TSV, b'?s\t?o\n<u:x>\t<< <u:a> <u:a> "b" >>\n'),
+]
+
+
+@pytest.mark.parametrize(("media_type", "form"), OLD_FORMS)
+def test_triples_of_rdf_star_are_read(media_type: str, form: bytes) -> None:
+    """If a store writes triples as before RDF 1.2, then they are triple terms."""
+    if media_type == JSON:
+        cell = form % (_A, _A, _B)
+        form = b'{"results":{"bindings":[{"o":%s}]}}' % cell
+    found, faults, _ = _read(form, media_type)
+    assert [term(row["o"], str) for row in found] == ['<<( <u:a> <u:a> "b" )>>']
+    assert faults == []
+
+
+BAD_TRIPLES = [
+    (JSON, b'{"results":{"bindings":[{"o":{"type":"triple","value":{"s":%s}}}]}}' % _A),
+    (JSON, b'{"results":{"bindings":[{"o":%s1%s}]}}'
+     % (b'{"type":"triple","value":{"s":' * 300, b"}}" * 300)),
+    (XML, (b"<sparql><results><result><binding name='o'><triple><subject><uri>u:a</uri>"
+          b"</subject></triple></binding></result></results></sparql>")),
+    (TSV, b"?o\n<<( <u:a> <u:b> )>>\n"),
+    (TSV, b"?o\n%s <u:b> )>>\n" % (b"<<( <u:a> <u:b> " * 5000)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("media_type", "body"), BAD_TRIPLES)
+def test_bad_triple_terms_cost_their_row(media_type: str, body: bytes) -> None:
+    """If a triple term lacks a part or is too deep, then its row is counted."""
+    found, faults, _ = _read(body, media_type)
+    assert (found, faults) == ([], [Reason.BAD_TERM])
 
 
 def test_references_to_control_characters_in_xml() -> None:

@@ -1,0 +1,335 @@
+"""Read JSON-LD with errors through PyLD: an error costs a key or a node.
+
+Each node is mended before it is expanded; where it still fails, the keys that fail are
+found one by one, and left out. Terms that a context defines wrongly are undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from pyld import jsonld
+
+from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.rdf.jsonld.pyld_processor import Processor, code_of
+from rdfcrawl.rdf.terms import has_forbidden, mended_iri, note_mended
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.jsonld.contexts import ContextLoader
+
+# PyLD also fails with other exceptions on bad input.
+_ERRORS: Final = (
+    *(jsonld.JsonLdError, ArithmeticError, AttributeError),
+    *(LookupError, TypeError, ValueError),
+)
+_MAX_TRIES: Final = 8  # for one definition of a term
+_OF_VALUES: Final = frozenset(
+    {"@value", "@type", "@language", "@direction", "@index", "@context"}
+)
+_OF_LISTS: Final = frozenset({"@list", "@set", "@index", "@context"})
+_REPEATED: Final = frozenset({"@included", "@type"})
+_PARTS: Final = {  # of a definition, by the error that it causes
+    "invalid container mapping": "@container",
+    "invalid type mapping": "@type",
+    "invalid language mapping": "@language",
+    "invalid base direction": "@direction",
+    "invalid @nest value": "@nest",
+    "invalid @prefix value": "@prefix",
+    "invalid @protected value": "@protected",
+    "invalid scoped context": "@context",
+    "invalid reverse property": "@container",
+}
+_ENTRIES: Final = frozenset(
+    {"@id", "@type", "@reverse", "@container", "@language", "@direction", "@context"}
+    | {"@index", "@nest", "@prefix", "@protected"}
+)
+
+
+def _is_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_direction(value: Any) -> bool:
+    return value in (None, "ltr", "rtl")
+
+
+_OF_CONTEXTS: Final[dict[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("@base", "@language", "@vocab"), _is_text),
+    **dict.fromkeys(("@propagate", "@protected"), _is_flag),
+    "@direction": _is_direction,
+    "@import": lambda value: isinstance(value, str),
+    "@version": lambda value: value == 1.1,
+}
+
+
+class MendingProcessor(Processor):
+    """Processor that leaves out what is wrong; see the module."""
+
+    def __init__(self, loader: ContextLoader) -> None:
+        super().__init__(loader.log)
+        self._loader = loader
+        self._mended: dict[str, str] = {}  # IRIs
+
+    def _note(self, error: Exception | str, *, is_lost: bool = False) -> None:
+        if self._loader.failure is not None:  # the context is missing, not wrong
+            raise self._loader.failure
+        if isinstance(error, NeedsSandbox | SourceFault):
+            raise error
+        detail = error if isinstance(error, str) else code_of(error)
+        if is_lost:
+            self.log.note(Reason.SYNTAX, f"JSON-LD: {detail}")
+        else:
+            self.log.note(Reason.REPAIRED, f"JSON-LD: {detail}", apart=True)
+
+    def _expand_iri(self, *args: Any, **kw: Any) -> Any:
+        iri = super()._expand_iri(*args, **kw)
+        if not isinstance(iri, str) or ":" not in iri or not has_forbidden(iri):
+            return iri
+        if iri not in self._mended:
+            try:
+                self._mended[iri] = mended_iri(iri)
+                note_mended(self.log, iri)
+            except ValueError:
+                self._mended[iri] = iri
+        return self._mended[iri]
+
+    # -- nodes and values ------------------------------------------------------------
+
+    def _expand(
+        self, active_ctx: Any, active_property: Any, element: Any, *args: Any, **kw: Any
+    ) -> Any:
+        if isinstance(element, dict) and isinstance(element.get("@value"), list):
+            self._note("several values in one object")
+            element = [{**element, "@value": each} for each in element["@value"]]
+        try:
+            return super()._expand(active_ctx, active_property, element, *args, **kw)
+        except _ERRORS as error:
+            if not isinstance(element, dict):
+                raise
+            self._note(error, is_lost=True)
+            return None
+
+    def _prepare_nested_context(
+        self, active_ctx: Any, element: Any, options: Any
+    ) -> Any:
+        if "@context" in element:
+            element["@context"] = self._mended_context(element["@context"])
+        return super()._prepare_nested_context(active_ctx, element, options)
+
+    def _expand_object(
+        self,
+        active_ctx: Any,
+        active_property: Any,
+        expanded_active_property: Any,
+        element: Any,
+        expanded_parent: Any,
+        *args: Any,
+        **kw: Any,
+    ) -> None:
+        self._mend_keywords(active_ctx, element)
+
+        def expand(part: dict[str, Any], parent: dict[str, Any]) -> None:
+            super(MendingProcessor, self)._expand_object(
+                *(active_ctx, active_property, expanded_active_property),
+                *(part, parent, *args),
+                **kw,
+            )
+
+        before = {
+            key: [*value] if isinstance(value, list) else value
+            for key, value in expanded_parent.items()
+        }
+        try:
+            expand(element, expanded_parent)
+        except _ERRORS:
+            for key in list(element):
+                try:
+                    expand({key: element[key]}, {})
+                except _ERRORS as error:
+                    # a value object without its value or datatype is another one
+                    if "@value" in element and key in ("@value", "@type"):
+                        raise
+                    self._note(error, is_lost=True)
+                    del element[key]
+            expanded_parent.clear()
+            expanded_parent.update(before)
+            expand(element, expanded_parent)
+
+    def _mend_keywords(self, active_ctx: Any, element: dict[str, Any]) -> None:
+        names: dict[str, str] = {}
+        for key in sorted(element):
+            keyword = self._expand_iri(active_ctx, key, vocab=True)
+            if not isinstance(keyword, str) or not keyword.startswith("@"):
+                continue
+            if keyword in names and keyword not in _REPEATED:
+                self._note("colliding keywords", is_lost=True)
+                del element[key]
+            else:
+                names[keyword] = key
+        if "@value" in names:
+            self._mend_value(element, names)
+            self._keep(active_ctx, element, _OF_VALUES, "invalid value object")
+        elif "@list" in names or "@set" in names:
+            self._keep(active_ctx, element, _OF_LISTS, "invalid set or list object")
+        else:
+            self._mend_node(element, names)
+
+    def _keep(
+        self, active_ctx: Any, element: dict[str, Any], kept: frozenset[str], code: str
+    ) -> None:
+        for key in list(element):
+            name = self._expand_iri(active_ctx, key, vocab=True)
+            is_mapped = isinstance(name, str) and (":" in name or name[:1] == "@")
+            if is_mapped and name not in kept:
+                self._note(code, is_lost=True)
+                del element[key]
+
+    def _mend_value(self, element: dict[str, Any], names: dict[str, str]) -> None:
+        value = element[names["@value"]]
+        language, direction = names.get("@language"), names.get("@direction")
+        kind = element.get(names.get("@type", ""))
+        if isinstance(kind, list) and len(kind) == 1:
+            element[names["@type"]] = kind[0]
+            self._note("invalid typed value")
+        for key, is_right in ((language, _is_text), (direction, _is_direction)):
+            if key is not None and (
+                not is_right(element[key])
+                or kind is not None
+                or not isinstance(value, str | None)
+            ):
+                self._note("invalid language-tagged value")
+                del element[key]
+
+    def _mend_node(self, element: dict[str, Any], names: dict[str, str]) -> None:
+        if (key := names.get("@id")) and not isinstance(element[key], str):
+            value = element[key]
+            if isinstance(value, dict):
+                value = value.get("@id", value.get("@value"))
+            elif isinstance(value, list) and len(value) == 1:
+                value = value[0]
+            element[key] = value
+            if not isinstance(value, str):
+                if len(element) == 1:  # a reference
+                    raise ValueError("invalid @id value")
+                del element[key]
+            self._note("invalid @id value")
+        if key := names.get("@type"):
+            types = element[key]
+            listed = types if isinstance(types, list) else [types]
+            listed = [
+                each.get("@id") if isinstance(each, dict) else each for each in listed
+            ]
+            kept = [each for each in listed if isinstance(each, str)]
+            if len(kept) < len(listed) or isinstance(types, dict):
+                self._note(
+                    "invalid type value",
+                    is_lost=any(
+                        each not in kept and each is not None for each in listed
+                    ),
+                )
+                element[key] = kept
+                if not kept:
+                    del element[key]
+
+    def _expand_language_map(
+        self, active_ctx: Any, language_map: dict[str, Any], direction: Any
+    ) -> Any:
+        texts: dict[str, list[str]] = {}
+        for key, values in language_map.items():
+            listed = values if isinstance(values, list) else [values]
+            texts[key] = [each for each in listed if isinstance(each, str)]
+            if any(not _is_text(each) for each in listed):
+                self._note("invalid language map value", is_lost=True)
+        return super()._expand_language_map(active_ctx, texts, direction)
+
+    def _create_node_map(self, input_: Any, *args: Any, **kw: Any) -> None:
+        # Indexes have no meaning in RDF, and may be in conflict.
+        if isinstance(input_, dict) and "@index" in input_:
+            input_ = {key: input_[key] for key in input_ if key != "@index"}
+        super()._create_node_map(input_, *args, **kw)
+
+    # -- contexts --------------------------------------------------------------------
+
+    def _process_context(
+        self, active_ctx: Any, local_ctx: Any, *args: Any, **kw: Any
+    ) -> Any:
+        context = self._mended_context(local_ctx)
+        return super()._process_context(active_ctx, context, *args, **kw)
+
+    def _mended_context(self, context: Any) -> Any:
+        """Return a context without wrong entries; itself if there are none."""
+        if isinstance(context, list):
+            kept = [each for each in context if _is_context(each)]
+            if len(kept) < len(context):
+                self._note("invalid local context", is_lost=True)
+            mended = [self._mended_context(each) for each in kept]
+            return context if mended == context else mended
+        if not isinstance(context, dict):
+            if not _is_context(context):
+                self._note("invalid local context", is_lost=True)
+                return []
+            return context
+        if "@context" in context:
+            self._note("keyword redefinition")
+            return self._mended_context(context["@context"])
+        bad = [
+            key
+            for key in _OF_CONTEXTS.keys() & context.keys()
+            if not _OF_CONTEXTS[key](context[key])
+        ]
+        for key in bad:
+            self._note(f"invalid {key} in a context")
+        return {x: context[x] for x in context if x not in bad} if bad else context
+
+    def _create_term_definition(
+        self,
+        active_ctx: Any,
+        local_ctx: Any,
+        term: str,
+        defined: Any,
+        *args: Any,
+        **kw: Any,
+    ) -> None:
+        previous = active_ctx["mappings"].get(term)
+        context = local_ctx
+        for _ in range(_MAX_TRIES):
+            try:
+                super()._create_term_definition(
+                    active_ctx, context, term, defined, *args, **kw
+                )
+            except _ERRORS as error:
+                if defined.get(term):
+                    raise
+                definition = _without_wrong_part(context.get(term), code_of(error))
+                self._note(error, is_lost=definition is None)
+                if definition is None:
+                    break
+                context = {**context, term: definition}
+                defined.pop(term, None)
+            else:
+                return
+        defined[term] = True
+        active_ctx["mappings"].pop(term, None)
+        if previous is not None:
+            active_ctx["mappings"][term] = previous
+
+
+def _is_context(value: Any) -> bool:
+    return value is None or value is False or isinstance(value, str | dict | list)
+
+
+def _without_wrong_part(definition: Any, code: str) -> Any:
+    """Return a definition without the part that causes an error; None if unknown."""
+    if not isinstance(definition, dict):
+        return None
+    part = _PARTS.get(code, "")
+    unknown: Iterable[str] = [part] if part in definition else []
+    if code == "invalid term definition":
+        unknown = definition.keys() - _ENTRIES or {"@index", "@prefix"}
+    kept = {key: definition[key] for key in definition if key not in unknown}
+    return kept if len(kept) < len(definition) else None
