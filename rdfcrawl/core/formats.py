@@ -191,6 +191,8 @@ class FormatDecision(NamedTuple):
     found: str = ""
     # unpack the content, and decide again for its members
     packing: PackingKind | None = None
+    # name of the format in `Content-Type`, which the content contradicts
+    refuted: str = ""
 
 
 def format_of_name(url: str) -> Format | None:

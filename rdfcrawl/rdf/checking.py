@@ -293,7 +293,7 @@ def _mended_statements(line: bytes, log: FaultLog) -> bytes:
     """Return the statements of a line without bad terms as TriG, or nothing."""
     from rdfcrawl.rdf.mended_statements import StatementMender  # noqa: PLC0415 (rare)
 
-    is_complete = line.endswith((b"\n", b"\r"))
+    is_complete = re.search(rb"[^\s;,]\s*[\r\n]\Z", line) is not None
     line += b"\n"
     at, parts = 0, list[bytes]()
     while line[at:].strip():

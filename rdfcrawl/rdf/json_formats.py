@@ -27,9 +27,14 @@ _BLANK_TYPES = frozenset({"localId", RDF + "blankNode"})
 _LANGUAGE_TYPES = frozenset({"", RDF + "langString", XSD + "string"})
 
 MAX_BYTES: Final = 64 * 2**20  # read into memory
-_KINDS: Final = {"uri": "uri", "bnode": "bnode", "literal": "literal"}
 _ALIASES: Final = {"language": "lang", "xml:lang": "lang"}
-_KINDS |= {"iri": "uri", "typed-literal": "literal"}
+_KINDS: Final = {
+    "uri": "uri",
+    "iri": "uri",
+    "bnode": "bnode",
+    "literal": "literal",
+    "typed-literal": "literal",
+}
 
 
 def _no_number(_: str) -> None:

@@ -224,6 +224,8 @@ class StatementMender:
             self.is_outside = self._is_done = True
             return False
         self._bad("no delimiter before it", self.text[begin : self.at])
+        if self.text[begin - 1 : begin] in b"\"'":  # quotation marks within a string
+            self._out[-1] = BAD + b" "
         self._out.append(b"; " + BAD + b" ")
         frame.state = OBJECT
         return True
@@ -436,7 +438,9 @@ class StatementMender:
         if len(self._stack) == 1 and (frame.state == SUBJECT or is_label):
             end = self._end_of_braces(begin)
             is_formula = end > 0 and AFTER_FORMULA.match(self.text, end)
-            if not self.is_in_graph and (is_label or not is_formula):
+            if is_label or not (self.is_in_graph or is_formula):
+                if self.is_in_graph:
+                    self._repaired("an open graph")
                 self._graph = b"".join(self._out).strip()
                 if self._graph == BAD:
                     self.bad.clear()

@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -33,8 +34,15 @@ from rdfcrawl.core.errors import (
     needed_by_document,
 )
 from rdfcrawl.rdf import sniffing
-from rdfcrawl.rdf.checking import GATHER_BYTES, canonical_lines, iter_checked
+from rdfcrawl.rdf.checking import (
+    GATHER_BYTES,
+    canonical_lines,
+    iter_checked,
+    new_parser,
+    serialize,
+)
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
+from rdfcrawl.rdf.nesting import is_text_too_deep
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.statements import StatementReader
 from rdfcrawl.rdf.text import DocumentText, gathered
@@ -181,6 +189,8 @@ class DocumentParser:
 
     def _read(self, form: Format) -> Iterator[QuadLines]:
         output, text = self.output, self._text
+        if refuted := self.decision.refuted:
+            self.log.note(Reason.REPAIRED, f"{form.name}, labelled {refuted}")
         if form is formats.HDT:
             yield from self._read_hdt()
         elif form.reader:
@@ -349,6 +359,11 @@ class DocumentParser:
         if form in (formats.TURTLE, formats.TRIG):
             yield from self._read_mended(form)
             return
+        if form is formats.N3 and (other := self._form_that_parses()):
+            self.log.note(Reason.REPAIRED, f"{other.name}, labelled {form.name}")
+            self._error = ""
+            yield from self._read_text(other)
+            return
         self._mends = form is formats.N3
         yield from self._read_text(form, is_lenient=True)
         lenient = self._attempt
@@ -357,6 +372,18 @@ class DocumentParser:
             gained = False  # the repair is logged
         if gained or self.log.count(Reason.BAD_TERM):
             self.log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
+
+    def _form_that_parses(self) -> Format | None:
+        """Return the format of small text that is no N3, but valid with graphs."""
+        if self._text.source.data is None:
+            return None
+        text = self._text.load(FaultLog())
+        if len(text) > RDFLIB_BYTES or is_text_too_deep(text):
+            return None
+        for form in (formats.TRIG, formats.N_QUADS):
+            if serialize(new_parser(text, form, self.base), BytesIO()) is None:
+                return form
+        return None
 
     def _read_mended(self, form: Format) -> Iterator[QuadLines]:
         from rdfcrawl.rdf.mending import MendingReader

@@ -12,6 +12,7 @@ import re
 from rdfcrawl.core import formats
 from rdfcrawl.core.formats import HTML, TURTLE, FormatDecision, PackingKind, file_name
 from rdfcrawl.core.namespaces import RDF
+from rdfcrawl.rdf.text import wide_codec
 
 _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
@@ -73,11 +74,23 @@ _STATEMENT = re.compile(
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
 )
+_LATE_DIRECTIVE = re.compile(rb"\n[ \t]*+(?:@prefix|(?i:prefix))\s+[^\s:<>]*+:\s*+<")
 # A subject that is not a tag: `<html>\n<head>` begins a page.
 _TURTLE_START = re.compile(
-    rb"%s(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))%s|\[\s*+\])"
-    rb"\s+(?:a\s|%s|[\w-]*:[\w-])" % (_COMMENTS, _IRI_OR_BLANK, _IRI)
+    rb"%s(?:(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))%s|\[\s*+\]"
+    rb"|\([^()\n]{0,500}+\))\s+|\[\s*+)(?:a\s|%s\s|[\w-]*:[\w-])"
+    % (_COMMENTS, _IRI_OR_BLANK, _IRI)
 )
+# `<g> { <s> <p>`, without directives
+_TRIG_START = re.compile(
+    rb"%s(?:(?i:graph)\s+)?(?:%s)?\s*\{\s*%s\s+(?:a\s|%s)"
+    % (_COMMENTS, _IRI_OR_BLANK, _IRI_OR_BLANK, _IRI)
+)
+_ABSOLUTE_START = re.compile(
+    rb"%s(?:_:|<[A-Za-z][\w+.-]*+:)[^\s<>\"]*+>?+\s*+(?!\{)"
+    rb"[^\r\n]*+(?<![;,])(?:[\r\n]|\Z)" % _COMMENTS
+)
+_RULE = re.compile(rb"\}\s*+(?:=>|<=)\s*+\{")
 _GRAPH_BLOCK = re.compile(
     rb"[\n.}][ \t]*+(?:(?i:graph)[ \t]++)?"
     rb"(?:" + _IRI_OR_BLANK + rb"|[\w-]*+:[\w.-]*+)?[ \t]*+\r?\n?[ \t]*+\{"
@@ -177,6 +190,7 @@ def _checked(
         decided_by == "content-type"
         and claimed.is_line_based
         and head[:1] in (b"<", b"_")
+        and _ABSOLUTE_START.match(head)
         and _TURTLE_START.match(head)
         and head[_TAR_MAGIC[0]] != _TAR_MAGIC[1]
     ):
@@ -189,15 +203,31 @@ def _checked(
             if _refutes(sniffed.found, claimed, head)
             else FormatDecision(claimed, decided_by)
         )
-    if actual.family != claimed.family:
-        return sniffed
-    # Within the text formats, a Content-Type is trusted more than an extension.
-    if decided_by == "extension" and (
-        (actual is formats.N_QUADS and claimed is not formats.N_QUADS)
-        or (actual in (TURTLE, formats.TRIG) and claimed.is_line_based)
-    ):
-        return sniffed
+    if actual is HTML and claimed.family == "text" and _LATE_DIRECTIVE.search(head):
+        return FormatDecision(claimed, decided_by)  # behind a message of the server
+    if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
+        refuted = claimed.name if decided_by == "content-type" else ""
+        return sniffed._replace(refuted=refuted)
     return FormatDecision(claimed, decided_by)
+
+
+def _is_sure(
+    actual: formats.Format,
+    claimed: formats.Format,
+    decided_by: formats.DecidedBy,
+    head: bytes,
+) -> bool:
+    """Return whether the claimed format cannot be, of two formats of a family."""
+    if claimed.family in ("json", "xml"):
+        return actual is not claimed
+    if actual is formats.N_QUADS:
+        return claimed is not formats.N_QUADS
+    if actual is formats.N3:
+        return claimed is not formats.N3
+    if not claimed.is_line_based or actual not in (TURTLE, formats.TRIG):
+        return False
+    # The first line of N-Triples may be bad.
+    return decided_by == "extension" or not _ABSOLUTE_START.match(head)
 
 
 def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:
@@ -216,14 +246,9 @@ def _sniff(head: bytes) -> FormatDecision:
         return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
     if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
         return _by_magic(PackingKind.TAR)
-    found: formats.Format | None = None
-    if _DIRECTIVE.match(head):
-        has_graphs = b"{" in head and _GRAPH_BLOCK.search(head)
-        found = formats.TRIG if has_graphs else TURTLE
-    elif statement := _STATEMENT.match(head):
-        found = formats.N_QUADS if statement[1] else formats.N_TRIPLES
-    elif _TURTLE_START.match(head):
-        found = TURTLE
+    found = _sniff_text(head)
+    if found is not None:
+        pass
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
     elif not JSON_START.match(head):
@@ -233,6 +258,18 @@ def _sniff(head: bytes) -> FormatDecision:
     elif _RDF_JSON_START.match(head):
         found = formats.RDF_JSON
     return FormatDecision(found, "content", "" if found else "JSON")
+
+
+def _sniff_text(head: bytes) -> formats.Format | None:
+    if _DIRECTIVE.match(head):
+        if b"{" not in head or not _GRAPH_BLOCK.search(head):
+            return TURTLE
+        return formats.N3 if _RULE.search(head) else formats.TRIG
+    if _TRIG_START.match(head):
+        return formats.N3 if _RULE.search(head) else formats.TRIG
+    if statement := _STATEMENT.match(head):
+        return formats.N_QUADS if statement[1] else formats.N_TRIPLES
+    return TURTLE if _TURTLE_START.match(head) else None
 
 
 def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
@@ -302,7 +339,7 @@ def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
     if head.startswith(b"\xef\xbb\xbf"):
         return head.lstrip(b"\xef\xbb\xbf")
-    codec = _WIDE_STARTS.get(head[:2])
+    codec = _WIDE_STARTS.get(head[:2]) or wide_codec(head)
     return head[: len(head) & ~1].decode(codec, "replace").encode() if codec else head
 
 

@@ -45,6 +45,11 @@ _UTF8_NAMES = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
 _NO_CHARSETS = frozenset(
     {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"}
 )
+_UTF8_LABELS = frozenset(name.encode() for name in _UTF8_NAMES)
+_WESTERN = frozenset({"iso8859-1", "iso8859-15", "cp1252"})
+_ASCII = bytes(range(0x20, 0x7F))
+_LEAST_WIDE = 4
+_MAX_HELD_BYTES = 1024 * 1024  # of a line
 _WIDE = ("utf-16", "utf-32")  # Python's codecs of these names expect a byte order mark
 _XML_ENCODING = re.compile(
     rb"(?P<before>\s*<\?xml\b[^>]{0,200}?)\sencoding\s*=\s*[\"'](?P<name>[^\"'>]*)[\"']"
@@ -69,7 +74,9 @@ def detect_encoding(
     if not name and is_xml and (declared := _XML_ENCODING.match(head)):
         name = declared["name"].decode("latin-1").strip().lower()
     if name in _UTF8_NAMES:
-        return "utf-8", 0
+        if wide := wide_codec(head):
+            log.note(Reason.BAD_CHARSET, f"is {wide}, and not labelled so")
+        return wide or "utf-8", 0
     try:
         info = codecs.lookup(name)
     except (LookupError, ValueError):
@@ -86,8 +93,23 @@ def detect_encoding(
     return f"{info.name}-{'be' if head.startswith(bytes(1)) else 'le'}", 0
 
 
-def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
-    """Return a document as UTF-8; invalid sequences are marked and logged."""
+def wide_codec(head: bytes) -> str:
+    """Return the codec of text in UTF-16 without a mark that begins in ASCII, or ""."""
+    first, second = head[:16:2], head[1:16:2]
+    if len(second) < _LEAST_WIDE or b"\0" not in head[:2]:
+        return ""
+    if not any(second) and all(first):
+        return "utf-16-le"
+    return "utf-16-be" if not any(first) and all(second) else ""
+
+
+def to_utf8(
+    data: bytes, *, charset: str, is_xml: bool, log: FaultLog, is_page: bool = True
+) -> bytes:
+    """Return a document as UTF-8; invalid sequences are marked and logged.
+
+    Valid UTF-8 refutes another charset unless `is_page`.
+    """
     codec, skip = detect_encoding(data[:512], charset=charset, is_xml=is_xml, log=log)
     if skip:
         data = data[skip:]
@@ -95,8 +117,25 @@ def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
         if not data.isascii():
             data = Utf8Marker(log).feed(data, is_last=True)
     else:
-        data = Transcoder(codec, log).feed(data, is_last=True)
+        transcode = _transcoder(codec, data[:512], log, is_page=is_page)
+        data = transcode.feed(data, is_last=True)
     return without_xml_encoding(data) if is_xml else data
+
+
+def _transcoder(
+    codec: str, head: bytes, log: FaultLog, *, is_page: bool
+) -> Transcoder | Utf8OrOther:
+    declared = _XML_ENCODING.match(head)
+    is_declared = declared and declared["name"].strip().lower() not in _UTF8_LABELS
+    if is_page or is_declared or not _is_ascii_superset(codec):
+        return Transcoder(codec, log)
+    return Utf8OrOther(codec, log)
+
+
+def _is_ascii_superset(codec: str) -> bool:
+    """Return whether the bytes of ASCII mean ASCII in a codec, in all states."""
+    is_stateful = codec.startswith(("utf", "iso2022", "hz"))
+    return not is_stateful and _ASCII.decode(codec, "replace").encode() == _ASCII
 
 
 def without_xml_encoding(data: bytes) -> bytes:
@@ -150,6 +189,48 @@ class Transcoder:
         return text.encode("utf-8", "replace")
 
 
+class Utf8OrOther:
+    """Converter of text whose charset is labelled differently, but may be UTF-8.
+
+    The formats of RDF are always UTF-8, and servers add a charset to all of them. In
+    Western charsets, each line counts for itself.
+    """
+
+    def __init__(self, codec: str, log: FaultLog) -> None:
+        self._codec, self._log = codec, log
+        self._rest = b""
+        self._is_noted = False
+
+    def feed(self, block: bytes, *, is_last: bool) -> bytes:
+        """Return complete lines as UTF-8."""
+        block, self._rest = self._rest + block, b""
+        if not is_last:
+            end = block.rfind(b"\n") + 1
+            if end or len(block) < _MAX_HELD_BYTES:
+                block, self._rest = block[:end], block[end:]
+        if block.isascii() or self._is_utf8(block):
+            return block
+        by_line = self._codec in _WESTERN
+        parts = block.splitlines(keepends=True) if by_line else [block]
+        return b"".join(
+            part if self._is_utf8(part) else self._other(part) for part in parts
+        )
+
+    def _is_utf8(self, text: bytes) -> bool:
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            return False
+        if not self._is_noted and not text.isascii():
+            detail = f"is UTF-8, and labelled {self._codec}"
+            self._log.note(Reason.BAD_CHARSET, detail)
+            self._is_noted = True
+        return True
+
+    def _other(self, text: bytes) -> bytes:
+        return Transcoder(self._codec, self._log).feed(text, is_last=True)
+
+
 class Utf8Stream(PulledStream):
     """A file as UTF-8, read once from the beginning, in bounded memory.
 
@@ -160,6 +241,7 @@ class Utf8Stream(PulledStream):
         max_bytes: maximum to read; more is logged as `TOO_LARGE`.
         screens: applied to each block in order; may change the text or raise
             `SourceFault`.
+        is_page: see `to_utf8`.
     """
 
     def __init__(
@@ -171,6 +253,7 @@ class Utf8Stream(PulledStream):
         max_bytes: int,
         log: FaultLog,
         screens: Sequence[Screen] = (),
+        is_page: bool = True,
     ) -> None:
         self._file, self._log, self._screens = file, log, screens
         self._left = max_bytes
@@ -180,7 +263,11 @@ class Utf8Stream(PulledStream):
         codec, skip = detect_encoding(
             first[:512], charset=charset, is_xml=is_xml, log=log
         )
-        self._decoder = Utf8Marker(log) if codec == "utf-8" else Transcoder(codec, log)
+        self._decoder = (
+            Utf8Marker(log)
+            if codec == "utf-8"
+            else _transcoder(codec, first[:512], log, is_page=is_page)
+        )
         head = self._decode(first[skip:])
         self._ready = memoryview(without_xml_encoding(head) if is_xml else head)
 
@@ -253,7 +340,8 @@ class DocumentText:
         if len(data) > self._max_bytes:
             data = data[: self._max_bytes]
             log.note(Reason.TOO_LARGE, "document cut at its largest size")
-        text = to_utf8(data, charset=self._charset, is_xml=self._is_xml, log=log)
+        charset, is_xml = self._charset, self._is_xml
+        text = to_utf8(data, charset=charset, is_xml=is_xml, log=log, is_page=False)
         for each in (XmlScreen().feed, *screens) if self._is_xml else screens:
             text = each(text, True)  # a screen takes no keywords
         return text
@@ -269,6 +357,7 @@ class DocumentText:
             max_bytes=self._max_bytes,
             log=log,
             screens=(XmlScreen().feed, *screens) if self._is_xml else screens,
+            is_page=False,
         )
         # The parser reads 2 KiB at a time.
         return cast("BinaryIO", io.BufferedReader(stream, BLOCK_BYTES))

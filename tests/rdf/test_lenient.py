@@ -375,7 +375,7 @@ def test_what_the_strict_parser_takes_is_not_cut(content: str) -> None:
 
 @given(
     st.lists(pieces, max_size=12).map(" ".join),
-    st.sampled_from([formats.TRIG, formats.N3]),
+    st.sampled_from([formats.TURTLE, formats.TRIG, formats.N3]),
 )
 @settings(max_examples=examples(250), deadline=None)
 def test_whatever_comes_the_output_is_strict(

@@ -41,18 +41,16 @@ def extract_scripts(
         SourceFault: see `ParsedPage.tree`.
     """
     blocks: list[bytes] = []
-    own_log = FaultLog()
-    position = 0  # of the last script, in the page
+    own_log, lines = FaultLog(), _Lines(page.utf8)
     for number, (form, text) in enumerate(_scripts(page)):
         if number == MAX_SCRIPTS:
             own_log.note(Reason.TOO_LARGE, f"more than {MAX_SCRIPTS} scripts")
             break
         found = FaultLog()
         blocks += _read(page, form, text, environment, limits, found, number)
-        position = max(page.utf8.find(_first_line(text), position), position)
+        place = lines.place_of(text) if found.all() else ""
         for fault in found.all():
-            line = page.utf8.count(b"\n", 0, position) + 1
-            detail = f"{form.name} in the script at line {line}: {fault.detail}"
+            detail = f"{form.name} in the script{place}: {fault.detail}"
             own_log.note(fault.reason, detail, fault.count, apart=True)
     for fault in own_log.all():
         log.note(fault.reason, fault.detail, fault.count, apart=True)
@@ -85,8 +83,23 @@ def _unwrapped(text: str) -> str:
     return inner.rstrip().removesuffix("//").removesuffix("/*").removesuffix("#")
 
 
-def _first_line(text: str) -> bytes:
-    return text.strip().partition("\n")[0].rstrip("\r").encode("utf-8", "replace")
+class _Lines:
+    """Finder of the lines at which scripts begin, in one pass through a page."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position, self._line = 0, 1
+
+    def place_of(self, text: str) -> str:
+        """Return the place of a script; empty if it is not found."""
+        first = text.strip().partition("\n")[0].rstrip("\r").encode("utf-8", "replace")
+        found = self._data.find(first, self._position)
+        if found < 0:
+            self._data = b""  # nor are later ones searched
+            return ""
+        self._line += self._data.count(b"\n", self._position, found)
+        self._position = found
+        return f" at line {self._line}"
 
 
 def _read(

@@ -38,7 +38,7 @@ _BODIES: Final = {
 _KEY = re.compile(r"[\w$@-]+(?::[\w$@.-]+(?=\s*:))*+")
 # The next member of an object, or the end of a truncated one
 _MEMBER = re.compile(
-    r""""(?:[^"\\]|\\.)*+(?:"\s*+[:=]|\Z)|'(?:[^'\\]|\\.)*+(?:'\s*+[:=]|\Z)"""
+    r""""(?:[^"\\]|\\.)*+(?:"\s*+[:="{\[]|\Z)|'(?:[^'\\]|\\.)*+(?:'\s*+[:=]|\Z)"""
     rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|[\w$@-]++\s*+:|[,;}}\]/<#]|\Z""",
     re.DOTALL,
 )

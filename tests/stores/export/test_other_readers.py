@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyoxigraph as ox
@@ -154,7 +154,8 @@ def test_others_read_the_statements_of_the_log(folder: Path, version: str) -> No
     require(("java", "node"), (FUSEKI,))
     paths = {x: export(folder, f"{version}.{x}", "--rdf", version) for x in NAMES}
     documents = [(path.read_bytes(), NAMES[x], "x:y") for x, path in paths.items()]
-    found = {**read_by_others(documents), "n3": [*by_n3(paths)]}
+    found: dict[str, list[Any]] = {**read_by_others(documents)}
+    found["n3"] = [*by_n3(paths)]
     statements = wanted(is_rdf_11=version == "1.1")
     n_compared = 0
     for reader, results in found.items():
