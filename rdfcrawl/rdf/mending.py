@@ -229,11 +229,16 @@ class MendingReader:
             elif body[at - 1 : at + 1] not in (b"{|", b"") and body[at - 1] == ord("{"):
                 label = _LABEL.search(body[:at])
                 graph = (label["label"] or b"") if label else b""
+                self._note_graphs()
         return graph
 
     def _enter(self, graph: bytes | None) -> None:
         self._graph = graph
-        if graph is not None and self._is_turtle and not self._has_graphs:
+        if graph is not None:
+            self._note_graphs()
+
+    def _note_graphs(self) -> None:
+        if self._is_turtle and not self._has_graphs:
             self._has_graphs = True
             self._log.note(Reason.REPAIRED, "graphs in Turtle, read as TriG")
 

@@ -7,10 +7,10 @@ relabel and place these lines without an object per triple.
 A valid document is read once, strictly and as a stream. After the first error it is
 read leniently from the beginning: IRIs are mended, and only statements with bad terms
 are left out, where the strict parser would lose the rest of a block or document. In
-Turtle the strict parser recovers by itself once the text is mended. Statements that
-were written before are repeated in the same order, and skipped. If the parser still
-fails, rdflib may read a small document; since it changes the order, the output of the
-parser is held back.
+Turtle the strict parser recovers by itself once the text is mended; RDF/XML has another
+reader then. Statements that were written before are repeated in the same order, and
+skipped. If the parser still fails, rdflib may read a small document of N3; since it
+changes the order, the output of the parser is held back.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
 _HEAD_FOR_LINES_BYTES: Final = 2**20
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
-_OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
 # Noted once while a stream is unpacked.
 _OF_STREAMS: Final = frozenset(
     {
@@ -68,6 +67,7 @@ _OF_STREAMS: Final = frozenset(
     }
 )
 _MAX_HELD_BYTES: Final = 32 * 2**20
+_MAX_HELD_XML_BYTES: Final = 2**20
 _NONE: Final = frozenset[Reason]()
 
 
@@ -154,6 +154,7 @@ class DocumentParser:
             charset=self.charset,
             is_xml=self.format is not None and self.format.family == "xml",
             max_bytes=self.limits.doc_bytes,
+            on_mark=self.output.drop_marked,
         )
 
     @property
@@ -207,7 +208,9 @@ class DocumentParser:
             yield from self._read_json_lines()
         elif form not in _TWICE or not text.source.can_reopen:
             yield from self._read_text(form)
-        elif form in _OF_RDFLIB and text.gather(RDFLIB_BYTES):
+        elif form is formats.RDF_XML:
+            yield from self._read_xml(form)
+        elif form is formats.N3 and text.gather(RDFLIB_BYTES):
             yield from self._read_by_rdflib_at_last(form)
         else:
             yield from self._read_twice(form)
@@ -373,6 +376,47 @@ class DocumentParser:
         if gained or self.log.count(Reason.BAD_TERM):
             self.log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
 
+    def _read_xml(self, form: Format) -> Iterator[QuadLines]:
+        """Yield the output of the strict parser, after an error of the mending one."""
+        self._before, self._begin = self.log.snapshot(), self.output.mark()
+        held: list[QuadLines] = []
+        n_bytes = 0
+        is_bad = is_lost = False
+        try:
+            for chunk in self._read_text(form, ends_at_error=True):
+                n_bytes += len(chunk)
+                held.append(chunk)
+                if n_bytes > _MAX_HELD_XML_BYTES:
+                    yield from held
+                    held.clear()
+            # The parser takes a document without its end for complete.
+            screen = self._text.xml_screen
+            is_bad = bool(self._attempt.error or (screen and screen.depth))
+            if is_bad:
+                is_lost = True  # too long to be spooled
+                self._reopen(form).close()
+                is_lost = False
+        except (OSError, SourceFault):
+            yield from held
+            if not is_lost:
+                raise
+            yield from self.output.chunks((self._attempt.held,))
+            return
+        if not is_bad:
+            yield from held
+            return
+        self._go_back(is_replay=n_bytes > _MAX_HELD_XML_BYTES)
+        yield from self._read_mended_xml()
+
+    def _read_mended_xml(self) -> Iterator[QuadLines]:
+        from rdfcrawl.rdf.rdf_xml import RdfXmlReader
+
+        reader = RdfXmlReader(self.base, limits=self.limits, log=self.log)
+        with self._text.open_stream(self.log) as file:
+            lines = iter_checked(reader.read(file), self.log)
+            yield from self.output.chunks(lines)
+        self.is_partial = reader.is_partial
+
     def _form_that_parses(self) -> Format | None:
         """Return the format of small text that is no N3, but valid with graphs."""
         if self._text.source.data is None:
@@ -410,23 +454,24 @@ class DocumentParser:
             yield from held
             raise
         if n_bytes <= _MAX_HELD_BYTES and self._error and self.is_partial:
-            lines = self._lines_of_rdflib(form)
+            lines = self._lines_of_rdflib()
             if lines is not None:
                 yield from self.output.chunks(iter_checked(lines, self.log))
                 return
         yield from held
         yield from chunks
 
-    def _lines_of_rdflib(self, form: Format) -> list[str] | None:
+    def _lines_of_rdflib(self) -> list[str] | None:
         """Return the statements after rewinding the output; None if rdflib fails."""
-        from rdfcrawl.rdf.rdflib_reading import is_worth_trying, read_with_rdflib
+        from rdfcrawl.rdf.n3 import has_logic
+        from rdfcrawl.rdf.rdflib_reading import read_with_rdflib
 
         document, found = self._text.load(FaultLog()), FaultLog()
-        if len(document) > RDFLIB_BYTES or not is_worth_trying(document, form):
+        if len(document) > RDFLIB_BYTES or has_logic(document):
             return None
         try:
             lines = read_with_rdflib(
-                document, form, base=self.base, environment=self.environment, log=found
+                document, base=self.base, environment=self.environment, log=found
             )
         except ValueError:
             return None

@@ -1,4 +1,4 @@
-"""Read old N3, and RDF/XML from before 2004, with rdflib.
+"""Read old N3 with rdflib.
 
 rdflib is thirty times slower than the parser, keeps everything in memory, takes
 quadratic time for some texts and recurses: it only reads small documents, in a bounded
@@ -9,45 +9,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
-from xml.parsers import expat
+from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.core import formats
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.n3 import has_logic
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
-# RDF/XML section 6.1.4: attributes that may lack a namespace.
-_OLD_ATTRIBUTES: Final = frozenset({"ID", "about", "resource", "parseType", "type"})
-_PARSE_TYPE: Final = f"{RDF} parseType"
-_NAMES: Final = {formats.N3: "n3", formats.RDF_XML: "xml"}
-
-
-def is_worth_trying(document: bytes, document_format: formats.Format) -> bool:
-    """Return whether rdflib may read a document that the parser refused.
-
-    These are N3 without logic, for the older syntax, and RDF/XML with attributes
-    without namespace.
-    """
-    if document_format is formats.N3:
-        return not has_logic(document)
-    return document_format is formats.RDF_XML and _is_old_rdf_xml(document)
-
 
 def read_with_rdflib(
-    document: bytes,
-    document_format: formats.Format,
-    *,
-    base: str,
-    environment: ReaderContext,
-    log: FaultLog,
+    document: bytes, *, base: str, environment: ReaderContext, log: FaultLog
 ) -> list[str]:
-    """Return the statements of N3 or RDF/XML, unchecked, in no particular order.
+    """Return the statements of N3, unchecked, in no particular order.
 
     Statements with a variable or formula are logged as `N3_FORMULA` and left out.
 
@@ -66,7 +41,7 @@ def read_with_rdflib(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            graph.parse(data=document, format=_NAMES[document_format], publicID=base)
+            graph.parse(data=document, format="n3", publicID=base)
         except MemoryError:
             raise
         except Exception as error:  # rdflib raises any class
@@ -97,31 +72,3 @@ def _term(term: Any) -> str:
                 str(term), datatype="" if language else datatype, language=language
             )
     return ""
-
-
-def _is_old_rdf_xml(document: bytes) -> bool:
-    """Return whether XML is RDF/XML except for old attributes without namespace.
-
-    rdflib would make properties of all other names without namespace. XML literals are
-    refused: rdflib takes 4 s for 1,000 elements in one, and 75 s for 4,000.
-    """
-    parser = expat.ParserCreate("utf-8", " ")
-    is_old = True
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal is_old
-        bare = {each for each in attributes if " " not in each}
-        kinds = {attributes.get("parseType"), attributes.get(_PARSE_TYPE)}
-        is_old = (
-            is_old
-            and " " in name
-            and bare <= _OLD_ATTRIBUTES
-            and kinds <= {None, "Resource", "Collection"}
-        )
-
-    parser.StartElementHandler = start
-    try:
-        parser.Parse(document, True)
-    except expat.ExpatError:
-        return False
-    return is_old

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.namespaces import RDF
 
 if TYPE_CHECKING:
     from rdfcrawl.core.content import ByteSource
@@ -293,14 +294,23 @@ class Utf8Stream(PulledStream):
 class DocumentText:
     """The text of one document, of which at most `max_bytes` are read (`TOO_LARGE`).
 
-    If `is_xml`, the XML declaration counts, and dangerous XML is refused.
+    If `is_xml`, the XML declaration counts, and dangerous XML is refused. `on_mark` is
+    called if the text has `MARK` in places that cannot be read.
     """
 
     def __init__(
-        self, source: ByteSource, *, charset: str, is_xml: bool, max_bytes: int
+        self,
+        source: ByteSource,
+        *,
+        charset: str,
+        is_xml: bool,
+        max_bytes: int,
+        on_mark: Callable[[], None] = lambda: None,
     ) -> None:
         self.source, self._charset = source, charset
         self._is_xml, self._max_bytes = is_xml, max_bytes
+        self._on_mark = on_mark
+        self.xml_screen: XmlScreen | None = None  # of the last stream
         self._passing: BinaryIO | None = None
 
     @contextmanager
@@ -342,9 +352,17 @@ class DocumentText:
             log.note(Reason.TOO_LARGE, "document cut at its largest size")
         charset, is_xml = self._charset, self._is_xml
         text = to_utf8(data, charset=charset, is_xml=is_xml, log=log, is_page=False)
-        for each in (XmlScreen().feed, *screens) if self._is_xml else screens:
+        for each in self._all_screens(log, screens):
             text = each(text, True)  # a screen takes no keywords
         return text
+
+    def _all_screens(
+        self, log: FaultLog, screens: tuple[Screen, ...]
+    ) -> tuple[Screen, ...]:
+        if not self._is_xml:
+            return screens
+        self.xml_screen = XmlScreen(log, self._on_mark)
+        return self.xml_screen.feed, *screens
 
     def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
         is_stream, file = self.source.is_stream, self.source.open()
@@ -356,7 +374,7 @@ class DocumentText:
             is_xml=self._is_xml,
             max_bytes=self._max_bytes,
             log=log,
-            screens=(XmlScreen().feed, *screens) if self._is_xml else screens,
+            screens=self._all_screens(log, screens),
             is_page=False,
         )
         # The parser reads 2 KiB at a time.
@@ -368,12 +386,23 @@ MAX_ALL_VALUES_BYTES = 64 * 1024
 _MAX_DECLARATION_BYTES = 2 * MAX_VALUE_BYTES
 
 _ENTITY = b"<!ENTITY"
-_PLAIN_ENTITY = re.compile(
-    rb"<!ENTITY\s+(?P<name>[^\s%\"'<>&;]+)\s+"
-    rb"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')\s*>"
+_DECLARATION = re.compile(
+    rb"<!ENTITY\s+(?P<parameter>%\s*)?(?P<name>[^\s%\"'<>&;]+)\s+"
+    rb"(?P<external>(?:SYSTEM|PUBLIC\s+(?:\"[^\"]*\"|'[^']*'))\s+)?"
+    rb"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')(?:\s+NDATA\s+[^\s>]+)?\s*>"
 )
-# Predefined entities and characters (XML 1.0 section 4.6) do not expand.
-_REFERENCE = re.compile(rb"&(?!(?:lt|gt|amp|apos|quot|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
+_REFERENCE = re.compile(rb"&([^\s&;#<>\"']+);")
+_USUAL: Final = tuple(
+    b'parseType="%s"' % each for each in (b"Collection", b"Resource", b"Literal")
+)
+_PARSE_TYPE = re.compile(
+    rb"(?<=[\s:])parseType\s*=\s*(?:\"(?!(?:Literal|Resource|Collection|Triple)\")[^\"<>]*\""
+    rb"|'(?!(?:Literal|Resource|Collection|Triple)')[^'<>]*')"
+)
+_OLD_NAMESPACE = re.compile(
+    rb"http://www\.w3\.org/(?:TR/)?(?:WD|1999/PR|PR)-rdf-syntax(?:-19990105)?#"
+)
+_IN_TAG = re.compile(rb"<[^\W\d][^<>]*\Z")
 # The RDF/XML parser takes quadratic time: 0.4 s for 8,000 levels, more than a minute
 # for 100,000.
 MAX_XML_DEPTH: Final = 4000
@@ -385,36 +414,56 @@ _NO_ELEMENTS = re.compile(
 
 
 class XmlScreen:
-    """Screen of nesting depth and of entity declarations that expand or are external.
+    """Screen of nesting depth, entities, and other values of `rdf:parseType`.
 
     The RDF/XML parser expands internal entities, wherever the document declares them.
-    Ontologies use them to shorten namespaces, so declarations of a short text are
-    accepted, and all others refused before parsing.
+    Ontologies use them to shorten namespaces, so entities of a short text are replaced
+    by it. An external entity is never fetched: `MARK` is in its place, `on_mark` is
+    called, and each reference is logged. Parameter entities are left out.
 
     The depth is counted, not parsed: the rest of a comment that spans two blocks counts
     as markup. The limit is far above the depth of real documents.
+
+    Attributes:
+        depth: of the open elements.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, log: FaultLog | None = None, on_mark: Callable[[], None] = lambda: None
+    ) -> None:
+        self._log, self._on_mark = log, on_mark
         self._rest = b""
         self._n_bytes = 0
-        self._depth = 0
+        self.depth = 0
+        self._values: dict[bytes, bytes] = {}
+        self._absent: set[bytes] = set()  # references to what is not read
+        self._is_begun = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
         """Return the text of the blocks so far that may be parsed.
 
         Raises:
-            SourceFault: `ENTITY_EXPANSION`: an entity that is external, a parameter
-                entity, made of other entities, or too long; `SYNTAX`: nested deeper
-                than `MAX_XML_DEPTH`.
+            SourceFault: `ENTITY_EXPANSION`: an entity that is too long, or cannot be
+                read; `SYNTAX`: nested deeper than `MAX_XML_DEPTH`.
         """
         block, self._rest = self._rest + block, b""
         if not is_last:
             start = block.rfind(b"<")
-            if start >= 0 and len(block) - start <= _MAX_DECLARATION_BYTES:
-                block, self._rest = block[:start], block[start:]
+            if not 0 <= start >= len(block) - _MAX_DECLARATION_BYTES:
+                start = len(block) - block.endswith(b"\r")
+            block, self._rest = block[:start], block[start:]
+        if b"\r" in block:  # XML 1.0 section 2.11
+            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if not self._is_begun and _OLD_NAMESPACE.search(block, 0, _STEP_BYTES):
+            block = self._with_new_namespace(block)
+        self._is_begun = True
         if _ENTITY in block:
             block = self._check(block)
+        if self._absent:
+            self._note_references(block)
+        n_parse_types = block.count(b"parseType")
+        if n_parse_types and n_parse_types != sum(map(block.count, _USUAL)):
+            block = _with_parse_types(block)
         markup = block
         if b"<!" in block or b"<?" in block:
             markup = _NO_ELEMENTS.sub(b"", block)
@@ -426,32 +475,66 @@ class XmlScreen:
         parts: list[bytes] = []
         done = 0
         while (start := block.find(_ENTITY, done)) >= 0:
-            match = _PLAIN_ENTITY.match(block, start, start + _MAX_DECLARATION_BYTES)
+            match = _DECLARATION.match(block, start, start + _MAX_DECLARATION_BYTES)
             if match is None:
-                raise _refusal("it is external, too long or a parameter entity")
+                raise _refusal("it is too long, or cannot be read")
             parts += block[done:start], self._declare(match)
             done = match.end()
         parts.append(block[done:])
         return b"".join(parts)
 
     def _declare(self, match: re.Match[bytes]) -> bytes:
+        name = match["name"]
+        if match["parameter"]:
+            self._absent.add(b"%%%s;" % name)
+            return b""
         value = match["double"] if match["single"] is None else match["single"]
+        if match["external"] or b"<" in value:
+            self._absent.add(b"&%s;" % name)
+            self._on_mark()
+            value = MARK_BYTES
+        elif b"&" in value:
+            value = _REFERENCE.sub(lambda x: self._values.get(x[1], x[0]), value)
         self._n_bytes += len(value)
-        if _REFERENCE.search(value):
-            raise _refusal("it is made of other entities")
         if len(value) > MAX_VALUE_BYTES or self._n_bytes > MAX_ALL_VALUES_BYTES:
             raise _refusal("it is too long")
         # The parser only supports double quotes.
-        return b'<!ENTITY %s "%s">' % (match["name"], value.replace(b'"', b"&#34;"))
+        value = value.replace(b'"', b"&#34;")
+        value = self._values.setdefault(name, value)  # the first one counts
+        return b'<!ENTITY %s "%s">' % (name, value)
+
+    def _note_references(self, block: bytes) -> None:
+        for each in self._absent:
+            if (n_references := block.count(each)) and self._log is not None:
+                detail = f"{each.decode()} is external, a parameter or markup: not read"
+                self._log.note(Reason.ENTITY_EXPANSION, detail, n_references)
+
+    def _with_new_namespace(self, block: bytes) -> bytes:
+        if self._log is not None:
+            self._log.note(Reason.REPAIRED, "the namespace of a draft of RDF")
+        return _OLD_NAMESPACE.sub(RDF.encode(), block, count=1)
 
     def _count(self, markup: bytes, begin: int, end: int) -> None:
         n_ends = markup.count(b"</", begin, end + 1)
         n_starts = markup.count(b"<", begin, end) - n_ends
         n_starts -= markup.count(b"/>", begin, end + 1)
-        self._depth = max(self._depth + n_starts - n_ends, 0)
-        if self._depth > MAX_XML_DEPTH:
+        self.depth = max(self.depth + n_starts - n_ends, 0)
+        if self.depth > MAX_XML_DEPTH:
             detail = f"nested deeper than {MAX_XML_DEPTH} levels"
             raise SourceFault(Reason.SYNTAX, detail)
+
+
+def _with_parse_types(block: bytes) -> bytes:
+    """Return the text with other values of `rdf:parseType` read as Literal.
+
+    Source: RDF/XML section 7.2.20; the parser leaves their statements out.
+    """
+
+    def replaced(match: re.Match[bytes]) -> bytes:
+        before = block[max(0, match.start() - _MAX_DECLARATION_BYTES) : match.start()]
+        return b'parseType="Literal"' if _IN_TAG.search(before) else match[0]
+
+    return _PARSE_TYPE.sub(replaced, block)
 
 
 def _refusal(why: str) -> SourceFault:

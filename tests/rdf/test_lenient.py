@@ -12,7 +12,7 @@ from pyoxigraph import RdfFormat
 
 from rdfcrawl.core import formats
 from rdfcrawl.core.content import ByteSource
-from rdfcrawl.core.errors import NeedsSandbox, Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.environment import INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.lenient import LexicalScreen
 from rdfcrawl.rdf.parse import parse
@@ -80,7 +80,7 @@ BREAKING_OUT = {
 
 @pytest.mark.parametrize("iri", BAD_IRIS)
 def test_one_bad_iri_costs_one_statement_of_rdf_xml(iri: str) -> None:
-    """If one IRI is bad, then RDF/XML loses its statement and is marked."""
+    """If one IRI is bad, then RDF/XML loses its statement."""
     text, parsed = read(
         rdf(
             f'<e:T rdf:about="http://e/a"><e:b rdf:resource="{iri}"/><e:c>1</e:c></e:T>'
@@ -93,7 +93,7 @@ def test_one_bad_iri_costs_one_statement_of_rdf_xml(iri: str) -> None:
         "<http://e/c>",
         "<http://e/b>",
     ]
-    assert reasons(parsed) == {Reason.BAD_TERM: 1, Reason.REPAIRED: 1}
+    assert reasons(parsed) == {Reason.BAD_TERM: 1}
     assert not parsed.is_partial
 
 
@@ -154,7 +154,7 @@ def test_terms_of_xml_cannot_end_where_they_like(attribute: str) -> None:
     body = f'<rdf:Description rdf:about="http://e/a"><e:b {attribute}{end}'
     text, parsed = read(rdf(body + "</rdf:Description>"), XML)
     assert text == LAST
-    assert reasons(parsed) == {Reason.BAD_TERM: 1, Reason.REPAIRED: 1}
+    assert reasons(parsed) == {Reason.BAD_TERM: 1}
 
 
 LEADING_ASTRAY = {
@@ -193,7 +193,7 @@ def test_nothing_comes_twice(tmp_path: Path) -> None:
     expected, _ = read("", XML, source=good)
     assert text == expected
     assert text.count("\n") == parsed.n_quads == 40_001
-    assert reasons(parsed) == {Reason.BAD_TERM: 1, Reason.REPAIRED: 1}
+    assert reasons(parsed) == {Reason.BAD_TERM: 1}
 
 
 def test_faults_are_counted_once(tmp_path: Path) -> None:
@@ -209,7 +209,6 @@ def test_faults_are_counted_once(tmp_path: Path) -> None:
         Reason.BAD_CHARSET: 1,
         Reason.LITERAL_TOO_LONG: 1,
         Reason.BAD_TERM: 1,
-        Reason.REPAIRED: 1,
     }
 
 
@@ -232,7 +231,7 @@ def test_streams_are_read_again_from_their_begin(tmp_path: Path) -> None:
         source = ByteSource(stream=first, reopen=lambda: path.open("rb"))
         text, parsed = read("", XML, source=source)
     assert text.count("\n") == 40_001
-    assert reasons(parsed) == {Reason.BAD_TERM: 1, Reason.REPAIRED: 1}
+    assert reasons(parsed) == {Reason.BAD_TERM: 1}
 
 
 def test_limit_of_statements_holds_over_both_readings() -> None:
@@ -252,49 +251,13 @@ OLD_RDF_XML = {
 
 
 @pytest.mark.parametrize("body", OLD_RDF_XML.values(), ids=OLD_RDF_XML)
-def test_old_rdf_xml_is_read_by_rdflib(body: str) -> None:
-    """If attributes have no namespace, then rdflib reads the document."""
+def test_old_rdf_xml_is_read(body: str) -> None:
+    """If attributes have no namespace, then they are those of RDF."""
     text, parsed = read(rdf(body), XML)
     assert '<http://e/a> <http://e/b> "1" .\n' in text
     assert LAST in text
-    assert reasons(parsed) == {Reason.REPAIRED: 1}
+    assert reasons(parsed).keys() == {Reason.REPAIRED}
     assert not parsed.is_partial
-
-
-def test_rdflib_runs_within_bounds_alone() -> None:
-    """If there are no bounds, then the document has to go where there are."""
-    with pytest.raises(NeedsSandbox):
-        read(rdf(OLD_RDF_XML["about"]), XML, environment=INLINE)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        rdf('<e:T rdf:about="http://e/a"><e:b>1</e:T>'),
-        rdf("<e:T>&nbsp;</e:T>"),
-        rdf("<e:T>")[:-40],
-        rdf('<e:T rdf:ID="1"/>'),
-        rdf('<e:T about="http://e/a" x="y"/>'),
-        rdf('<e:T about="http://e/a"><b>1</b></e:T>'),
-        rdf(f'<e:T about="x"><e:b parseType="Literal">{"<e:x/>" * 9000}</e:b></e:T>'),
-    ],
-)
-def test_what_rdflib_cannot_read_keeps_what_came_before(body: str) -> None:
-    """If rdflib refuses it too, or would invent names, earlier statements stay."""
-    first = '<rdf:Description rdf:about="http://e/a"><e:b>0</e:b></rdf:Description>'
-    text, parsed = read(body.replace("<e:T", first + "<e:T", 1), XML)
-    assert text.startswith('<http://e/a> <http://e/b> "0" .\n')
-    assert reasons(parsed)[Reason.SYNTAX] == 1
-    assert Reason.REPAIRED not in reasons(parsed)
-    assert parsed.is_partial
-
-
-def test_rdflib_takes_literals_as_they_are() -> None:
-    """If rdflib reads numbers, then it does not write them in another way."""
-    integer = "http://www.w3.org/2001/XMLSchema#integer"
-    body = f'<rdf:Description about="http://e/a"><e:b rdf:datatype="{integer}">'
-    text, _ = read(rdf(f"{body}007</e:b></rdf:Description>"), XML)
-    assert f'"007"^^<{integer}>' in text
 
 
 def test_deep_xml_is_refused() -> None:

@@ -226,7 +226,7 @@ BAD: dict[str, Bad] = {
         '<rdf:Description rdf:about="http://a b"><e:b>2</e:b></rdf:Description>'
         "</rdf:RDF>",
         ['"1"'],
-        {Reason.BAD_TERM: 1, Reason.REPAIRED: 1},
+        {Reason.BAD_TERM: 1},
         False,
     ),
     "rdf/xml truncated": (

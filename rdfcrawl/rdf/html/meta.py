@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import DC, DCTERMS
 from rdfcrawl.rdf.data import read_table
-from rdfcrawl.rdf.html.iris import escape_url, prefix_pairs, resolve
+from rdfcrawl.rdf.iris import escape_url, prefix_pairs, resolve
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:

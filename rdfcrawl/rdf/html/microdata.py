@@ -22,7 +22,7 @@ from pyoxigraph import NamedNode
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF_TYPE, XSD
 from rdfcrawl.rdf.data import read_table
-from rdfcrawl.rdf.html.iris import escape_url, is_absolute, resolve, root_of
+from rdfcrawl.rdf.iris import escape_url, is_absolute, resolve, root_of
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
 from rdfcrawl.core.formats import HEAD_BYTES
-from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.weight import SCRIPT, TAG, VOID, check_weight, is_heavy
+from rdfcrawl.rdf.iris import escape_url, resolve
 from rdfcrawl.rdf.sniffing import JSON_START
 from rdfcrawl.rdf.terms import language_tag
 from rdfcrawl.rdf.text import to_utf8

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.host import HostLanguage, sniff_host
-from rdfcrawl.rdf.html.iris import resolve
 from rdfcrawl.rdf.html.page import ParsedPage, walk
 from rdfcrawl.rdf.html.rdfa import extract_rdfa, extracting
 from rdfcrawl.rdf.html.rdfa.events import read_xml
+from rdfcrawl.rdf.iris import resolve
 from tests.support.examples import examples
 
 URL = "http://e.org/dir/page"

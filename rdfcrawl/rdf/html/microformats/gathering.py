@@ -20,8 +20,8 @@ from bs4 import BeautifulSoup
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.data import read_table
-from rdfcrawl.rdf.html.iris import resolve
 from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
+from rdfcrawl.rdf.iris import resolve
 from rdfcrawl.rdf.terms import language_tag
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import mf2py
 from rdfcrawl.core.errors import FaultLog, fault_of_exception
 from rdfcrawl.core.namespaces import RDF, RDF_TYPE, XSD
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.html.iris import escape_url, is_iri, is_web_url
 from rdfcrawl.rdf.html.microformats.gathering import (
     MARKUP,
     UNKNOWN_LANGUAGE,
@@ -22,6 +21,7 @@ from rdfcrawl.rdf.html.microformats.gathering import (
 )
 from rdfcrawl.rdf.html.page import walk
 from rdfcrawl.rdf.html.rdfa.elements import time_datatype
+from rdfcrawl.rdf.iris import escape_url, is_iri, is_web_url
 from rdfcrawl.rdf.terms import language_tag, statement
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.html.host import HostMarkup, sniff_host
-from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.page import walk, walk_node
 from rdfcrawl.rdf.html.rdfa.events import Event, first_base, read_xml, replay
 from rdfcrawl.rdf.html.rdfa.patterns import Triple, copy_patterns
 from rdfcrawl.rdf.html.rdfa.processor import RdfaProcessor
 from rdfcrawl.rdf.html.rdfa.scope import OutputOverflow, RdfaBudget
+from rdfcrawl.rdf.iris import escape_url, resolve
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.core.namespaces import RDF, RDF_TYPE, RDFA, XHTML, XHV
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.html.iris import escape_url, resolve
 from rdfcrawl.rdf.html.rdfa.elements import (
     RdfaElement,
     find_subject,
@@ -24,6 +23,7 @@ from rdfcrawl.rdf.html.rdfa.elements import (
 from rdfcrawl.rdf.html.rdfa.patterns import PATTERN, Triple
 from rdfcrawl.rdf.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
 from rdfcrawl.rdf.html.rdfa.scope import RdfaBudget, RdfaNames, RdfaScope, Undo
+from rdfcrawl.rdf.iris import escape_url, resolve
 from rdfcrawl.rdf.terms import language_tag
 
 if TYPE_CHECKING:

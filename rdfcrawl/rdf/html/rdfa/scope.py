@@ -10,7 +10,7 @@ from functools import lru_cache
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.data import read_table
 from rdfcrawl.rdf.html.host import HostLanguage, HostMarkup
-from rdfcrawl.rdf.html.iris import escape_url, is_absolute, prefix_pairs, resolve
+from rdfcrawl.rdf.iris import escape_url, is_absolute, prefix_pairs, resolve
 
 
 class OutputOverflow(Exception):

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from rdfcrawl.rdf.data import read_table
-from rdfcrawl.rdf.html.iris import escape_url, resolve
+from rdfcrawl.rdf.iris import escape_url, resolve
 
 # Without "//", these are schemes, not undeclared prefixes.
 _SCHEMES = frozenset(

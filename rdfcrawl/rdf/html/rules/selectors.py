@@ -20,7 +20,7 @@ from jmespath.exceptions import JMESPathError
 from lxml import etree
 from parsel.csstranslator import HTMLTranslator
 
-from rdfcrawl.rdf.html.iris import is_iri
+from rdfcrawl.rdf.iris import is_iri
 from rdfcrawl.rdf.nesting import refuse_constant
 
 if TYPE_CHECKING:

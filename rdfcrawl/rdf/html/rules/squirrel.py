@@ -25,7 +25,6 @@ from cssselect.xpath import ExpressionError, GenericTranslator, XPathExpr
 from parsel.csstranslator import HTMLTranslator
 
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf.html.iris import is_iri, is_web_url
 from rdfcrawl.rdf.html.rules.iris import (
     MAX_PATTERN_CHARS,
     MAX_URL_CHARS,
@@ -59,6 +58,7 @@ from rdfcrawl.rdf.html.rules.selectors import (
     compiled,
     text_of,
 )
+from rdfcrawl.rdf.iris import is_iri, is_web_url
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:

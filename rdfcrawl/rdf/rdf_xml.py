@@ -1,0 +1,499 @@
+"""Read RDF/XML that the strict parser refuses.
+
+The first reader of RDF/XML is pyoxigraph, which ends at the first error. This one
+mends (`REPAIRED`), or leaves out a statement (`BAD_TERM`) or a part of the text
+(`SYNTAX`), and reads on. It yields statements in the order of pyoxigraph, so that it
+can replace it in the middle of a document.
+
+Names are resolved by `Markup`, which also reads text that is not well-formed.
+
+Source: RDF 1.1 and 1.2 XML Syntax; old forms as in RDF Model and Syntax of 1999.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from pyoxigraph import Literal
+
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.namespaces import RDF, XML
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.iris import resolve
+from rdfcrawl.rdf.markup import NO_TEXT, Markup, StartTag
+from rdfcrawl.rdf.trix import XmlContent
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.errors import FaultLog
+    from rdfcrawl.rdf.environment import ParseLimits
+
+_ITS: Final = "http://www.w3.org/2005/11/its"
+_TYPE: Final = f"<{RDF}type>"
+_XML_LITERAL: Final = f"{RDF}XMLLiteral"
+_SYNTAX: Final = frozenset(
+    {"about", "annotation", "annotationNodeID", "datatype", "ID", "nodeID"}
+    | {"parseType", "resource", "type", "version"}
+)
+# Attributes that may lack a namespace (RDF/XML section 6.1.4).
+_OLD: Final = frozenset({"ID", "about", "resource", "parseType", "type"})
+_REMOVED: Final = frozenset({"aboutEach", "aboutEachPrefix", "bagID"})
+_RESERVED: Final = frozenset({"RDF", "li"} | _REMOVED | _SYNTAX - {"type"})
+
+
+class Bad(str):
+    """A term with which no statement can be made; its text is the reason."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class _Element:
+    """An open element.
+
+    `kind` is `doc`, `rdf`, `node`, `property`, `list`, `literal` or `triple`.
+    """
+
+    kind: str
+    name: str
+    base: str | None
+    language: str
+    direction: str
+    subject: str = ""
+    predicate: str = ""
+    statement_id: str = ""
+    annotation: str = ""
+    datatype: str = ""
+    n_members: int = 0
+    objects: list[str] = field(default_factory=list)
+    content: XmlContent | None = None
+    text: list[str] = field(default_factory=list)
+    n_chars: int = 0
+
+
+class RdfXmlReader:
+    """Reader of one document, in UTF-8; `is_partial` if it ends within an element."""
+
+    def __init__(self, base: str, *, limits: ParseLimits, log: FaultLog) -> None:
+        self._log, self._limits = log, limits
+        self._open = [_Element("doc", "", base, "", "")]
+        self._ready: list[str] = []
+        self._held: list[list[tuple[str, str, str]]] = []  # of triple terms
+        self._ids: set[str] = set()
+        self._n_blank = 0
+        self._has_version = False  # of RDF 1.2
+        self.is_partial = False
+
+    def read(self, file: BinaryIO) -> Iterator[str]:
+        """Yield the statements, unchecked.
+
+        Raises:
+            SourceFault: entities that grow too much, or a tag that is too long.
+        """
+        markup = self._markup = Markup(file, self._log)
+        for event in markup.events():
+            if type(event) is str:
+                self._text(event)
+            elif isinstance(event, StartTag):
+                self._start(event)
+            elif isinstance(event, str):
+                self._aside(event)
+            else:
+                self._end(is_closed=event)
+            if self._ready:
+                yield from self._ready
+                self._ready.clear()
+            if self.is_partial:  # too many errors
+                return
+        self.is_partial |= markup.is_cut
+
+    # -- elements ------------------------------------------------------------------
+
+    def _start(self, tag: StartTag) -> None:
+        around = self._open[-1]
+        if around.kind == "literal":
+            if around.content is not None and self._has_room(around, len(tag.name)):
+                around.content.start(tag.qualified, tag.qualified_attributes)
+            self._open.append(_Element("literal", tag.name, None, "", ""))
+            self._open[-1].content = around.content
+            return
+        inner = _Element(
+            "node", tag.name, around.base, around.language, around.direction
+        )
+        known, others = self._sorted_attributes(tag, inner)
+        self._open.append(inner)
+        is_rdf = tag.name == f"{RDF}RDF"
+        if around.kind == "doc" and not is_rdf and not tag.has_namespace:
+            inner.kind = "doc"  # the RDF may be inside
+            self._skip(f"the root is {tag.name}")
+        elif is_rdf:
+            if around.kind != "doc":
+                self._skip("rdf:RDF inside of RDF")
+            inner.kind = "rdf"
+        elif around.kind == "node":
+            self._start_property(around, inner, known, others)
+        else:
+            self._start_node(around, inner, known, others)
+
+    def _sorted_attributes(
+        self, tag: StartTag, inner: _Element
+    ) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """Return attributes of the syntax of RDF, and properties with their values."""
+        known: dict[str, str] = {}
+        others: list[tuple[str, str]] = []
+        for namespace, local, value in tag.attributes:
+            if namespace == RDF and local not in _RESERVED and local != "type":
+                others.append((namespace + local, value))
+            elif namespace == RDF or (not namespace and local in _OLD):
+                if not namespace:
+                    self._mend(f"{local} without a namespace")
+                if local in _SYNTAX:
+                    known[local] = value
+                else:
+                    known["removed"] = local
+                    self._skip(f"rdf:{local} is not read")
+            elif namespace in (XML, _ITS):
+                self._set_scope(inner, local, value)
+            elif namespace:
+                others.append((namespace + local, value))
+            elif not local.startswith("xml"):  # reserved names are ignored
+                self._skip(f"attribute {local} without a namespace")
+        self._has_version |= "version" in known
+        return known, others
+
+    def _set_scope(self, inner: _Element, local: str, value: str) -> None:
+        if local == "lang":
+            inner.language = self._language(value)
+        elif local == "base":
+            inner.base = self._base(value, inner.base)
+        elif local == "dir":
+            inner.direction = value if value in ("ltr", "rtl") else ""
+
+    def _start_node(
+        self,
+        around: _Element,
+        inner: _Element,
+        known: dict[str, str],
+        others: list[tuple[str, str]],
+    ) -> None:
+        subject = self._subject(inner, known)
+        inner.subject = subject
+        name = inner.name
+        if name.startswith(RDF) and name[len(RDF) :] in _RESERVED:
+            self._skip(f"{name} is no class")
+        elif name != f"{RDF}Description":
+            self._emit(subject, _TYPE, self._named(name))
+        self._emit_attributes(inner, subject, known, others)
+        if around.kind in ("property", "list", "triple"):
+            around.objects.append(subject)
+
+    def _subject(self, inner: _Element, known: dict[str, str]) -> str:
+        if known.get("removed") in ("aboutEach", "aboutEachPrefix"):
+            return Bad(f"rdf:{known['removed']} is not read")
+        names = [each for each in ("about", "ID", "nodeID") if each in known]
+        if len(names) > 1:
+            self._mend(f"both rdf:{names[0]} and rdf:{names[1]}")
+        match names[:1]:
+            case ["about"]:
+                return self._reference(known["about"], inner.base)
+            case ["ID"]:
+                return self._identifier(known["ID"], inner.base)
+            case ["nodeID"]:
+                return self._label(known["nodeID"])
+        return self._blank()
+
+    def _emit_attributes(
+        self,
+        inner: _Element,
+        subject: str,
+        known: dict[str, str],
+        others: list[tuple[str, str]],
+    ) -> None:
+        if "type" in known:
+            self._emit(subject, _TYPE, self._reference(known["type"], inner.base))
+        for name, value in reversed(others):
+            self._emit(subject, self._named(name), self._literal(value, inner))
+
+    def _start_property(
+        self,
+        node: _Element,
+        inner: _Element,
+        known: dict[str, str],
+        others: list[tuple[str, str]],
+    ) -> None:
+        inner.kind, inner.subject, base = "property", node.subject, inner.base
+        inner.predicate = self._predicate(inner.name, node)
+        if "ID" in known:
+            inner.statement_id = self._identifier(known["ID"], base)
+        if "annotation" in known:
+            inner.annotation = self._reference(known["annotation"], base)
+        elif "annotationNodeID" in known:
+            inner.annotation = self._label(known["annotationNodeID"])
+        if "datatype" in known:
+            inner.datatype = self._reference(known["datatype"], base)
+        if "about" in known:
+            self._skip("rdf:about of a property")
+        if "parseType" in known:
+            for each in known.keys() & {"resource", "nodeID", "datatype"}:
+                self._skip(f"rdf:{each} with rdf:parseType")
+            self._start_parse_type(inner, known["parseType"].strip())
+        elif known.keys() & {"resource", "nodeID", "type"} or others:
+            target = self._target(known, base)
+            inner.objects.append(target)
+            self._emit_attributes(inner, target, known, others)
+
+    def _predicate(self, name: str, node: _Element) -> str:
+        if name == f"{RDF}li":
+            node.n_members += 1
+            return f"<{RDF}_{node.n_members}>"
+        if name.startswith(RDF) and name[len(RDF) :] in _RESERVED | {"Description"}:
+            return Bad(f"{name} is no property")
+        return self._named(name)
+
+    def _target(self, known: dict[str, str], base: str | None) -> str:
+        if "resource" in known:
+            if "nodeID" in known:
+                self._mend("both rdf:resource and rdf:nodeID")
+            return self._reference(known["resource"], base)
+        return self._label(known["nodeID"]) if "nodeID" in known else self._blank()
+
+    def _start_parse_type(self, inner: _Element, parse_type: str) -> None:
+        if parse_type == "Resource":
+            target = self._blank()
+            self._emit_property(inner, target)
+            inner.kind, inner.subject = "node", target
+        elif parse_type == "Collection":
+            inner.kind = "list"
+        elif parse_type == "Triple":
+            inner.kind = "triple"
+            self._held.append([])
+            if not self._has_version:
+                inner.predicate = Bad("rdf:parseType Triple without rdf:version")
+        else:  # section 7.2.20: any other value is read as Literal
+            inner.kind, inner.content = "literal", XmlContent()
+
+    def _end(self, *, is_closed: bool) -> None:
+        """End the innermost element; one without its end tag makes no statement."""
+        inner = self._open.pop()
+        if inner.kind in ("doc", "rdf", "node"):
+            return
+        triples = self._held.pop() if inner.kind == "triple" else []
+        if inner.kind == "literal" and self._open[-1].kind == "literal":
+            if inner.content is not None:
+                inner.content.end()
+            if not is_closed:
+                self._give_up_literal()
+        elif not is_closed:
+            self._note(Reason.SYNTAX, f"the end of {inner.name} is missing")
+        elif inner.kind == "triple":
+            term = f"<<( {' '.join(triples[0] if triples else ())} )>>"
+            if len(triples) != 1:
+                term = Bad(f"a triple term of {len(triples)} triples")
+            self._emit_property(inner, term)
+        elif inner.kind == "list":
+            self._emit_list(inner)
+        elif inner.kind == "literal":
+            content = inner.content
+            text = content.value() if content else Bad("no literal, or a long one")
+            self._emit_property(inner, self._typed(text, f"<{_XML_LITERAL}>"))
+        else:
+            self._emit_objects(inner)
+
+    # -- statements ----------------------------------------------------------------
+
+    def _emit(self, subject: str, predicate: str, obj: str) -> None:
+        for term in (subject, predicate, obj):
+            if isinstance(term, Bad):
+                self._note(Reason.BAD_TERM, term)
+                return
+        if self._held:
+            self._held[-1].append((subject, predicate, obj))
+        else:
+            self._ready.append(terms.statement(subject, predicate, obj))
+
+    def _emit_property(self, inner: _Element, obj: str) -> None:
+        subject, predicate = inner.subject, inner.predicate
+        self._emit(subject, predicate, obj)
+        if not inner.annotation and not inner.statement_id:
+            return
+        if any(isinstance(term, Bad) for term in (subject, predicate, obj)):
+            return
+        if inner.annotation:
+            triple = f"<<( {subject} {predicate} {obj} )>>"
+            self._emit(inner.annotation, f"<{RDF}reifies>", triple)
+        if inner.statement_id:
+            about = inner.statement_id
+            self._emit(about, f"<{RDF}object>", obj)
+            self._emit(about, f"<{RDF}predicate>", predicate)
+            self._emit(about, f"<{RDF}subject>", subject)
+            self._emit(about, _TYPE, f"<{RDF}Statement>")
+
+    def _emit_objects(self, inner: _Element) -> None:
+        text = "".join(inner.text)
+        if not inner.objects:
+            if inner.n_chars > self._limits.literal_bytes:
+                text = Bad("a long literal")
+            inner.objects.append(self._literal(text, inner))
+        elif text.strip(" \t\r\n"):
+            self._skip(f"text besides a node: {text.strip()[:100]}")
+        if len(inner.objects) > 1:
+            self._mend("several nodes in one property")
+        for obj in inner.objects:
+            self._emit_property(inner, obj)
+
+    def _emit_list(self, inner: _Element) -> None:
+        nodes = [self._blank() for _ in inner.objects]
+        ends = [*nodes, f"<{RDF}nil>"]
+        self._emit_property(inner, ends[0])
+        for number, obj in enumerate(inner.objects):
+            self._emit(ends[number], f"<{RDF}rest>", ends[number + 1])
+            self._emit(ends[number], f"<{RDF}first>", obj)
+
+    def _text(self, text: str) -> None:
+        inner = self._open[-1]
+        if inner.kind == "property":
+            inner.n_chars += len(text)
+            if inner.n_chars <= self._limits.literal_bytes:
+                inner.text.append(text)
+        elif inner.kind == "literal":
+            if inner.content is not None and self._has_room(inner, len(text)):
+                inner.content.text(text)
+        elif text.strip(" \t\r\n\ufeff"):
+            self._skip(f"text between elements: {text.strip()[:100]}")
+
+    def _aside(self, text: str) -> None:
+        content = self._open[-1].content
+        if content is None or not self._has_room(self._open[-1], len(text)):
+            return
+        if text.startswith("<!"):
+            content.comment(text[4:-3])
+        else:
+            target, _, data = text[2:-2].partition(" ")
+            content.instruction(target, data.strip())
+
+    def _has_room(self, inner: _Element, n_chars: int) -> bool:
+        """Return whether an XML literal may grow; else it is given up."""
+        content = inner.content
+        if content is None or content.n_chars + n_chars <= self._limits.literal_bytes:
+            return True
+        self._give_up_literal()
+        return False
+
+    def _give_up_literal(self) -> None:
+        for each in self._open:
+            each.content = None
+
+    # -- terms ---------------------------------------------------------------------
+
+    def _literal(self, text: str, inner: _Element) -> str:
+        if inner.datatype:
+            return self._typed(text, inner.datatype)
+        if bad := _bad(text) or _bad(inner.language):
+            return bad
+        language = inner.language
+        if language and inner.direction and self._has_version:
+            language += f"--{inner.direction}"
+        return terms.literal(text, language=language)
+
+    def _typed(self, text: str, datatype: str) -> str:
+        return _bad(text) or _bad(datatype) or f"{terms.literal(text)}^^{datatype}"
+
+    def _blank(self) -> str:
+        self._n_blank += 1
+        return f"_:g{self._n_blank}"
+
+    def _label(self, label: str) -> str:
+        name = label.strip()
+        if not _is_ncname(name):
+            self._mend(f"rdf:nodeID is no name: {label[:100]}")
+        return terms.blank(f"n{name}")
+
+    def _named(self, name: str) -> str:
+        """Return the term of a name; one without a namespace is no IRI."""
+        if name in self._markup.unbound:
+            return Bad(f"{name} has no namespace")
+        return self._reference(name, None)
+
+    def _reference(self, value: str, base: str | None) -> str:
+        found, mended = _resolved(value, base)
+        if mended:
+            terms.note_mended(self._log, value)
+        return found
+
+    def _identifier(self, name: str, base: str | None) -> str:
+        stripped = name.strip()
+        found, _ = _resolved(f"#{stripped}", base)
+        if not _is_ncname(name):
+            self._mend(f"rdf:ID is no name: {name[:100]}")
+        elif found in self._ids:
+            self._mend(f"rdf:ID used twice: {name[:100]}")
+        self._ids.add(found)
+        return found
+
+    def _base(self, value: str, outer: str | None) -> str | None:
+        """Return a new base; None if unknown, so that no false IRI results."""
+        found, mended = _resolved(value.partition("#")[0], outer)
+        if isinstance(found, Bad):
+            self._note(Reason.BAD_TERM, f"xml:base: {found}")
+            return None
+        if mended:
+            terms.note_mended(self._log, value)
+        return found[1:-1]
+
+    def _language(self, tag: str) -> str:
+        if isinstance(found := _language(tag), Bad):
+            return found
+        if found != tag.lower():
+            self._mend(f"language tag {tag[:100]}")
+        return found
+
+    # -- faults --------------------------------------------------------------------
+
+    def _note(self, reason: Reason, detail: str) -> None:
+        self._log.note(reason, f"{self._markup.place()}{detail}")
+
+    def _mend(self, detail: str) -> None:
+        self._note(Reason.REPAIRED, detail)
+
+    def _skip(self, detail: str) -> None:
+        self._note(Reason.SYNTAX, detail)
+        self.is_partial = self._log.count(Reason.SYNTAX) >= self._limits.n_errors
+
+
+def _bad(text: str) -> str:
+    """Return the reason why a text cannot be in a statement; empty if it can."""
+    if isinstance(text, Bad):
+        return text
+    return Bad("an entity that is not declared") if NO_TEXT in text else ""
+
+
+@lru_cache(maxsize=4096)
+def _resolved(value: str, base: str | None) -> tuple[str, bool]:
+    """Return the term of a reference, and whether it was mended."""
+    try:
+        reference = terms.mended_reference(value)
+        absolute = resolve(reference, base or "")
+        return f"<{terms.mended_iri(absolute)}>", reference != value
+    except ValueError as error:
+        return Bad(error), False
+
+
+@lru_cache(maxsize=256)
+def _language(tag: str) -> str:
+    found = terms.language_tag(tag).lower()
+    if found or not tag.strip():  # XML 1.0 section 2.12: an empty one is none
+        with suppress(ValueError):
+            return (found and Literal("", language=found).language) or ""
+    return Bad(f"language tag {tag[:100]}")
+
+
+def _is_ncname(name: str) -> bool:
+    """Return whether a name may be used as an identifier in XML."""
+    if name.isascii() and name.isidentifier():
+        return True
+    first = name[:1]
+    rest = name[1:].replace("-", "").replace(".", "").replace("\xb7", "")
+    return (first.isalpha() or first == "_") and f"_{rest}".isidentifier()
