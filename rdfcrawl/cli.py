@@ -6,28 +6,25 @@ other folder, the settings are those of our own project.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
+from collections.abc import Sequence
 from cProfile import Profile
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 from scrapy.utils.project import ENVVAR, get_project_settings
 
 from rdfcrawl.addon import PATH, SPIDERS
 from rdfcrawl.core import __version__
 from rdfcrawl.core.console import fail, report_interrupts
 from rdfcrawl.launch.crawls import check_name, load_addons, load_spiders
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from scrapy.settings import Settings
 
 _PACKAGES: Final = {
     "rdfcrawl.commands": "changes crawl dataweb demo explain export frontier genspider"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.core.console import QuietCommand, fail, program
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
-
-if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
 
 _FORMATS: Final = ("table", "json", "patch")
 

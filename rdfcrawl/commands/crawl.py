@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 
@@ -17,9 +17,6 @@ from rdfcrawl.launch.crawls import (
     run_crawl,
 )
 from rdfcrawl.pipelines.feeds import FeedsCommand, add_page_option
-
-if TYPE_CHECKING:
-    import argparse
 
 
 class Command(FeedsCommand, ScrapyCrawlCommand):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import QuietCommand, fail, program, write_lines
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.processes import module_command
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy.settings import BaseSettings
 
 _HOSTS = 30
 _SPIDER = "linkeddata"

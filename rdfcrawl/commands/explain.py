@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from rdfcrawl.core.console import QuietCommand, fail, program
 from rdfcrawl.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    import argparse
 
 
 class Command(QuietCommand):

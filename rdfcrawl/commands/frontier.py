@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import (
     LOOPBACK,
@@ -15,11 +17,6 @@ from rdfcrawl.core.console import (
     stop_event,
 )
 from rdfcrawl.core.errors import ConfigError, needed_by_operator
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy.settings import BaseSettings
 
 _ACTIONS = (
     *("status", "hosts", "host HOST", "pause HOST", "resume HOST", "drop HOST"),

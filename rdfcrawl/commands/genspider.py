@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy.commands.genspider import Command as ScrapyGenspiderCommand
 
 from rdfcrawl.launch.crawls import load_addons
-
-if TYPE_CHECKING:
-    import argparse
 
 TEMPLATES: Final = files("rdfcrawl.launch.templates.spiders")
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from scrapy.commands.list import Command as ScrapyListCommand
 
 from rdfcrawl.launch.crawls import load_addons
-
-if TYPE_CHECKING:
-    import argparse
 
 
 class Command(ScrapyListCommand):

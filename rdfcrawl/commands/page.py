@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import socket
 import sys
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import (
     LOOPBACK,
@@ -16,11 +18,6 @@ from rdfcrawl.core.console import (
     stop_event,
 )
 from rdfcrawl.core.errors import ConfigError, needed_by_operator
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy.settings import BaseSettings
 
 _PORT = 6824
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import select
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import QuietCommand, add_number, fail, program
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy.settings import BaseSettings
 
 _FORMATS: Final = ("table", "json", "csv", "tsv", "xml", "nt", "ttl")
 _BEGUN: Final = b"?"

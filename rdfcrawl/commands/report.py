@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import QuietCommand, fail, program
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy.settings import BaseSettings
 
 
 class Command(QuietCommand):

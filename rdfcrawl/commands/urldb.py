@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import QuietCommand, add_number, fail, program, write_lines
 from rdfcrawl.core.errors import ConfigError, hide_logins, needed_by_operator
 from rdfcrawl.core.messages import counted
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy.settings import BaseSettings
 
 _ACTIONS = "build, rank, show URI, export, observe or spark"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import logging
 import signal
@@ -10,18 +11,14 @@ from contextlib import suppress
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from types import TracebackType
+from typing import Any, ClassVar, Final, NoReturn
 
 from scrapy.commands import ScrapyCommand
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError, hide_logins
 from rdfcrawl.core.messages import safe_file
-
-if TYPE_CHECKING:
-    import argparse
-    from types import TracebackType
-
-    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+from collections.abc import Iterable
+from typing import Any, Final, TextIO, cast
 
 from rdfcrawl.core.errors import safe_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def counted(n: float, noun: str, plural: str = "") -> str:

@@ -11,11 +11,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import IO
 
 
 def module_command(module: str, *words: str) -> list[str]:

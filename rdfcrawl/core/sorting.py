@@ -11,16 +11,15 @@ from array import array
 from bisect import bisect_right
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd
 else:
     from backports import zstd
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 _IN_MEMORY_BYTES: Final = 512 * 1024
 _COPY_BYTES: Final = 2**20

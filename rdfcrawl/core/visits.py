@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import Fault, Reason, lasting_reasons
@@ -19,11 +21,6 @@ from rdfcrawl.core.tasks import (
     RevisitedPage,
     Task,
 )
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Iterator, Sequence
-
 
 _SCHEDULED: Final = (
     *(SourceTask, ListedPage, DumpPart, CollectionPage),

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rdfcrawl.core.records import Document, Record
 from rdfcrawl.core.visits import Visit
+from rdfcrawl.downloader.client import HttpClient
 from rdfcrawl.downloader.contexts.download import (
     ContextDownloader,
     ContextHosts,
@@ -18,22 +18,19 @@ from rdfcrawl.downloader.contexts.download import (
 from rdfcrawl.downloader.contexts.store import ContextStore
 from rdfcrawl.downloader.crawler_clients import SchemeExchange
 from rdfcrawl.downloader.fetcher_exchange import FetcherExchange
+from rdfcrawl.downloader.ftp.address import FtpLogins
 from rdfcrawl.downloader.ftp.exchange import FtpExchange
 from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.redirects import RedirectJudge
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots_txt import RobotsFetch
+from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.frontier.queue.candidate import kind_of
 from rdfcrawl.uri.guard.gate import ConnectionGate
 from rdfcrawl.uri.hosts import origin_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.client import HttpClient
-    from rdfcrawl.downloader.ftp.address import FtpLogins
-    from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,26 +8,24 @@ import math
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.client import HttpResponse, RequestOptions
 from rdfcrawl.downloader.http.exchange import MAX_VALUE_CHARS, parse_content_type
 from rdfcrawl.downloader.network_faults import errno_of, note_fault
+from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.scheme_fetcher import (
     SchemeFetcher,
     SchemeRequest,
     SchemeResponse,
 )
+from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.parse import MAX_INPUT_CHARS, scheme_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.downloader.spool import Spool
 
 logger = logging.getLogger(__name__)
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from asyncio import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.options.table import OptionsTable, number
-
-if TYPE_CHECKING:
-    from asyncio import Future
 
 _CLOSE: Final = 1.05  # relative difference that is ignored
 

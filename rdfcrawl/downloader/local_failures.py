@@ -20,21 +20,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, passing_fault
+from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.network_faults import errno_of, look_up
 from rdfcrawl.downloader.retry_policy import parse_http_date
+from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, steady_time
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import registered_domain
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.host_delay import InterruptibleSleep
-    from rdfcrawl.downloader.spool import Spool
-
 
 logger = logging.getLogger(__name__)
 

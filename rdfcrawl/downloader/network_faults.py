@@ -5,18 +5,15 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import aiohttp
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.spool import NoRoom
 from rdfcrawl.downloader.watch import CostlyResponse
 from rdfcrawl.uri.guard.gate import GuardBlocked
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.client import HttpResponse
-
 
 # `EAI_NODATA` is not defined on every system.
 _NO_NAME: Final = frozenset(

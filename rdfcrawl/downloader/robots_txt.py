@@ -6,21 +6,19 @@ import errno
 from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.downloader.client import HttpClient, HttpResponse, response_in_turn
+from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.downloader.retry_policy import parse_retry_after
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.downloader.robots.policy import RobotsResponse
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.downloader.spool import Spool
-    from rdfcrawl.frontier.request_turns import Take
+from rdfcrawl.downloader.spool import Spool
+from rdfcrawl.frontier.request_turns import Take
 
 _ABSENT: Final = (404, 410)
 _MAX_RESPONSES: Final = 64

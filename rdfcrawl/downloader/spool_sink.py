@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from typing import TYPE_CHECKING
+from io import RawIOBase
+from pathlib import Path
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.downloader.client import HttpResponse, RequestOptions, UnreadBody
 from rdfcrawl.downloader.parts import PartFacts, PartialBody, remove_facts, write_facts
+from rdfcrawl.downloader.spool import Spool
+from rdfcrawl.downloader.watch import WatchedTransfer
 from rdfcrawl.uri import host_of
-
-if TYPE_CHECKING:
-    from io import RawIOBase
-    from pathlib import Path
-
-    from rdfcrawl.downloader.spool import Spool
-    from rdfcrawl.downloader.watch import WatchedTransfer
 
 
 @dataclass(slots=True, eq=False)

@@ -8,12 +8,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Self
+from pathlib import Path
+from typing import Final, Self
 
 from redis import exceptions
+from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import OutOfMemoryError, RedisError
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
@@ -47,13 +50,6 @@ from rdfcrawl.frontier.redis.server_state import ServerState
 from rdfcrawl.stores.crawl_folder import CrawlLocation
 from rdfcrawl.stores.options import SEGMENTS
 from rdfcrawl.stores.segment_file import list_segments
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from redis.asyncio import Redis
-    from scrapy.settings import BaseSettings
-
 
 logger = logging.getLogger(__name__)
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.records import Record
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.frontier.arguments.crawl import CrawlArguments
 from rdfcrawl.frontier.connection import (
     FrontierConnection,
     begin_run,
@@ -19,35 +24,26 @@ from rdfcrawl.frontier.connection import (
 )
 from rdfcrawl.frontier.queue.bands import ScoreBands
 from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
+from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.host_addresses import AddressBook, HostAddresses, HostKeys
 from rdfcrawl.frontier.queue.host_clocks import HostClocks
 from rdfcrawl.frontier.queue.host_rules import BlockedHosts, KeepingOptions
 from rdfcrawl.frontier.queue.inbox import SitemapHosts, StartUrls, WaitingPings
+from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import CrawlMember, SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.shared_rules import KeptRobots, LeaveList
 from rdfcrawl.frontier.queue.tables import FetchedContent, StateStore
 from rdfcrawl.frontier.redis.client import raise_intset_limit
 from rdfcrawl.frontier.redis.errors import one_line
 from rdfcrawl.frontier.redis.server_state import rewrite_torn_logs
+from rdfcrawl.frontier.request_turns import WorkerSleep
 from rdfcrawl.frontier.worker.host_turns import AddressDelay, HostTurns
 from rdfcrawl.frontier.worker.intake import LinkIntake, SeedIntake
 from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets
 from rdfcrawl.frontier.worker.worker import FrontierWorker
 from rdfcrawl.frontier.worker.worker_state import IntakeHooks, WorkerHooks
+from rdfcrawl.rdf.links.policy import EveryLink
 from rdfcrawl.stores.crawl_folder import note_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from redis.asyncio import Redis
-    from scrapy.settings import BaseSettings
-
-    from rdfcrawl.core.records import Record
-    from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.frontier.request_turns import WorkerSleep
-    from rdfcrawl.rdf.links.policy import EveryLink
 
 logger = logging.getLogger(__name__)
 

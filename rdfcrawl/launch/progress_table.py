@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Final, TextIO, cast
+from typing import Final, TextIO, cast
 
 from rdfcrawl.core.console import has_log_file
 from rdfcrawl.core.errors import MAY_PASS, TRAPS, Reason, safe_text
@@ -22,15 +22,12 @@ from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.connection import HINT
 from rdfcrawl.frontier.queue.bands import EpochTotals
+from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
+from rdfcrawl.frontier.queue.options import CrawlPaths
 from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
 from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, OwnFaults, shared_examples
 from rdfcrawl.frontier.worker.worker_state import FAULT, STATUS
 from rdfcrawl.stores.options import SEGMENTS
-
-if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
-    from rdfcrawl.frontier.queue.options import CrawlPaths
-
 
 logger = logging.getLogger(__name__)
 

@@ -7,11 +7,12 @@ import logging
 from collections.abc import Mapping
 from copy import copy
 from textwrap import indent
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.corestats import CoreStats
+from scrapy.http import Response
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
 from rdfcrawl.core.errors import HeldBack, StoreFault, passing_fault, safe_text
@@ -20,10 +21,6 @@ from rdfcrawl.core.records import Document
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.visiting import makes_visits
 from rdfcrawl.pipelines.spider_options import SpiderOptions
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
 
 _LOOK_SECS = 0.02
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.request import fingerprint
 
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.uri import BadUri, NormalForm, is_of_web, requestable
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 
 class UriNormalizationMiddleware(BaseSpiderMiddleware):

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import ConfigError, Reason
+from rdfcrawl.core.records import Document
 from rdfcrawl.core.tasks import RefreshedPage
+from rdfcrawl.pipelines.items import HarvestingSpider
 from rdfcrawl.pipelines.provenance import has_losses
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import shown_uri
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document
-    from rdfcrawl.pipelines.items import HarvestingSpider
-
 
 _CRAWL: Final = "crawl:"  # stands for the crawl instead of a source
 _STORED: Final = "stored"  # table of the crawl: digest of graph -> digest of statements

@@ -11,25 +11,23 @@ from collections.abc import AsyncIterator, Collection
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.errors import FaultLog, Reason
+from rdfcrawl.core.records import Document
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.items import HarvestingSpider, closing
 from rdfcrawl.rdf.output import CHUNK_BYTES, quad_chunks
 from rdfcrawl.rdf.text import gathered
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
+from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.harvest.sample_comparison import (
     MAX_SAMPLE_BYTES,
     SampleComparison,
     lines_about,
 )
 from rdfcrawl.sources.sitemaps.slicing import iter_file_blocks, slice_dump
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document
-    from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
 _BATCH_SIZE: Final = 200  # descriptions
 # With these faults, a comparison would be misleading.

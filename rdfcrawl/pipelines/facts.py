@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Self
 
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from rdfcrawl.core.content import QuadChunk
 from rdfcrawl.core.records import Document
 from rdfcrawl.pipelines.items import close_chunks, harvesting_spider, pass_through
 from rdfcrawl.rdf.extraction.facts import FactsReading
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.rdf.fingerprints import content_hash, content_hash_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from scrapy.crawler import Crawler
-
-    from rdfcrawl.core.content import QuadChunk
 
 
 class FactsPipeline:

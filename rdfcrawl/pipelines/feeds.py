@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from scrapy.commands import BaseRunSpiderCommand
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.console import fail, report_interrupts
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.options.scrapy_settings import apply_feed_formats
 from rdfcrawl.core.visits import flush_stores
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
 
 class DurableFeeds:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
+from scrapy.http import Response
 
 from rdfcrawl.core.records import Record, Urgency
 from rdfcrawl.spiders.base import SEEDS_AT_ONCE, RdfSpider
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
 
 
 class FrontierSpider(RdfSpider):

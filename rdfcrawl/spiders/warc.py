@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.source_tasks import LOCAL_SCHEME
 from rdfcrawl.spiders.base import RdfSpider
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
 
 class WarcSpider(RdfSpider):

@@ -9,12 +9,10 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
+from typing import BinaryIO, Final, TextIO
 
 _DRAFT: Final = ".draft"
 

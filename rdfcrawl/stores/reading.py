@@ -11,9 +11,11 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from pathlib import Path
+from typing import Final, TypeVar
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.segment_file import (
@@ -25,11 +27,6 @@ from rdfcrawl.stores.segment_file import (
     iter_members,
     list_segments,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
 
 READERS: Final = "readers.lock"
 COMPACTION: Final = "compaction.lock"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Protocol
 
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase, identity_of
 from rdfcrawl.analysis.crawl_index.members import LogMember, iter_new_members
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
 
 _COMMIT_BYTES: Final = 4 * 1024 * 1024  # of content in one transaction
 _NOTED_MS: Final = 5_000  # between two updates of the time without new members

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, Self
+from pathlib import Path
+from typing import Any, Final, Self
 
 from rdfcrawl.stores.crawl_folder import read_identity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
 
 FORMAT: Final = 1  # of the tables; with another format the index is rebuilt
 _HEAD: Final = """

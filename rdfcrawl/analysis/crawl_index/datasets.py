@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
+from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
 from rdfcrawl.analysis.urldb.observations import number_of, text_of
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, SD, VOID
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable
-
-    from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
 
 # A member without these describes no dataset; the search is cheap.
 _MARKS: Final = (VOID.encode(), DCAT.encode(), SD.encode())

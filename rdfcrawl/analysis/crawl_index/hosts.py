@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
+from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
 from rdfcrawl.analysis.urldb.observations import text_of
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.uri import PolitenessKey, registered_domain
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Sequence
-
-    from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
-
 
 MAX_FETCHES: Final = 200
 """Number of stored fetches of a host: the latest."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from typing import TYPE_CHECKING, Final
+import threading
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.analysis.crawl_index.building import IndexBuilder
 from rdfcrawl.analysis.crawl_index.database import index_path, remove_index
@@ -12,10 +14,6 @@ from rdfcrawl.analysis.crawl_index.tallies import all_tallies
 from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.uri import NormalForm
-
-if TYPE_CHECKING:
-    import threading
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 

@@ -6,10 +6,12 @@ Members are split into pieces of complete lines, to limit memory.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.urldb.observations import (
     iter_described,
@@ -26,11 +28,6 @@ from rdfcrawl.stores.segment_file import (
     iter_content,
     list_segments,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
 """Content of a piece; a piece that ends within an activity is longer."""

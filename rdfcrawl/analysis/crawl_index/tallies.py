@@ -6,23 +6,19 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
+from rdfcrawl.analysis.crawl_index.building import IndexTally
 from rdfcrawl.analysis.crawl_index.datasets import DatasetTally
 from rdfcrawl.analysis.crawl_index.hosts import HostLinkTally, HostTally
+from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
 from rdfcrawl.analysis.crawl_index.uri_places import UriPlaceTally
 from rdfcrawl.analysis.urldb.observations import text_of
 from rdfcrawl.core.namespaces import RC, RDF_TYPE
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator
-
-    from rdfcrawl.analysis.crawl_index.building import IndexTally
-    from rdfcrawl.analysis.crawl_index.members import IndexedActivity, LogMember
-    from rdfcrawl.uri import NormalForm
-
+from rdfcrawl.uri import NormalForm
 
 MOST_EXAMPLES: Final = 20  # of each reason
 _MOST_DETAIL: Final = 500  # characters

@@ -12,21 +12,17 @@ import re
 import sqlite3
 import struct
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from pathlib import Path
+from typing import Final, NamedTuple, Self
 
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase, identity_of
+from rdfcrawl.analysis.crawl_index.members import LogMember
 from rdfcrawl.core.namespaces import RC, RDF, SQUIRREL
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 from rdfcrawl.uri.parse import seed_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from rdfcrawl.analysis.crawl_index.members import LogMember
-
 
 RECORD: Final = struct.Struct(">qIBH")  # fingerprint, member, role, how often
 KEY: Final = struct.Struct(">q")

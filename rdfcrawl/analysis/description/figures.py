@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from rdfcrawl.analysis.description.table import (
     Cardinality,
@@ -23,11 +25,6 @@ from rdfcrawl.core.namespaces import PROV, RC
 from rdfcrawl.stores.reading import iter_blocks
 from rdfcrawl.stores.segment_file import TornMember, list_segments
 from rdfcrawl.uri.hosts import host_of_iri
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
 
 N = TypeVar("N", int, Cardinality)
 _MAX_ABOUT_BYTES: Final = 4096  # of an IRI in a list

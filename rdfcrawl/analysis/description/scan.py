@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from rdfcrawl.analysis.description.table import (
     FigureKind,
@@ -27,13 +28,8 @@ from rdfcrawl.core.namespaces import (
     VOID,
     XHV,
 )
+from rdfcrawl.stores.log.documents import LogDocument
 from rdfcrawl.uri.hosts import host_of_iri
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rdfcrawl.stores.log.documents import LogDocument
-
 
 Statement: TypeAlias = list[bytes]  # subject, predicate, object
 

@@ -5,28 +5,25 @@ from __future__ import annotations
 import heapq
 import re
 import struct
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
 from math import inf, log, sqrt
 from operator import itemgetter
+from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import (
-        Callable,
-        Collection,
-        Iterable,
-        Iterator,
-        Mapping,
-        MutableMapping,
-        Sequence,
-    )
-    from pathlib import Path
-    from types import TracebackType
-
+from types import TracebackType
+from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 
 MAX_EXACT: Final = 100_000  # hashes of one count; about 10 MB
 HASH_BYTES: Final = 8

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
+from pathlib import Path
+from typing import Final, NamedTuple, TextIO
 from urllib.parse import quote
 
 from rdfcrawl.analysis.description.figures import (
@@ -34,11 +36,6 @@ from rdfcrawl.analysis.description.vocabularies import (
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_latest_documents
 from rdfcrawl.stores.segment_file import list_segments
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
 
 VOID_NAME: Final = "void.ttl"
 DCAT_NAME: Final = "dcat.ttl"

@@ -23,18 +23,15 @@ divided by |A| (Broder, "On the resemblance and containment of documents", 1997)
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
 from operator import eq
 from sys import byteorder
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.rdf.fingerprints import LOW_BITS, MAX_SAMPLED, MINIMUM_BITS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
 
 N_MINIMA: Final = 64
 N_BANDS: Final = 16

@@ -8,10 +8,11 @@ compared.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.analysis.duplicates.clusters import (
     N_BANDS,
@@ -22,10 +23,6 @@ from rdfcrawl.analysis.duplicates.clusters import (
 )
 from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.rdf.fingerprints import BINS, MAX_SPARSE, read_sketch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 WINDOW: Final = 6
 """Minima of a run: 36 bits, which millions of documents rarely share by chance."""

@@ -7,9 +7,10 @@ only URLs of one domain are compared.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from rdfcrawl.analysis.duplicates.clusters import (
@@ -21,13 +22,8 @@ from rdfcrawl.analysis.duplicates.clusters import (
     find_related,
 )
 from rdfcrawl.analysis.measures.coverage import sample_missed
+from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
 from rdfcrawl.rdf.fingerprints import SHINGLE_WORDS, content_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
-
 
 LEAST_LINK_SHARE: Final = 0.5  # of words within links, in a table of contents
 LEAST_CONTAINMENT: Final = 0.9

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio, add_to
-
-if TYPE_CHECKING:
-    from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
+from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 
 UNKNOWN_FORMAT: Final = "unknown"
 TOP_TLDS: Final = 10

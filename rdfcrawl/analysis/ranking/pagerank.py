@@ -10,15 +10,12 @@ engine" (1998); nodes without out-links share their rank among all nodes.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import fsum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
+from typing import Final, NamedTuple
 
 DAMPING: Final = 0.85  # d, Brin and Page's; the paper on sitemaps does not state one
 TOLERANCE: Final = 1e-6

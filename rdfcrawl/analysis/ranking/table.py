@@ -20,14 +20,12 @@ import os
 import struct
 import sys
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, BinaryIO, Final
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import RankScore
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 FOLDER: Final = "ranks"
 """Name of the folder of the table, within that of the crawl."""

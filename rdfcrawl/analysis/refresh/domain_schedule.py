@@ -15,11 +15,9 @@ A schedule is a value. `move_balance` and `judge_epoch` return the next one, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 SLOW: Final = 0.1  # phi, "a slow converging default"
 _KEPT: Final = 0.8  # weight of earlier epochs; only breaks ties

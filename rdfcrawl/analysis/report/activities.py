@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
@@ -15,9 +16,6 @@ from rdfcrawl.core.tasks import RefreshedPage
 from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import host_of_iri
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _MAX_HOSTS: Final = 100_000  # counted separately
 _MAX_NAMES: Final = 1000  # of formats and reasons

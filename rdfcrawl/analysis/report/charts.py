@@ -6,10 +6,11 @@ can be searched and copied.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil, floor, log10, sqrt
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.report.content import (
     AxisScale,
@@ -21,10 +22,6 @@ from rdfcrawl.analysis.report.content import (
     escape,
     number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _MOST_TICKS: Final = 6
 _DAY_TICKS: Final = 4

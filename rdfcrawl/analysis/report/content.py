@@ -10,17 +10,14 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from enum import StrEnum
 from math import floor, log10
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 ReportCell: TypeAlias = str | int | float | MeasuredRatio | None
 """Value of a table cell; None is undefined, and written as `-`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop, nlargest
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.measures.coverage import (
     CoverageCount,
@@ -32,11 +32,9 @@ from rdfcrawl.analysis.measures.refetches import (
     LastmodAccuracy,
     iter_intervals,
 )
+from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe_habits
 from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale, PointCloud
-
-if TYPE_CHECKING:
-    from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
 
 _BATCH_SIZE: Final = 4096  # URLs in memory
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
+from rdfcrawl.analysis.report.activities import ActivityCounts
 from rdfcrawl.analysis.report.content import (
     MAX_DOTS,
     AxisScale,
@@ -16,13 +18,8 @@ from rdfcrawl.analysis.report.content import (
     day_dots,
     days_of_bin,
 )
+from rdfcrawl.analysis.report.domains import SiteFigures
 from rdfcrawl.core.messages import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rdfcrawl.analysis.report.activities import ActivityCounts
-    from rdfcrawl.analysis.report.domains import SiteFigures
 
 BY_SITEMAPS: Final = "by sitemaps"
 BY_LINKS: Final = "by links"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 from rdfcrawl.analysis.report.activities import (
@@ -20,12 +23,6 @@ from rdfcrawl.analysis.report.content import (
     ReportSection,
     ReportTable,
 )
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
 
 _N_HOSTS: Final = 20  # slowest, and most faulty
 _NO_EXAMPLE: Final = FaultExample(0, "", "")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from heapq import merge
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rdfcrawl.analysis.description.figures import iter_provenance
 from rdfcrawl.analysis.measures.first_seen import DAY_SECS, SamplingPeriod
@@ -55,10 +57,6 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
 from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
 from rdfcrawl.core.sorting import SpillFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 
 def make_report(

@@ -6,7 +6,8 @@ link or a style.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 from rdfcrawl.analysis.report.charts import draw_chart
@@ -20,10 +21,6 @@ from rdfcrawl.analysis.report.content import (
     escape,
     number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 STYLE: Final = """
 :root {

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rdfcrawl.analysis.measures.domain_clusters import MissedClass
 from rdfcrawl.analysis.measures.usage import AT_ADDRESSES
 from rdfcrawl.analysis.report.content import ReportRow, ReportTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rdfcrawl.analysis.report.domains import DomainSummary, SiteFigures
+from rdfcrawl.analysis.report.domains import DomainSummary, SiteFigures
 
 
 def make_size_table(sites: SiteFigures) -> ReportTable:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 from rdfcrawl.analysis.measures.ratio import MeasuredRatio
 from rdfcrawl.analysis.report.content import (
@@ -19,11 +21,6 @@ from rdfcrawl.analysis.report.content import (
 )
 from rdfcrawl.analysis.report.page import iter_page
 from rdfcrawl.stores.drafts import replacing_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 PAGE_NAME: Final = "report.html"
 JSON_NAME: Final = "report.json"

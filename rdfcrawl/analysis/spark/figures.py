@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark import RDD, StorageLevel, TaskContext
+from pyspark.sql import DataFrame, SparkSession
 
 from rdfcrawl.analysis.measures.first_seen import FirstSeenCount, SamplingPeriod
 from rdfcrawl.analysis.ranking.table import open_ranks
 from rdfcrawl.analysis.report.activities import ActivityCounts, CrawlActivity
+from rdfcrawl.analysis.report.content import CrawlReport
 from rdfcrawl.analysis.report.domains import DomainMeasures, SiteFigures, measure_domain
 from rdfcrawl.analysis.report.making import (
     group_by_domain,
@@ -28,13 +31,6 @@ from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
 from rdfcrawl.analysis.urldb.record import partition_name
 from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.stores.followers.parquet import DatasetVersions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from rdfcrawl.analysis.report.content import CrawlReport
 
 
 def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> CrawlReport:

@@ -6,11 +6,12 @@ Nodes have the same numbers as on one machine: those of the URL database, in its
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -22,10 +23,6 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.rank_graph import is_node, redirect_mark
 from rdfcrawl.analysis.urldb.record import parse_record
 from rdfcrawl.uri import fingerprint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _BATCH_ROWS: Final = 10_000
 _COUNTS: Final = "partition string, domain string, n_nodes long"

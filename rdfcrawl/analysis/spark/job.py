@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.ranking.table import FOLDER as RANKS
 from rdfcrawl.analysis.report.writing import write_report
@@ -15,10 +17,6 @@ from rdfcrawl.analysis.spark.urls import join_urls
 from rdfcrawl.analysis.urldb.files import FOLDER as URLS
 from rdfcrawl.analysis.urldb.files import writing_alone
 from rdfcrawl.core.messages import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 REPORT: Final = "report"
 ROWS: Final = "urls.parquet"

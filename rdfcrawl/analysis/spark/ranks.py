@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import shutil
 from array import array
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import compress, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,10 +43,6 @@ from rdfcrawl.analysis.urldb.rank_building import (
 from rdfcrawl.analysis.urldb.rank_graph import RankNodes, ranges
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.sorting import SpillFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _SCORES: Final = tuple(str(name) for name in RankScore)
 _LEVELS: Final = tuple(f"level_{name}" for name in _SCORES)

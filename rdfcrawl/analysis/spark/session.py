@@ -6,17 +6,14 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from rdfcrawl.core.errors import RdfcrawlError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _MAX_CHARS: Final = 500
 _find_causes: Final = re.compile(

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql import DataFrame
 
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.urldb.building import join_sorted, new_segment, remove_old
 from rdfcrawl.analysis.urldb.files import FOLDER, UrlDatabaseManifest, write_manifest
 from rdfcrawl.stores.drafts import sync
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from pyspark.sql import DataFrame
-
-    from rdfcrawl.uri import NormalForm
+from rdfcrawl.uri import NormalForm
 
 _LOG: Final = "spark"  # no log has this name, so a build from logs starts empty
 _WRITTEN: Final = pa.schema(

@@ -7,10 +7,12 @@ on disk. So a crash at any point leaves the state before or after the build.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.analysis.urldb.files import (
     FOLDER,
@@ -27,12 +29,7 @@ from rdfcrawl.core.sorting import SpillFolder, StringSorter
 from rdfcrawl.stores.drafts import sync, synced_file
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.reading import reading
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from rdfcrawl.uri import NormalForm
+from rdfcrawl.uri import NormalForm
 
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 _DRAFT: Final = ".draft"

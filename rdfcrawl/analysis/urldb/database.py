@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final, Self
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Self
 
 from rdfcrawl.analysis.urldb.files import (
     FOLDER,
@@ -20,11 +22,6 @@ from rdfcrawl.analysis.urldb.record import (
 )
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.uri import NormalForm
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 _ATTEMPTS: Final = 5  # a build may replace segments meanwhile
 

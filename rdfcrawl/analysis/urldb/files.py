@@ -24,28 +24,21 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, Self
 from zlib import crc32
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.drafts import sync, synced_file
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd
 else:
     from backports import zstd
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _ENDS_BLOCK: Final = 0xFF  # of the checksum of a key: one in 256
 _MOST_RECORDS: Final = 2048  # URLs may be chosen so that no key ends a block

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from json.encoder import encode_basestring as quoted
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.urldb.record import Columns, observe
 from rdfcrawl.core.formats import Relation
@@ -16,10 +17,6 @@ from rdfcrawl.rdf.links.outlinks import relation_iri
 from rdfcrawl.rdf.terms import unix_ms, whole_number
 from rdfcrawl.stores.reading import iter_marked
 from rdfcrawl.uri import MAX_URL_CHARS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _ACTIVITY: Final = "<urn:rdfcrawl:activity:"
 _END: Final = " <urn:rdfcrawl:provenance> .\n"

@@ -12,11 +12,13 @@ Source: U. Schonfeld and N. Shivakumar, "Sitemaps: Above and Beyond the Crawl of
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress, groupby
 from math import fsum, isnan
-from typing import TYPE_CHECKING, BinaryIO, Final
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from rdfcrawl.analysis.ranking.pagerank import OutLinks, compute_pagerank
 from rdfcrawl.analysis.ranking.table import (
@@ -40,11 +42,6 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import RankScore
 from rdfcrawl.core.sorting import SpillFile, SpillFolder, StringSorter
 from rdfcrawl.stores.drafts import sync, synced_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
 
 UNSTATED_PRIORITY: Final = 0.5  # sitemaps.org protocol 0.9, "priority"
 

@@ -12,10 +12,11 @@ A column is JSON text, which is parsed only if two observations have it.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from json.encoder import encode_basestring as quoted
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rdfcrawl.uri import (
     MAX_CACHED_HOSTS,
@@ -27,10 +28,6 @@ from rdfcrawl.uri import (
     registered_domain,
 )
 from rdfcrawl.uri.hosts import origin_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 MAX_FETCHES: Final = 50
 MAX_CLAIMS: Final = 16

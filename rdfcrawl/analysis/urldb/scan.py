@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.analysis.urldb.observations import (
     LinkedUrls,
@@ -12,15 +14,10 @@ from rdfcrawl.analysis.urldb.observations import (
     iter_listings,
 )
 from rdfcrawl.analysis.urldb.record import key_of, pack, spell
+from rdfcrawl.core.sorting import StringSorter
 from rdfcrawl.stores.reading import SegmentDamage, iter_lines, iter_read
 from rdfcrawl.stores.segment_file import GzipMember, iter_content, list_segments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from rdfcrawl.core.sorting import StringSorter
-    from rdfcrawl.uri import NormalForm
+from rdfcrawl.uri import NormalForm
 
 logger = logging.getLogger(__name__)
 

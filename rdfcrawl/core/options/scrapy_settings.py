@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.request import getproxies
 from weakref import WeakValueDictionary
 
+from scrapy import Spider
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 from scrapy.utils.misc import load_object
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.values import as_number, boolean, dictionary, is_a, is_on
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-
 
 # Components of Scrapy, to which ours are added.
 _MERGED: Final = (

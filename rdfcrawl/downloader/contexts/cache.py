@@ -13,15 +13,13 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.environment import MAX_CONTEXT_BYTES, ContextDocument
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
 
 MAX_SHARED_BYTES: Final = 64 * 1024  # of one context, compressed
 MAX_SHARED: Final = 1024  # contexts in Redis: at most 64 MiB

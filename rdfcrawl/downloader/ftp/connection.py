@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from rdfcrawl.core.errors import Reason, SourceFault, one_line
 from rdfcrawl.downloader.ftp.address import FtpAddress, FtpLogin, FtpLogins, anonymous
@@ -41,12 +41,9 @@ from rdfcrawl.downloader.ftp.protocol import (
     FtpSettings,
     greet,
 )
+from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.uri.guard.policy import ConnectionUse
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.options import FetchOptions
-
 
 T = TypeVar("T")
 

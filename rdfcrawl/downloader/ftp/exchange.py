@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.downloader.client import HttpResponse, RequestOptions
@@ -12,13 +12,11 @@ from rdfcrawl.downloader.ftp.connection import FtpLimits, FtpPool
 from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.downloader.ftp.request import FtpRequest
 from rdfcrawl.downloader.network_faults import errno_of, is_untimely, note_fault
+from rdfcrawl.downloader.options import FetchOptions
+from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.watch import WatchedExchange
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.guard.gate import ConnectionGate
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.options import FetchOptions
-    from rdfcrawl.downloader.spool import Spool
 
 
 class FtpExchange(WatchedExchange):

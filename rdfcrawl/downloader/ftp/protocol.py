@@ -37,16 +37,13 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.core.errors import Fault, Reason, one_line
+from rdfcrawl.downloader.ftp.address import FtpAddress, FtpLogin
 from rdfcrawl.downloader.network_faults import dns_reason
 from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.uri.guard.policy import ConnectionUse
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.ftp.address import FtpAddress, FtpLogin
-
 
 MAX_REPLY_CHARS: Final = 64 * 1024
 _CODES: Final = {

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.core.messages import counted
@@ -17,6 +17,8 @@ from rdfcrawl.downloader.client import (
     HttpResponse,
     RequestOptions,
 )
+from rdfcrawl.downloader.ftp.address import FtpAddress
+from rdfcrawl.downloader.ftp.connection import FtpConnection, FtpPool
 from rdfcrawl.downloader.ftp.directories import (
     MEDIA_TYPE,
     ContainerWriter,
@@ -32,14 +34,10 @@ from rdfcrawl.downloader.parts import (
     facts_of_file,
 )
 from rdfcrawl.downloader.retry_policy import backoff_secs
+from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.spool_sink import SpoolSink
+from rdfcrawl.downloader.watch import WatchedTransfer
 from rdfcrawl.frontier.request_turns import NotSentError, SoloTurn
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.ftp.address import FtpAddress
-    from rdfcrawl.downloader.ftp.connection import FtpConnection, FtpPool
-    from rdfcrawl.downloader.spool import Spool
-    from rdfcrawl.downloader.watch import WatchedTransfer
 
 T = TypeVar("T")
 

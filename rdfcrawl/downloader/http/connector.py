@@ -18,31 +18,27 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import aiohttp
+from aiohappyeyeballs import AddrInfoType
+from aiohttp import ClientRequest, ClientTimeout
+from aiohttp.abc import ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from multidict import CIMultiDict, MultiMapping
 from yarl import URL
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.http.parsing import BodyReader
+from rdfcrawl.downloader.http.protocol import ResponseProtocol
+from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.guard.resolver import GuardedResolver, resolved
-
-if TYPE_CHECKING:
-    from aiohappyeyeballs import AddrInfoType
-    from aiohttp import ClientRequest, ClientTimeout
-    from aiohttp.abc import ResolveResult
-    from aiohttp.client_proto import ResponseHandler
-    from aiohttp.client_reqrep import ConnectionKey
-    from aiohttp.connector import Connection
-    from aiohttp.tracing import Trace
-
-    from rdfcrawl.downloader.http.parsing import BodyReader
-    from rdfcrawl.downloader.http.protocol import ResponseProtocol
-    from rdfcrawl.downloader.spool import Spool
-
 
 SILENT_SECS: Final = 300.0  # for so long, a silent address is tried last
 MAX_OTHERS: Final = 4  # kept connections to other addresses of a host

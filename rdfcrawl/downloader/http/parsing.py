@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from multidict import CIMultiDict
 
 from rdfcrawl.core.errors import Reason, SourceFault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 MAX_HEAD_BYTES: Final = 256 * 1024  # of a response, including interim responses
 MAX_HEADER_LINES: Final = 5000

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
+
+from aiohttp import ClientRequest, ClientTimeout
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 
 from rdfcrawl.downloader.http.connector import TurnConnector
 from rdfcrawl.downloader.http.protocol import ResponseProtocol
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Iterable
-
-    from aiohttp import ClientRequest, ClientTimeout
-    from aiohttp.connector import Connection
-    from aiohttp.tracing import Trace
-
-    from rdfcrawl.downloader.watch import EventBudget
+from rdfcrawl.downloader.watch import EventBudget
 
 
 class WireListener(Protocol):

@@ -15,15 +15,13 @@ import time
 import zlib
 from collections import OrderedDict
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from rdfcrawl.downloader.robots.parser import RobotsRecords, SignalRule
 from rdfcrawl.downloader.robots.policy import ALLOW_ALL, RobotsRules, rules_of
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
 
 # Three times the maximum size of a robots.txt (escapes), and of a TDM file.
 _MAX_BYTES: Final = 8 * 1024 * 1024

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.core.reservations import (
     MAX_POLICY_CHARS,
@@ -22,17 +22,14 @@ from rdfcrawl.core.reservations import (
     Reservations,
 )
 from rdfcrawl.core.shared_tasks import SharedTasks
+from rdfcrawl.core.visits import Visit
+from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.parser import PathPattern, path_of
 from rdfcrawl.downloader.robots.policy import RobotsAccess, RobotsResponse, judge
 from rdfcrawl.downloader.robots.storage import DAMAGES, SizedMemory, packed, unpacked
+from rdfcrawl.frontier.queue.host_rules import RulesKeeper
 from rdfcrawl.frontier.request_turns import HostRestsError, SoloTurn, SoloTurns, Take
 from rdfcrawl.uri.hosts import origin_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
-    from rdfcrawl.frontier.queue.host_rules import RulesKeeper
-
 
 TDM_PATH: Final = "/.well-known/tdmrep.json"
 MAX_RULES: Final = 1000

@@ -40,7 +40,7 @@ from rdfcrawl.frontier.arguments.parsers import (
 )
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.rdf.links.policy import LinkPolicy
-from rdfcrawl.rdf.queries import UserQuery  # noqa: TC001 (get_type_hints)
+from rdfcrawl.rdf.queries import UserQuery
 from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.link_filter import CrawlExtent, UrlPatterns

@@ -12,17 +12,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
 from rdfcrawl.core.errors import ConfigError, Fault, Reason
 from rdfcrawl.core.records import Document, Kind, Record
 from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.guard.gate import refusal_of
+from rdfcrawl.uri.guard.policy import Guard
 from rdfcrawl.uri.parse import check_scheme, seed_url
-
-if TYPE_CHECKING:
-    from rdfcrawl.uri.guard.policy import Guard
-
 
 MAX_LINE_BYTES: Final = 1 << 16
 _URI, _TYPE = "uri", "type"

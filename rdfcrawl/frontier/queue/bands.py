@@ -27,7 +27,7 @@ from rdfcrawl.core.records import (
 )
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, ListedPage, SamplePage
 from rdfcrawl.frontier.queue.options import EpochOptions, ScoreChoice
-from rdfcrawl.frontier.redis.operations import millisecs
+from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, millisecs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rdfcrawl.analysis.refresh.domain_schedule import DomainSchedule
     from rdfcrawl.core.visits import Visit
     from rdfcrawl.frontier.queue.candidate import Candidate
-    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
+
+from redis.asyncio import Redis
 
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import CrawlBudget
@@ -25,6 +27,8 @@ from rdfcrawl.frontier.queue.candidate import (
     bucket_of,
     unpack_or_none,
 )
+from rdfcrawl.frontier.queue.options import DecisionOptions
+from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.nquads import DECISION_IRI, OPERATOR, document_mark
 from rdfcrawl.uri import (
@@ -36,13 +40,7 @@ from rdfcrawl.uri import (
     registered_domain,
 )
 
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
-    from rdfcrawl.frontier.queue.options import DecisionOptions
-    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
-
-    Call = tuple[str, list[Argument]]
+Call = tuple[str, list[Argument]]
 
 
 # Long scripts block all other workers: about 3 ms for 500 URIs of 10 keys.

@@ -10,12 +10,16 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
+
+from redis.asyncio import Redis
 
 from rdfcrawl.core import __version__
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import Record
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.core.visits import Visit
 from rdfcrawl.frontier.queue.bands import (
     EPOCHS,
     SCHEDULE,
@@ -29,6 +33,7 @@ from rdfcrawl.frontier.queue.candidate import (
 )
 from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
 from rdfcrawl.frontier.queue.host_clocks import TurnTaker
+from rdfcrawl.frontier.queue.options import FrontierOptions
 from rdfcrawl.frontier.queue.queued_records import (
     OwedHosts,
     claim_arguments,
@@ -38,7 +43,12 @@ from rdfcrawl.frontier.queue.queued_records import (
 )
 from rdfcrawl.frontier.queue.tables import FirstContents
 from rdfcrawl.frontier.queue.worker_reports import WorkerDrains, WorkerReports
-from rdfcrawl.frontier.redis.operations import delete_keys, millisecs
+from rdfcrawl.frontier.redis.operations import (
+    Argument,
+    LuaScripts,
+    delete_keys,
+    millisecs,
+)
 from rdfcrawl.frontier.redis.server_state import (
     INCARNATION,
     MARK,
@@ -48,14 +58,6 @@ from rdfcrawl.frontier.redis.server_state import (
     ServerState,
     check_schema,
 )
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
-
-    from rdfcrawl.core.records import Record
-    from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.queue.options import FrontierOptions
-    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must stay
 # below set-max-intset-entries, else its members take 56 instead of 8 bytes.

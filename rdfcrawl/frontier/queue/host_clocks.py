@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from weakref import WeakValueDictionary
 
-from rdfcrawl.frontier.redis.operations import millisecs
+from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, millisecs
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.queue.candidate import KeyLocations
     from rdfcrawl.frontier.redis.errors import RedisRetry
-    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 
 
 _REPORT_SECS: Final = 0.02  # reports are delayed by this, unless a turn is requested

@@ -15,7 +15,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
+
+from scrapy import Spider
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
@@ -52,10 +55,6 @@ from rdfcrawl.uri.guard.policy import Guard
 from rdfcrawl.uri.link_filter import IGNORED_EXTENSIONS, IgnoredNames
 from rdfcrawl.uri.parse import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-    from scrapy.settings import BaseSettings
 
 _EXTENSION: Final = re.compile(r"\.?([a-z0-9_+-]{1,32})").fullmatch
 # The table of the standard library, without the one of the machine.

@@ -26,12 +26,11 @@ from rdfcrawl.frontier.queue.candidate import (
     unpack,
     unpack_or_none,
 )
-from rdfcrawl.frontier.redis.operations import millisecs
+from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, millisecs
 from rdfcrawl.uri import requestable
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.options import FrontierOptions
-    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 
 
 _HEAD = 9  # fields of a row before its items

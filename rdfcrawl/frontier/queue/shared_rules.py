@@ -13,34 +13,28 @@ import asyncio
 import json
 import logging
 import secrets
+from asyncio import Future
 from collections.abc import Iterable, Sequence
 from itertools import count
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 from zlib import crc32
 
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.host_rules import (
     BlockedHosts,
     KeepingOptions,
     KeptRules,
     read_file,
 )
-from rdfcrawl.frontier.redis.operations import millisecs
+from rdfcrawl.frontier.redis.errors import RedisRetry
+from rdfcrawl.frontier.redis.operations import Argument, millisecs
 from rdfcrawl.uri import BadUri
-
-if TYPE_CHECKING:
-    from asyncio import Future
-
-    from redis.asyncio import Redis
-
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.redis.errors import RedisRetry
-    from rdfcrawl.frontier.redis.operations import Argument
-
 
 # First and longest pause while another worker requests the file.
 _LOOK_SECS: Final = 0.05, 1.0

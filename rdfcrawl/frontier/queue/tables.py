@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-from rdfcrawl.frontier.redis.operations import in_batches
+from rdfcrawl.frontier.redis.operations import Argument, LuaScripts, in_batches
 from rdfcrawl.uri.hosts import origin_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.records import Record
     from rdfcrawl.frontier.redis.errors import RedisRetry
-    from rdfcrawl.frontier.redis.operations import Argument, LuaScripts
 
 
 _AT_ONCE = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from scrapy.settings import BaseSettings
@@ -14,8 +14,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.values import load_setting
 from rdfcrawl.uri import host_of_address
 
-if TYPE_CHECKING:
-    Settings = BaseSettings | Mapping[str, Any]
+Settings = BaseSettings | Mapping[str, Any]
 
 
 SCHEMES: Final = (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import hiredis
 import redis.asyncio
@@ -19,6 +19,7 @@ from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import RedisError, ResponseError
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.redis.address import (
@@ -40,9 +41,6 @@ from rdfcrawl.frontier.redis.operations import (
     ManyPrimaries,
     query_primaries,
 )
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096

@@ -16,13 +16,12 @@ from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
+from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError
 
-if TYPE_CHECKING:
-    Argument = bytes | str | int
+Argument = bytes | str | int
 
 
 Reply = TypeVar("Reply")

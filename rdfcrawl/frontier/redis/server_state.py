@@ -11,18 +11,15 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from redis.asyncio import Connection, Redis
 from redis.exceptions import AskError, ReadOnlyError, RedisError, ResponseError
 
 from rdfcrawl.core import __version__
 from rdfcrawl.core.errors import ConfigError, CrawlGone
 from rdfcrawl.core.messages import counted
 from rdfcrawl.frontier.redis.operations import ManyPrimaries, query_primaries
-
-if TYPE_CHECKING:
-    from redis.asyncio import Connection, Redis
-
 
 logger = logging.getLogger(__name__)
 

@@ -12,13 +12,16 @@ clocks. Lock order: host, then address. This prevents deadlock.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.core.visits import Visit
+from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.host_clocks import HostClocks, TurnEntry
 from rdfcrawl.frontier.request_turns import (
     HostRestsError,
@@ -28,15 +31,9 @@ from rdfcrawl.frontier.request_turns import (
     WorkerSleep,
     steady_time,
 )
+from rdfcrawl.frontier.worker.worker import FrontierWorker
 from rdfcrawl.uri import host_of, host_of_address, is_of_web
 from rdfcrawl.uri.guard.policy import literal_address
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.worker.worker import FrontierWorker
 
 _LOOKUPS: Final = 3  # name servers may return addresses one by one
 _WAIT, _GIVEN, _LOST, _RESTS = 0, 1, -1, -2

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import Document, FollowUp, Record, Urgency
 from rdfcrawl.frontier.queue.candidate import Candidate, JudgedLinks, RejectedLinks
+from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
+from rdfcrawl.frontier.queue.host_addresses import HostKeys
 from rdfcrawl.frontier.queue.inbox import (
     SitemapHosts,
     StartUrls,
@@ -16,20 +20,13 @@ from rdfcrawl.frontier.queue.inbox import (
     follow_up_of,
 )
 from rdfcrawl.frontier.redis.operations import in_batches
+from rdfcrawl.frontier.redis.server_state import ServerState
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
+from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets
+from rdfcrawl.frontier.worker.worker import FrontierWorker
+from rdfcrawl.frontier.worker.worker_state import LinkSender
+from rdfcrawl.rdf.links.policy import EveryLink
 from rdfcrawl.uri import BadUri
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
-    from rdfcrawl.frontier.queue.host_addresses import HostKeys
-    from rdfcrawl.frontier.redis.server_state import ServerState
-    from rdfcrawl.frontier.worker.link_scopes import ProfileIngests, WholeDatasets
-    from rdfcrawl.frontier.worker.worker import FrontierWorker
-    from rdfcrawl.frontier.worker.worker_state import LinkSender
-    from rdfcrawl.rdf.links.policy import EveryLink
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import Decision, Fault, Reason, SourceFault
 from rdfcrawl.core.records import CrawlBudget, FollowUp, Kind, Record, Urgency
@@ -23,6 +23,7 @@ from rdfcrawl.frontier.queue.candidate import (
     pack_link,
     payload_url,
 )
+from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 from rdfcrawl.frontier.queue.tables import DeferredRecord, ExcludedPrefixes
 from rdfcrawl.frontier.worker.worker_state import RecentLinks
 from rdfcrawl.uri import (
@@ -38,9 +39,6 @@ from rdfcrawl.uri.hosts import origin_of_link, without_origins
 from rdfcrawl.uri.link_filter import CrawlExtent, LinkFilter
 from rdfcrawl.uri.parse import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
-
-if TYPE_CHECKING:
-    from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"

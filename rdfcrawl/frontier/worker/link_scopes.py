@@ -7,24 +7,22 @@ in Redis, shared by all workers.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from rdfcrawl.core.records import Document, Record
 from rdfcrawl.core.tasks import DumpPart
+from rdfcrawl.frontier.queue.bands import ScoreBands
+from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
+from rdfcrawl.frontier.queue.frontier_client import Frontier
+from rdfcrawl.frontier.queue.host_rules import BlockedHosts
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.queue.tables import MAX_DEFERRED, DeferredLinks, StateStore
+from rdfcrawl.frontier.redis.errors import RedisRetry
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
+from rdfcrawl.frontier.worker.worker_state import LinkSender
+from rdfcrawl.uri import PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document, Record
-    from rdfcrawl.frontier.queue.bands import ScoreBands
-    from rdfcrawl.frontier.queue.candidate_adder import DecisionLog
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.queue.host_rules import BlockedHosts
-    from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-    from rdfcrawl.frontier.redis.errors import RedisRetry
-    from rdfcrawl.frontier.worker.worker_state import LinkSender
-    from rdfcrawl.uri import PolitenessKey
 
 
 class ProfileIngests:

@@ -14,12 +14,16 @@ import random
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.messages import counted
+from rdfcrawl.core.records import Record
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.core.visits import Visit
+from rdfcrawl.frontier.queue.bands import EndedEpoch
 from rdfcrawl.frontier.queue.candidate import PollPlan, poll_plan
 from rdfcrawl.frontier.queue.queued_records import WaitingLinks
 from rdfcrawl.frontier.request_turns import steady_time
@@ -30,13 +34,6 @@ from rdfcrawl.frontier.worker.worker_state import (
     sleep_until,
     wait_for_delay,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rdfcrawl.core.records import Record
-    from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.queue.bands import EndedEpoch
 
 logger = logging.getLogger(__name__)
 

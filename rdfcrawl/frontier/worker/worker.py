@@ -15,8 +15,9 @@ import random
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from zlib import crc32
 
 from redis.exceptions import RedisError
@@ -24,6 +25,9 @@ from redis.exceptions import RedisError
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.core.visits import Visit
+from rdfcrawl.frontier.queue.frontier_client import Frontier
+from rdfcrawl.frontier.queue.options import WorkerOptions
 from rdfcrawl.frontier.queue.worker_reports import (
     GONE_AFTER_SECS,
     HOSTS,
@@ -49,14 +53,6 @@ from rdfcrawl.frontier.worker.worker_state import (
     sleep_until,
     wait_for_delay,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.queue.options import WorkerOptions
-
 
 BEAT_SECS = 5.0
 LOOKERS = 2  # workers that look for the dead in one partition

@@ -9,22 +9,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.core.errors import CrawlGone
+from rdfcrawl.core.records import Record
+from rdfcrawl.core.visits import Visit
 from rdfcrawl.frontier.queue.candidate import SEEN_ONLY, AddedCounts, Candidate
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
+from rdfcrawl.frontier.queue.options import WorkerOptions
 from rdfcrawl.frontier.queue.worker_reports import OWN_FAULT
 from rdfcrawl.frontier.redis.errors import MAX_PAUSE_SECS, RedisRetry, is_full, one_line
 from rdfcrawl.frontier.request_turns import steady_time
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.errors import CrawlGone
-    from rdfcrawl.core.records import Record
-    from rdfcrawl.core.visits import Visit
-    from rdfcrawl.frontier.queue.options import WorkerOptions
-
 
 # Statistics reported to other workers: few names, independent of the crawl's size.
 FAULT = "fault/"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from redis.exceptions import RedisError
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError, Decision, Reason, hide_logins
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
@@ -30,17 +32,11 @@ from rdfcrawl.monitor.explaining.values import (
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.uris import UriLookup, UriPlace, UriStatus
 from rdfcrawl.stores.crawl_folder import find_crawl
+from rdfcrawl.stores.log.decisions import LoggedDecision
 from rdfcrawl.uri import BadUri, fingerprint
 from rdfcrawl.uri.guard.gate import refusal_of
 from rdfcrawl.uri.parse import SchemePolicy, check_scheme, seed_url
 from rdfcrawl.uri.traps import is_endless
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy.settings import BaseSettings
-
-    from rdfcrawl.stores.log.decisions import LoggedDecision
 
 
 def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.crawl_index.uri_places import PlaceRole
 from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDFS, SQUIRREL
+from rdfcrawl.monitor.explaining.sources import FoundContent, SearchedLogs
 from rdfcrawl.monitor.explaining.values import (
     ExplainedFetch,
     ExplainedReading,
@@ -28,16 +30,10 @@ from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.terms import text_of_term, unix_ms, whole_number
 from rdfcrawl.stores.log.decisions import LoggedDecision, read_decisions
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_documents
+from rdfcrawl.stores.reading import SegmentDamage
 from rdfcrawl.stores.segment_file import TornMember
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint, host_of
 from rdfcrawl.uri.parse import seed_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rdfcrawl.monitor.explaining.sources import FoundContent, SearchedLogs
-    from rdfcrawl.stores.reading import SegmentDamage
-
 
 ACTIVITY: Final = rb"<urn:rdfcrawl:activity:[0-9a-f]{32}"
 MAX_LISTED: Final = 20

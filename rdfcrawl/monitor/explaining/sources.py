@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from pathlib import Path
+from typing import Final, NamedTuple, Self
 
 from rdfcrawl.analysis.crawl_index.members import read_pieces
 from rdfcrawl.analysis.crawl_index.uri_places import MemberPlace, PlaceRole, UriIndex
@@ -18,14 +20,9 @@ from rdfcrawl.stores.segment_file import (
     iter_content,
     list_segments,
 )
+from rdfcrawl.uri import NormalForm
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from rdfcrawl.uri import NormalForm
-
-    _Places = dict[tuple[str, int], MemberPlace]
+_Places = dict[tuple[str, int], MemberPlace]
 
 _KINDS: Final = {
     PlaceRole.FETCH: "provenance",

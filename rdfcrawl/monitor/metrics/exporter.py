@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Self, get_args
+from typing import Final, Self, get_args
 
 from aiohttp import web
 from prometheus_client.core import (
@@ -21,6 +21,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 from redis.exceptions import RedisError
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import FORMATS
@@ -60,10 +61,6 @@ from rdfcrawl.monitor.operating.status import sum_of
 from rdfcrawl.pipelines.provenance import Status
 from rdfcrawl.stores.options import STORE_CLASSES
 from rdfcrawl.uri.guard.policy import RefusalCause
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
 
 _OTHER: Final = "other"
 _REASONS: Final = frozenset(map(str, Reason))

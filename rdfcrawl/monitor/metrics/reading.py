@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
+
+from redis.asyncio import Redis
 
 from rdfcrawl.frontier.queue.worker_reports import CURRENT, parsed, silence_secs
 from rdfcrawl.frontier.redis.operations import query_primaries
 from rdfcrawl.frontier.redis.server_state import INCARNATION, SCHEMA
 from rdfcrawl.monitor.operating.crawl import crawls_in
 from rdfcrawl.monitor.operating.status import PartitionStatus, read_partitions
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
 
 MAX_CRAWLS: Final = 100  # limit of crawls with metrics; others are counted
 _MAX_PARTITIONS: Final = 16_384  # of all crawls together

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.operating import tables
 from rdfcrawl.monitor.operating.checking import FrontierCheck
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl, crawls_in
+from rdfcrawl.monitor.operating.damages import FrontierDamage
 from rdfcrawl.monitor.operating.exporting import MovedFrontier, export_frontier
 from rdfcrawl.monitor.operating.hosts import (
     HostOrder,
@@ -37,13 +41,6 @@ from rdfcrawl.monitor.operating.uris import (
     discard_given_up,
     iter_given_up,
 )
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy.settings import BaseSettings
-
-    from rdfcrawl.monitor.operating.damages import FrontierDamage
 
 Write = Callable[[str], object]
 Kind = TypeVar("Kind", HostOrder, HostPhase)

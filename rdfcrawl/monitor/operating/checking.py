@@ -17,17 +17,14 @@ from collections.abc import (
     Iterator,
 )
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rdfcrawl.frontier.queue.candidate import away_partition, bucket_of
 from rdfcrawl.frontier.redis.operations import in_batches
+from rdfcrawl.monitor.operating.crawl import FrontierView
 from rdfcrawl.monitor.operating.damages import OF_KEYS, DamageKind, FrontierDamage
 from rdfcrawl.monitor.operating.key_names import CrawlKeys, PartitionKeys, read_keys
 from rdfcrawl.uri import partition_of, registered_domain
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.operating.crawl import FrontierView
-
 
 MAX_ADDED_UP: Final = 10_000
 """Hosts with work, leases, buckets and URIs that one script examines while workers

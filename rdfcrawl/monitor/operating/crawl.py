@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Any, Final, Self, cast
+
+from redis.asyncio import Redis
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
 from rdfcrawl.core.records import NO_BUDGET
 from rdfcrawl.frontier.connection import FrontierConnection, begun_crawl
 from rdfcrawl.frontier.queue.candidate import away_partition
+from rdfcrawl.frontier.queue.frontier_client import Frontier
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import keep_settings
+from rdfcrawl.frontier.redis.operations import AnyOperation, Argument
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, host_of, partition_of
 from rdfcrawl.uri.link_filter import LinkFilter
 from rdfcrawl.uri.parse import seed_url
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
-    from scrapy.settings import BaseSettings
-
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.frontier.redis.operations import AnyOperation, Argument
 
 _CONF: Final = re.compile(r"rc:\{([A-Za-z0-9._-]+)\}:conf").fullmatch
 _SHOWN: Final = 20  # names of crawls in an error

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.redis.server_state import INCARNATION, SCHEMA
+from rdfcrawl.monitor.operating.crawl import FrontierView
 from rdfcrawl.monitor.operating.frontier_file import (
     TYPES,
     FileHead,
@@ -22,11 +24,6 @@ from rdfcrawl.monitor.operating.frontier_file import (
 )
 from rdfcrawl.monitor.operating.key_names import KeyPlaces
 from rdfcrawl.stores.export.output import draft_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rdfcrawl.monitor.operating.crawl import FrontierView
 
 _KEYS_AT_ONCE: Final = 100
 _PAGE: Final = 500  # members

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from heapq import nlargest, nsmallest
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from zlib import crc32
 
+from redis.asyncio import Redis
+
+from rdfcrawl.downloader.robots.parser import RobotsRecords
 from rdfcrawl.downloader.robots.storage import unpack_records
 from rdfcrawl.frontier.queue.candidate import unpack_or_none
 from rdfcrawl.frontier.redis.operations import query_primaries
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from redis.asyncio import Redis
-
-    from rdfcrawl.downloader.robots.parser import RobotsRecords
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
 HostPlace = tuple[int, str]
 """Partition and key of a host."""

@@ -17,14 +17,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 from redis.exceptions import RedisError, ResponseError
 from scrapy import Request, Spider
+from scrapy.settings import BaseSettings
 from scrapy.utils.request import request_from_dict
 
 from rdfcrawl.core.errors import ConfigError, one_line
 from rdfcrawl.core.options.scrapy_settings import apply_defaults
+from rdfcrawl.core.records import Record
+from rdfcrawl.core.tasks import RequestTask
 from rdfcrawl.frontier.connection import FrontierConnection
 from rdfcrawl.frontier.queue.frontier_client import COUNTERS
 from rdfcrawl.frontier.queue.options import CrawlOptions
@@ -32,6 +36,7 @@ from rdfcrawl.frontier.queue.queued_records import UnqueueableError, record_of
 from rdfcrawl.frontier.redis.operations import delete_keys
 from rdfcrawl.frontier.redis.server_state import IMPORTING, INCARNATION, SCHEMA
 from rdfcrawl.frontier.visiting import urgency_of
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.exporting import MovedFrontier
 from rdfcrawl.monitor.operating.frontier_file import (
     FileHead,
@@ -42,16 +47,6 @@ from rdfcrawl.monitor.operating.frontier_file import (
 )
 from rdfcrawl.monitor.operating.key_names import START_URLS, KeyPlaces
 from rdfcrawl.monitor.operating.uris import ingests_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy.settings import BaseSettings
-
-    from rdfcrawl.core.records import Record
-    from rdfcrawl.core.tasks import RequestTask
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-
 
 _BATCH_SIZE: Final = 500  # chunks
 _CHARS_AT_ONCE: Final = 4 * 2**20

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.operating.crawl import FrontierView
+from rdfcrawl.monitor.operating.crawl import FrontierView
 
 _IN_PARTITION: Final = re.compile(
     r"(0|[1-9][0-9]{0,3})\}:([a-z]+)(?::(.*))?", re.DOTALL

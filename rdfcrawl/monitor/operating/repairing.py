@@ -7,17 +7,15 @@ between two steps leaves damage that the next check finds.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from rdfcrawl.frontier.queue.candidate import Candidate, bucket_of, unpack_or_none
 from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.monitor.operating.checking import pages_of, total_words
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.damages import OF_KEYS, DamageKind, FrontierDamage
 from rdfcrawl.monitor.operating.key_names import PartitionKeys, read_keys
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 
 _BATCH_SIZE: Final = 500
 _OF_KEY: Final = frozenset(OF_KEYS.values())

@@ -7,16 +7,13 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.redis.operations import in_batches, millisecs
 from rdfcrawl.monitor.operating.checking import pages_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl
-
+from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl
 
 MAX_DELAY_SECS: Final = 86_400
 _BATCH_SIZE: Final = 500

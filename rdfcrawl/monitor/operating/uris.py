@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Record
@@ -16,14 +16,11 @@ from rdfcrawl.frontier.queue.host_rules import BlockedHosts
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.worker.link_scopes import ProfileIngests
+from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl
 from rdfcrawl.monitor.operating.hosts import url_of
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, registered_domain
 from rdfcrawl.uri.guard.gate import refusal_of
 from rdfcrawl.uri.parse import check_scheme, seed_url
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.operating.crawl import FrontierView, OperatedCrawl
-
 
 OWED: Final = b"\x01"  # prefix of entries that the next run requests again
 GivenUpList = Literal["dead", "failed"]

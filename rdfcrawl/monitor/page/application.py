@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from aiohttp import web
 
 from rdfcrawl.core.small_server import BoundedConnections
 from rdfcrawl.monitor.page.context import PageContext, PageMessages
+from rdfcrawl.monitor.page.crawl_access import CrawlAccess
 from rdfcrawl.monitor.page.guarding import REQUEST_LOG, FormToken, PageGuard
 from rdfcrawl.monitor.page.host_table import HostSweep
 from rdfcrawl.monitor.page.moment_feed import MomentFeed
+from rdfcrawl.monitor.page.options import PageOptions
 from rdfcrawl.monitor.page.rendering import PageRenderer
 from rdfcrawl.monitor.page.views import (
     control,
@@ -27,13 +30,6 @@ from rdfcrawl.monitor.page.views import (
     report,
     uri,
 )
-
-if TYPE_CHECKING:
-    import socket
-
-    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-    from rdfcrawl.monitor.page.options import PageOptions
-
 
 _STATIC: Final = files("rdfcrawl.monitor.page.static")
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from rdfcrawl.core.processes import bare_environment, start_module_async
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _LINE_BYTES: Final = 64 * 1024 * 1024  # longest line of a child
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-    from rdfcrawl.monitor.page.host_table import HostSweep
-    from rdfcrawl.monitor.page.moment_feed import MomentFeed
-    from rdfcrawl.monitor.page.options import PageOptions
-    from rdfcrawl.monitor.page.rendering import PageRenderer
+from rdfcrawl.monitor.page.crawl_access import CrawlAccess
+from rdfcrawl.monitor.page.host_table import HostSweep
+from rdfcrawl.monitor.page.moment_feed import MomentFeed
+from rdfcrawl.monitor.page.options import PageOptions
+from rdfcrawl.monitor.page.rendering import PageRenderer
 
 
 class PageContext(NamedTuple):

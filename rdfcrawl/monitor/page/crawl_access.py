@@ -10,11 +10,14 @@ import asyncio
 import logging
 import os
 import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from redis.exceptions import RedisError
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.analysis.crawl_index.database import IndexReaders
 from rdfcrawl.analysis.crawl_index.keeping import keep_index
@@ -26,12 +29,6 @@ from rdfcrawl.frontier.redis.errors import RedisRefusedError, one_line
 from rdfcrawl.frontier.redis.server_state import INCARNATION
 from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.stores.crawl_folder import find_crawl
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 

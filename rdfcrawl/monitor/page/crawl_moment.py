@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.frontier.queue.frontier_client import StateCounts
+from rdfcrawl.monitor.operating.status import CrawlStatus
 from rdfcrawl.monitor.page.estimate import NOT_KNOWN, EndEstimate
 from rdfcrawl.monitor.page.moments import (
     FaultCount,
@@ -19,13 +22,7 @@ from rdfcrawl.monitor.page.moments import (
 )
 from rdfcrawl.monitor.page.samples import NO_RATES, SampleRates
 from rdfcrawl.monitor.page.texts import duration_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rdfcrawl.frontier.queue.frontier_client import StateCounts
-    from rdfcrawl.monitor.operating.status import CrawlStatus
-    from rdfcrawl.stores.followers.status import FollowerStatus
+from rdfcrawl.stores.followers.status import FollowerStatus
 
 
 class StateText(NamedTuple):
@@ -40,12 +37,6 @@ class StateText(NamedTuple):
     word: str
     sentence: str
     reasons: tuple[str, ...] = ()
-
-
-def away_state(why: str) -> StateText:
-    """Return the state of a crawl whose frontier is unavailable."""
-    text = f"The frontier is unavailable: {why}."
-    return StateText("away", f"{text} The data of the logs is shown below.")
 
 
 def end_sentence(end: EndEstimate) -> str:
@@ -164,7 +155,8 @@ class CrawlMoment:
 
 def away_moment(why: str) -> CrawlMoment:
     """Return the moment of a crawl whose frontier is unavailable."""
-    state = away_state(why)
+    text = f"The frontier is unavailable: {why}."
+    state = StateText("away", f"{text} The data of the logs is shown below.")
     return CrawlMoment(
         taken_secs=now_ms() / 1000,
         state=state.word,

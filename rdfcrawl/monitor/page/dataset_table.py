@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, in_order, numbers_of
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
 
 _FEW: Final = 1000  # the first datasets of an order: later ones take a full sort
 _SHARE: Final = "MIN(1.0, 1.0 * n_stored / NULLIF(n_stated, 0))"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from rdfcrawl.core.messages import counted
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.hosts import least_delay_ms
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-    from rdfcrawl.monitor.page.samples import FigureSample
-
+from rdfcrawl.monitor.page.samples import FigureSample
 
 LEAST_SECS: Final = 20.0  # of samples, before an estimate
 _MOST_SECS: Final = 10 * 365 * 86_400.0  # longer estimates are not shown

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.moment_feed import MomentFeed
+from rdfcrawl.monitor.page.moment_feed import MomentFeed
 
 MOST_STREAMS: Final = 64
 _RETRY_MS: Final = 2000  # that browsers wait before they reconnect

@@ -7,20 +7,16 @@ import base64
 import hmac
 import logging
 import secrets
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
 
 from rdfcrawl.monitor.page.options import PageOptions, is_loopback
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aiohttp.typedefs import Handler, Middleware
-
 
 FIELD: Final = "token"
 """Name of the hidden field."""

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-
-    from rdfcrawl.analysis.crawl_index.database import IndexDatabase
-
+from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 
 MAX_LINKS: Final = 1200  # to draw
 _LINKS_OF_NODE: Final = 4  # the strongest of each node, in either direction

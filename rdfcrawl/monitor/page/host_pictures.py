@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import cos, hypot, pi, sin, sqrt
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.analysis.crawl_index.database import IndexDatabase
 from rdfcrawl.monitor.page.host_groups import (
@@ -22,11 +24,6 @@ from rdfcrawl.monitor.page.host_groups import (
     group_outside,
     strongest,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from pathlib import Path
-
 
 _ROUNDS: Final = 60
 _APART_ROUNDS: Final = 120

@@ -13,13 +13,22 @@ import asyncio
 import logging
 import sqlite3
 import threading
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.hosts import (
     HostPlace,
     HostSummary,
@@ -27,6 +36,7 @@ from rdfcrawl.monitor.operating.hosts import (
     least_delay_ms,
     read_places,
 )
+from rdfcrawl.monitor.page.crawl_access import CrawlAccess
 from rdfcrawl.monitor.page.kept_orders import (
     KeptOrders,
     RowOrder,
@@ -34,20 +44,6 @@ from rdfcrawl.monitor.page.kept_orders import (
     rows_by_number,
 )
 from rdfcrawl.uri import HostGrouping, PolitenessKey
-
-if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Iterable,
-        Mapping,
-        Sequence,
-    )
-
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-
 
 _CACHE_KIB: Final = 16 * 1024
 _BATCH_SIZE: Final = 500  # keys in one statement

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from array import array
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Hashable, Iterable
+from typing import Any, Final
 
 _KEPT: Final = 16  # orders, of 4 bytes a row
 _FRESH: Final = 20.0  # lifetime by sorting time: sorting takes 5% of a core

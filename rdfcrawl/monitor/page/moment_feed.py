@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.tables import as_json
@@ -15,10 +16,6 @@ from rdfcrawl.monitor.page.estimate import LongestHostSearch, estimate_end
 from rdfcrawl.monitor.page.moments import read_frontier
 from rdfcrawl.monitor.page.samples import FigureSample, RecentSamples, WorkerRates
 from rdfcrawl.stores.followers.status import FollowerStatus, read_statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _EVERY_SECS: Final = 1.0
 _SHARE: Final = 0.2  # limit of the share of time for readings

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, LAG, SECS, STUCK
 from rdfcrawl.frontier.worker.worker_state import FAULT
 from rdfcrawl.monitor.metrics.reading import highest_of, sums_of
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.status import CrawlStatus, read_status, worker_state
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-    from rdfcrawl.stores.followers.status import FollowerStatus
+from rdfcrawl.stores.followers.status import FollowerStatus
 
 MOST_WORKERS: Final = 64  # to show
 _MOST_FOLLOWERS: Final = 32

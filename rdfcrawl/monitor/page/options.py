@@ -6,15 +6,12 @@ import errno
 import ipaddress
 import re
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.uri import host_of_address
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 TOKEN: Final = "RDFCRAWL_PAGE_TOKEN"  # noqa: S105 (a name)
 ADDRESS: Final = "127.0.0.1"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.namespaces import PREFIXES, RDF_TYPE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _is_safe_iri: Final = re.compile(
     r"[a-z][a-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+"

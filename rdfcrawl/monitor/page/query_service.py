@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.options.table import OptionsTable, integer, number
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.page.children import PageChild
 from rdfcrawl.monitor.page.query_rules import BUSY
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
-
 
 _KEPT: Final = 16  # answers
 _KEPT_BYTES: Final = 16 * 1024 * 1024  # of all of them

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import jinja2
 from aiohttp import web
 
 from rdfcrawl.monitor.operating.tables import as_json
+from rdfcrawl.monitor.page.guarding import FormToken
+from rdfcrawl.monitor.page.options import PageOptions
 from rdfcrawl.monitor.page.query_examples import shortened
 from rdfcrawl.monitor.page.texts import FILTERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rdfcrawl.monitor.page.guarding import FormToken
-    from rdfcrawl.monitor.page.options import PageOptions
 
 VIEWS: Final = {
     "/": "Now",

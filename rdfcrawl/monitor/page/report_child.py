@@ -9,8 +9,9 @@ In: one job as JSON: `root`, `folder`, `site`, `session_parameters`. Out: a line
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.analysis.report.making import report_crawl
 from rdfcrawl.analysis.report.writing import write_report
@@ -19,9 +20,6 @@ from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.monitor.page.child_jobs import ChildOutput, begin_job
 from rdfcrawl.uri import NormalForm
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NICE: Final = 15
 _MAX_DAMAGES: Final = 10  # limit of reported damages

@@ -6,18 +6,16 @@ import asyncio
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.analysis.report.writing import JSON_NAME, PAGE_NAME
 from rdfcrawl.monitor.page.children import PageChild
 from rdfcrawl.uri import registered_domain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _MODULE: Final = "rdfcrawl.monitor.page.report_child"
 _MOST_SECS: Final = 6 * 3600.0  # for a report

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from rdfcrawl.analysis.crawl_index.tallies import MINUTE_MS, MOST_STEPS, STEP_MS
 from rdfcrawl.core.times import now_ms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-    from rdfcrawl.monitor.page.moments import FrontierReading
-
+from rdfcrawl.monitor.page.crawl_access import CrawlAccess
+from rdfcrawl.monitor.page.moments import FrontierReading
 
 WINDOW_SECS: Final = 900.0
 _EVERY_SECS: Final = 2.0

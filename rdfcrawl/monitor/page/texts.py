@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.messages import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _NONE: Final = "-"
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.page.texts import duration_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_DRAWN: Final = 60
 """Limit of requests in a picture."""

@@ -6,8 +6,10 @@ import asyncio
 import logging
 import sqlite3
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
@@ -25,17 +27,11 @@ from rdfcrawl.monitor.explaining.logs import UriSearch
 from rdfcrawl.monitor.explaining.sources import SearchedLogs
 from rdfcrawl.monitor.explaining.text import VERDICTS
 from rdfcrawl.monitor.explaining.values import UriExplanation, UriVersion
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+from rdfcrawl.monitor.page.crawl_access import CrawlAccess
 from rdfcrawl.stores.changes.patch import StatementDifference, compare_versions
 from rdfcrawl.stores.log.documents import LogDocument, read_places
 from rdfcrawl.stores.segment_file import TornMember
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
-
 
 _PREFIXES: Final = {
     **PREFIXES,

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.guard.gate import refusal_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.uri.guard.policy import Guard
+from rdfcrawl.uri.guard.policy import Guard
 
 MAX_URL_CHARS: Final = 2048  # a URL in a sitemap has less (sitemaps.org, `loc`)
 _BLANK: Final = re.compile(r"[\x00-\x20\x7f]").search

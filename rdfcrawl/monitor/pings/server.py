@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 from urllib.parse import parse_qsl
 
 from aiohttp import web
 from redis.exceptions import RedisError
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.small_server import SmallServer
@@ -24,11 +25,7 @@ from rdfcrawl.frontier.queue.inbox import PingLimits, WaitingPings
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
 from rdfcrawl.monitor.pings.judging import PingRefused, PingResponse, sitemap_url
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-    from rdfcrawl.uri.link_filter import LinkFilter
+from rdfcrawl.uri.link_filter import LinkFilter
 
 PATH: Final = "/ping"
 _MAX_BODY_BYTES: Final = 16 * 1024

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Any, Final, Self, cast
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
 from rdfcrawl.analysis.refresh.policy import (
@@ -18,10 +20,6 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import values
 from rdfcrawl.core.options.table import OptionsTable, integer, millisecs, parsed, part
 from rdfcrawl.core.options.values import check_method, load_setting
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
 
 _YEAR: Final = 31_622_400
 POLICIES: Final = ("fixed", "adaptive", "stormcrawler", "optimal", "sitemap")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
+
+from scrapy.settings import BaseSettings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import NO_BUDGET, Record, Urgency
@@ -18,17 +20,13 @@ from rdfcrawl.frontier.queue.candidate import (
     kind_of,
 )
 from rdfcrawl.frontier.queue.host_addresses import AddressBook
+from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis.operations import in_batches
 from rdfcrawl.frontier.worker.link_ingest import LinkIngest
+from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 from rdfcrawl.uri import HostGrouping, PolitenessKey
 from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-    from rdfcrawl.frontier.queue.options import CrawlOptions
-    from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 
 _BATCH_SIZE: Final = 500
 

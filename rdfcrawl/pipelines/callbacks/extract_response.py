@@ -7,12 +7,14 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.settings import BaseSettings, Settings
 
 from rdfcrawl.core.content import QuadChunk
+from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.options.scrapy_settings import apply_values
 from rdfcrawl.core.records import Document, FetchedResponse, Record
 from rdfcrawl.core.reservations import (
@@ -39,11 +41,6 @@ from rdfcrawl.pipelines.extract import result_of
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.links.policy import LinkPolicy
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
-    from rdfcrawl.core.errors import Fault, Reason
 
 
 async def look_at(

@@ -13,12 +13,13 @@ description and publisher are mandatory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import DCAT, DCTERMS, FOAF, PROV, RDFS, SKOS, VCARD
 from rdfcrawl.rdf import terms
 from rdfcrawl.sources.ckan import vocabularies
+from rdfcrawl.sources.ckan.api import PortalAddress
 from rdfcrawl.sources.ckan.distributions import iter_distributions
 from rdfcrawl.sources.ckan.fields import (
     AGENT_FIELDS,
@@ -44,10 +45,6 @@ from rdfcrawl.sources.ckan.values import (
     text_of,
 )
 from rdfcrawl.uri import host_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.ckan.api import PortalAddress
-
 
 _FLAT: Final = ("uri", "name", "email", "url", "type", "identifier", "phone")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import CkanOrder, CkanStep, CkanTask
+from rdfcrawl.sources.ckan.api import PortalAddress
 from rdfcrawl.sources.ckan.envelope import (
     CkanResponse,
     DamagedResponse,
@@ -19,9 +20,6 @@ from rdfcrawl.sources.ckan.envelope import (
     read_page,
 )
 from rdfcrawl.sources.ckan.values import solr_time
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.ckan.api import PortalAddress
 
 
 class DatasetListing(StrEnum):

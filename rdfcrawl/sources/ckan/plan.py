@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.source_tasks import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
+from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
 from rdfcrawl.sources.ckan.envelope import (
     CkanResponse,
     RequestRefused,
@@ -39,9 +40,6 @@ from rdfcrawl.sources.ckan.paging import (
     sort_of,
 )
 from rdfcrawl.sources.ckan.values import solr_time
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
 
 
 def first_task(

@@ -7,18 +7,16 @@ The last sitemap of a site to be read takes all waiting pages.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from rdfcrawl.core.records import FollowUp, Record
 from rdfcrawl.core.source_tasks import SitemapTask
 from rdfcrawl.core.tasks import ListedPage
 from rdfcrawl.core.visits import decode_follow_up, encode_follow_up
 from rdfcrawl.sources.harvest.listed_pages import by_priority
+from rdfcrawl.sources.harvest.protocol import HarvestContext
 from rdfcrawl.sources.harvest.run_state import RunState
 from rdfcrawl.uri.hosts import site_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.records import FollowUp, Record
-    from rdfcrawl.sources.harvest.protocol import HarvestContext
 
 # Tables of a site (`site_of`), with the number of the run in their names.
 _UNREAD: Final = "budget unread"  # sitemaps not read yet

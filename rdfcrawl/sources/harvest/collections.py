@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import FaultLog, Reason
@@ -23,6 +23,7 @@ from rdfcrawl.sources.harvest.discovery import (
     DocumentScan,
     found,
 )
+from rdfcrawl.sources.harvest.protocol import HarvestContext
 from rdfcrawl.sources.paging import (
     PagingFacts,
     choose_next,
@@ -30,9 +31,6 @@ from rdfcrawl.sources.paging import (
     requestable_pages,
 )
 from rdfcrawl.uri import host_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.harvest.protocol import HarvestContext
 
 MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, stored in each task
 MAX_NODES: Final = 1_000_000  # pages of one collection

@@ -13,19 +13,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import Decision, FaultLog, Reason
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.core.source_tasks import ConsentTask, SourceTask
 from rdfcrawl.core.visits import decode_follow_up, encode_follow_up
 from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
+from rdfcrawl.sources.harvest.protocol import HarvestContext
+from rdfcrawl.sources.harvest.response import HarvestedResponse
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import origin_of, site_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.harvest.protocol import HarvestContext
-    from rdfcrawl.sources.harvest.response import HarvestedResponse
 
 # Tables of a site (`site_of`), with the number of the run in their names.
 _STATE: Final = "consent"  # in a run: `read` after its robots.txt; `by`: a record

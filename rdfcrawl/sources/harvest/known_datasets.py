@@ -16,7 +16,7 @@ from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.records import FollowUp, Kind, Record
 from rdfcrawl.core.tasks import SamplePage
 from rdfcrawl.sources.access import DEFAULT_GRAPH, DatasetAccess
-from rdfcrawl.sources.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
+from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
 from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, Slicing, UriPrefix
 from rdfcrawl.uri.hosts import site_of
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from scrapy.utils.misc import load_object
 
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import CustomTask
+from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester, read_task
-
-if TYPE_CHECKING:
-    from rdfcrawl.downloader.client import HttpRequest
 
 HARVESTERS: Final[Mapping[str, str]] = {
     "sitemap": "rdfcrawl.sources.harvest.sitemap.SitemapHarvester",

@@ -10,17 +10,20 @@ import re
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import Fault, FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RC
+from rdfcrawl.core.records import Document
 from rdfcrawl.core.tasks import DescribedSample, DumpPart, SamplePage
+from rdfcrawl.frontier.queue.tables import StateStore
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES, DatasetRegistry
+from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 from rdfcrawl.sources.sitemaps.description import is_own_name
 from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sources.sitemaps.slicing import (
@@ -29,11 +32,6 @@ from rdfcrawl.sources.sitemaps.slicing import (
     iter_file_blocks,
     slice_dump,
 )
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document
-    from rdfcrawl.frontier.queue.tables import StateStore
-    from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
 _TABLE: Final = "samples"  # of a dataset: "page URI" and "N URI" for part N of the dump
 _PAGE: Final = "page"

@@ -9,27 +9,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.source_tasks import SitemapTask
+from rdfcrawl.core.times import PointInTime
+from rdfcrawl.sources.harvest.consent import ForeignEntries
 from rdfcrawl.sources.harvest.listed_pages import (
     KnownPage,
     ListedPageClaim,
     ListedSitemap,
 )
+from rdfcrawl.sources.harvest.protocol import HarvestContext
+from rdfcrawl.sources.harvest.response import HarvestedResponse
 from rdfcrawl.sources.harvest.run_state import RunState
 from rdfcrawl.sources.sitemaps.entry import SitemapEntry, may_list
+from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
+from rdfcrawl.uri.hosts import HostNames
 from rdfcrawl.uri.parse import is_of_web
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.source_tasks import SitemapTask
-    from rdfcrawl.core.times import PointInTime
-    from rdfcrawl.sources.harvest.consent import ForeignEntries
-    from rdfcrawl.sources.harvest.protocol import HarvestContext
-    from rdfcrawl.sources.harvest.response import HarvestedResponse
-    from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
-    from rdfcrawl.uri.hosts import HostNames
-
 
 # Tables of a sitemap, or of a robots.txt.
 _STATE: Final = "sitemap state"  # `SitemapState` of the last complete reading

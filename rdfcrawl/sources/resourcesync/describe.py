@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from rdfcrawl.core.namespaces import (
     DCAT,
@@ -24,15 +23,13 @@ from rdfcrawl.core.namespaces import (
 from rdfcrawl.core.source_tasks import ResourceChange
 from rdfcrawl.core.times import parse_point, text_of
 from rdfcrawl.rdf import terms
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.resourcesync.documents import (
-        DocumentHeading,
-        ResourceEntry,
-        RsLink,
-    )
-    from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
-    from rdfcrawl.sources.resourcesync.mirror import StatedResource
+from rdfcrawl.sources.resourcesync.documents import (
+    DocumentHeading,
+    ResourceEntry,
+    RsLink,
+)
+from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
+from rdfcrawl.sources.resourcesync.mirror import StatedResource
 
 _IS_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+").fullmatch
 _IS_TOKEN = re.compile(r"[a-z][a-z0-9.-]*", re.IGNORECASE).fullmatch

@@ -11,16 +11,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.source_tasks import SyncCapability
+from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.links.headers import parse_link_header
 from rdfcrawl.sources.resourcesync.documents import DocumentHeading, linked
 from rdfcrawl.uri import BadUri, requestable
-
-if TYPE_CHECKING:
-    from rdfcrawl.rdf.html.page import ParsedPage
 
 WELL_KNOWN: Final = "/.well-known/resourcesync"
 RELATION: Final = "resourcesync"

@@ -5,16 +5,19 @@ Source: ANSI/NISO Z39.99-2017, sections "Packaging Resources" and "Packaging Cha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO, Final
+from pathlib import Path
+from typing import BinaryIO, Final
 from urllib.parse import unquote
 
 from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.source_tasks import SyncCapability, SyncTask
 from rdfcrawl.rdf.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
+from rdfcrawl.rdf.unpack.members import ArchiveEntry as Member
 from rdfcrawl.rdf.unpack.scratch import (
     FileBlob,
     MemoryBlob,
@@ -42,12 +45,6 @@ from rdfcrawl.sources.resourcesync.resources import (
     SnapshotReader,
     StatedVersion,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from rdfcrawl.rdf.unpack.members import ArchiveEntry as Member
 
 MANIFEST: Final = "manifest.xml"
 SHORT_BYTES: Final = 2**20  # of a resource in memory

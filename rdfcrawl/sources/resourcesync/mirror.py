@@ -14,15 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from rdfcrawl.core.content import ByteSource
+from rdfcrawl.core.formats import Link
 from rdfcrawl.core.source_tasks import ResourceChange, SyncMode, SyncStep, SyncTask
+from rdfcrawl.sources.resourcesync.documents import ResourceEntry
 from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.content import ByteSource
-    from rdfcrawl.core.formats import Link
-    from rdfcrawl.sources.resourcesync.documents import ResourceEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,12 @@ Changes" and "Linking to Related Resources".
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.core.codec import encode
 from rdfcrawl.core.content import ByteSource
@@ -53,11 +55,6 @@ from rdfcrawl.sources.resourcesync.resources import (
     ResourceSteps,
     source_id,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
 
 _LISTS: Final = frozenset({SyncCapability.RESOURCE_LIST, SyncCapability.CHANGE_LIST})
 _DUMPS: Final = frozenset({SyncCapability.RESOURCE_DUMP, SyncCapability.CHANGE_DUMP})

@@ -12,20 +12,17 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import log as logarithm
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from rdfcrawl.core.errors import Decision, FaultLog, Reason
 from rdfcrawl.sources.access import DEFAULT_GRAPH, AccessMethod, DatasetAccess
 from rdfcrawl.sources.sitemaps.entry import may_list
+from rdfcrawl.sources.sitemaps.semantic import (
+    DataLocation,
+    SitemapDataset,
+    UriPrefix,
+)
 from rdfcrawl.uri import BadUri, host_of, requestable
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.sitemaps.semantic import (
-        DataLocation,
-        SitemapDataset,
-        UriPrefix,
-    )
-
 
 _Place = TypeVar("_Place", "DataLocation", "UriPrefix")
 

@@ -12,15 +12,13 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import XML
 from rdfcrawl.sources.sitemaps.text import EntityDecoder, TextBuffer, iter_text
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.content import ByteSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,12 @@ from collections.abc import Callable, Generator
 from html.entities import name2codepoint
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
+from rdfcrawl.core.content import ByteSource
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.messages import counted
 from rdfcrawl.rdf.text import Utf8Stream
-
-if TYPE_CHECKING:
-    from rdfcrawl.core.content import ByteSource
-
 
 PIECE_BYTES: Final = 64 * 1024
 

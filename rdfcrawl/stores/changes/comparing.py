@@ -8,13 +8,15 @@ version, and one file.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
+from typing import IO, Final, NamedTuple, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.crawl_folder import (
@@ -28,11 +30,6 @@ from rdfcrawl.stores.log.crawl_log import CrawlLog, iter_parts
 from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument
 from rdfcrawl.stores.reading import reading
 from rdfcrawl.stores.segment_file import SEGMENT_NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
 
 # Key of the document, version, digest, length, whether it is of the earlier log,
 # whether it was dropped, segment, number in the segment.

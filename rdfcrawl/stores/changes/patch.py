@@ -13,22 +13,18 @@ contain them, because a deleted statement has the same bits.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
+from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Final, TextIO
+from typing import IO, Final, TextIO
 from uuid import NAMESPACE_URL, uuid5
 
 from rdfcrawl.stores.changes.comparing import ChangeKind, DocumentChange, LogComparison
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from rdfcrawl.stores.log.documents import LogDocument
-
+from rdfcrawl.stores.log.documents import LogDocument
 
 _FILES: Final = 256
 _FILTER_BITS: Final = 1 << 27  # 16 MiB

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from rdfcrawl.core.messages import counted
 from rdfcrawl.stores.changes.comparing import (
@@ -15,10 +16,6 @@ from rdfcrawl.stores.changes.comparing import (
     shown_time,
 )
 from rdfcrawl.uri.hosts import host_of_iri
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 _MAX_HOSTS: Final = 1_000_000  # counted separately
 _OTHERS: Final = "(other hosts)"

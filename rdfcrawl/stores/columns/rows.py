@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rdfcrawl.core.namespaces import RDF, XSD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SCHEMA: Final = pa.schema(
     [

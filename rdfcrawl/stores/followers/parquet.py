@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Self
+from pathlib import Path
+from typing import Final, Self
 
 from rdfcrawl.core.errors import ConfigError, StoreFault, needed_by_operator
 from rdfcrawl.stores.drafts import sync
@@ -21,11 +23,6 @@ from rdfcrawl.stores.followers.renewed import (
     host_name,
     path_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
 
 _KEPT: Final = 2  # versions: the current one, and the previous one for its readers
 

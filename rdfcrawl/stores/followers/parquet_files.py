@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, Self
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rdfcrawl.stores.columns.rows import SCHEMA, iter_batches, iter_lines
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from rdfcrawl.stores.followers.document_table import DocumentTable, StoredDocument
+from rdfcrawl.stores.followers.document_table import DocumentTable, StoredDocument
 
 FULL_ROWS: Final = 1 << 20
 """A file with so many rows is full: no other documents are added."""

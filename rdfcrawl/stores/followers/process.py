@@ -13,10 +13,11 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.core.json_logs import log_to
@@ -32,9 +33,6 @@ from rdfcrawl.stores.followers.status import (
 )
 from rdfcrawl.stores.followers.stored_once import StoredOnce
 from rdfcrawl.stores.log.crawl_log import CrawlLog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 logger = logging.getLogger(__name__)
 

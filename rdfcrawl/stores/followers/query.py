@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 import pyoxigraph as ox
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import PREFIXES
 from rdfcrawl.rdf.results import WRITERS, write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 FORMATS: Final = ("table", *WRITERS, "nt", "ttl")
 _OF_TRIPLES: Final = {"nt": ox.RdfFormat.N_TRIPLES, "ttl": ox.RdfFormat.TURTLE}

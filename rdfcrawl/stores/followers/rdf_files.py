@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
@@ -31,10 +33,6 @@ from rdfcrawl.stores.followers.renewed import (
     host_name,
     path_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 

@@ -8,17 +8,14 @@ as *pending* in the same transaction, until the store has them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple, Self
 
 from rdfcrawl.stores.followers.ledger import key_of
 from rdfcrawl.stores.followers.local_disk import DurableFile
 from rdfcrawl.stores.followers.statements import StatementHash, hash_statements
 from rdfcrawl.stores.log.documents import DocumentPlace, LogDocument
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
-
 
 # A document is identified by its key. content: hash of its statements, if comparable.
 # turn: in which its representative was chosen.

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Collection, Iterator
 from hashlib import blake2b
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
+from typing import IO, Final, NamedTuple, cast
 
 from rdfcrawl.rdf.output import BlankNodes
 from rdfcrawl.stores.followers.ledger import key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from rdfcrawl.stores.log.documents import LogDocument
+from rdfcrawl.stores.log.documents import LogDocument
 
 
 def graph_of(line: bytes) -> str:

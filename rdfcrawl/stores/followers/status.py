@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.messages import counted
@@ -14,10 +16,6 @@ from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.following import SetAside
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.log.documents import Checkpoint
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 _FOLDER: Final = "followers"
 _USUAL_BYTES: Final = 300.0  # of a document in the log, before the first is read

@@ -6,21 +6,18 @@ import logging
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from pprint import pformat
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from rdfcrawl.core.json_logs import json_lines
 from rdfcrawl.core.processes import close_input, start_module
 from rdfcrawl.stores.followers.options import FollowerPlan, follower_plans
 from rdfcrawl.stores.followers.status import read_statuses, status_path
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from rdfcrawl.stores.options import StoreOptions
+from rdfcrawl.stores.options import StoreOptions
 
 logger = logging.getLogger(__name__)
 

@@ -24,12 +24,15 @@ import os
 import secrets
 import select
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, Self
+from types import FrameType
+from typing import Final, NoReturn, Self
 
 from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault, passing_fault
 from rdfcrawl.core.json_logs import json_lines, log_to
@@ -53,12 +56,6 @@ from rdfcrawl.stores.segment_file import (
     next_revision,
     pack_member,
 )
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Sequence
-    from types import FrameType
-
 
 _DRAFT: Final = ".draft"
 _COPIED_BYTES: Final = 1024 * 1024  # per read

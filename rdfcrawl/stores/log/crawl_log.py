@@ -12,12 +12,14 @@ import logging
 import os
 import struct
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.crawl_folder import LogIdentity, read_identity
@@ -31,12 +33,8 @@ from rdfcrawl.stores.log.documents import (
 from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
 from rdfcrawl.stores.segment_file import SEAL, GzipMember, iter_content, list_segments
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    _Documents = list[LogDocument | DroppedVersion]
-    _Reader = Callable[[int, GzipMember], bytes | _Documents]
+_Documents = list[LogDocument | DroppedVersion]
+_Reader = Callable[[int, GzipMember], bytes | _Documents]
 
 
 logger = logging.getLogger(__name__)

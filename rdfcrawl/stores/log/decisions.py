@@ -7,13 +7,11 @@ that led to the URI precedes it, with the time of the decision.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.stores.nquads import OPERATOR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _LINE: Final = re.compile(
     rb"#\tdocument <(?P<parent>[^>]*)> (?P<ms>[0-9]+)"

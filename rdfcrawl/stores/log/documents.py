@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.stores.reading import iter_lines, iter_marked
 from rdfcrawl.stores.segment_file import GzipMember, TornMember, iter_content
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
 
 DIGEST_BYTES: Final = 16
 _AFTER_ALL: Final = b"\xff" * (DIGEST_BYTES + 1)

@@ -7,18 +7,15 @@ when a URL was first linked.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.stores.log.documents import LogDocument, iter_documents
 from rdfcrawl.stores.reading import SegmentDamage, iter_read, reading
 from rdfcrawl.stores.segment_file import GzipMember, list_segments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
 
 _LINKS: Final = "links"
 

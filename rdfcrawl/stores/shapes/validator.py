@@ -7,18 +7,16 @@ import os
 import select
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from struct import Struct
-from typing import IO, TYPE_CHECKING, Any, Final, Self
+from typing import IO, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError, install_hint
 from rdfcrawl.core.processes import bare_environment, finish, module_command
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 _LENGTH: Final = Struct(">I")
 _MEMORY_BYTES: Final = 2**30

@@ -7,14 +7,13 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-if TYPE_CHECKING:
-    from rdfcrawl.uri.guard.gate import ConnectionGate
+from rdfcrawl.uri.guard.gate import ConnectionGate
 
-    OnAddresses = Callable[[str, Sequence[str]], None]
+OnAddresses = Callable[[str, Sequence[str]], None]
 
 MAX_LOOKUPS: Final = 64  # in parallel; threads are created on demand
 

@@ -8,7 +8,7 @@ import pytest
 from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.records import Document  # noqa: TC001
+from rdfcrawl.core.records import Document
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.pipelines.spider_options import SpiderOptions

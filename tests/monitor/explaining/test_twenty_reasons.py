@@ -12,7 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from rdfcrawl.core.errors import Decision
-from rdfcrawl.core.records import Document  # noqa: TC001
+from rdfcrawl.core.records import Document
 from rdfcrawl.frontier.redis.embedded import ensure_server
 from rdfcrawl.monitor.explaining.explanation import explain
 from rdfcrawl.monitor.explaining.values import Verdict

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -12,17 +13,13 @@ from aiohttp import web
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.messages import counted
 from rdfcrawl.monitor.operating.actions import budget_of, delay_of, steer_host
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.steering import drain_all
 from rdfcrawl.monitor.operating.tables import change_line
 from rdfcrawl.monitor.operating.uris import add_uris, spider_names
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.guarding import read_form
 from rdfcrawl.monitor.page.rendering import wants_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-    from rdfcrawl.monitor.page.context import PageContext
 
 logger = logging.getLogger(__name__)
 

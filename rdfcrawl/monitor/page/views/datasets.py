@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
 from rdfcrawl.frontier.queue.tables import StateStore
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.dataset_table import (
     COLUMNS,
     KINDS,
@@ -19,12 +22,6 @@ from rdfcrawl.monitor.page.dataset_table import (
 )
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.sources.harvest.known_datasets import DATASET, KnownDatasets
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-    from rdfcrawl.monitor.page.context import PageContext
 
 _MOST_PAGES: Final = 100_000
 _MAX_NAME: Final = 4096

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.moments import FaultCount
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
 
 _COUNTS: Final = "SELECT reason, n_documents FROM fault ORDER BY 2 DESC, 1"
 _EXAMPLES: Final = """
@@ -59,18 +57,13 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         reason = request.query.get("reason", "")
         if reason and reason not in {str(each) for each in Reason}:
             raise web.HTTPNotFound(reason="there is no such reason of faults")
-        view = await read_faults(context, reason)
+        counts = await context.access.indexed(_COUNTS)
+        rows = await context.access.indexed(_EXAMPLES, (reason,)) if reason else []
+        view = FaultsView(
+            counts=tuple(FaultCount(reason=name, n=n) for name, n in counts),
+            reason=reason,
+            examples=tuple(FaultyDocument(*row) for row in rows),
+        )
         return context.renderer.respond(request, "faults.html", view)
 
     return [web.get("/faults", show)]
-
-
-async def read_faults(context: PageContext, reason: str) -> FaultsView:
-    """Return the faults, with examples of one reason unless it is empty."""
-    counts = await context.access.indexed(_COUNTS)
-    rows = await context.access.indexed(_EXAMPLES, (reason,)) if reason else []
-    return FaultsView(
-        counts=tuple(FaultCount(reason=name, n=n) for name, n in counts),
-        reason=reason,
-        examples=tuple(FaultyDocument(*row) for row in rows),
-    )

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.host_pictures import (
     HostPicture,
     PictureScope,
     PictureService,
 )
 from rdfcrawl.monitor.page.rendering import int_parameter
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
 
 _NODES: Final = 150
 _LEAST_NODES, _MOST_NODES = 8, 300

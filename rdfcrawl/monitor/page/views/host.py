@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiohttp import web
 
 from rdfcrawl.analysis.crawl_index.hosts import MAX_CHARS, MAX_FETCHES
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from rdfcrawl.monitor.operating.hosts import (
     HostDetail,
     KeptOrigin,
@@ -17,16 +19,11 @@ from rdfcrawl.monitor.operating.hosts import (
     read_origins,
 )
 from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.dataset_table import DatasetRow, read_host_datasets
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
 from rdfcrawl.uri.hosts import origin_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
-    from rdfcrawl.monitor.page.context import PageContext
 
 _MAX_KEY: Final = 300
 _MAX_NAMES: Final = 20  # hosts of a key

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
 from rdfcrawl.core.times import now_ms
 from rdfcrawl.monitor.operating.hosts import HostPhase, read_summaries
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.host_table import COLUMNS, HostChoice, HostRow, state_of
 from rdfcrawl.monitor.page.rendering import int_parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rdfcrawl.monitor.page.context import PageContext
 
 PAGE: Final = 50
 _MOST: Final = 200  # in one page

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from rdfcrawl.core.times import now_ms
+from rdfcrawl.monitor.page.context import PageContext
+from rdfcrawl.monitor.page.crawl_moment import CrawlMoment
 from rdfcrawl.monitor.page.event_streams import EventStreams
 from rdfcrawl.monitor.page.samples import (
     WINDOW_SECS,
@@ -16,10 +17,6 @@ from rdfcrawl.monitor.page.samples import (
     read_history,
     read_lately,
 )
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
-    from rdfcrawl.monitor.page.crawl_moment import CrawlMoment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,18 +39,13 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     streams = EventStreams(context.feed)
 
     async def show(request: web.Request) -> web.Response:
-        view = await read_now(context)
+        recent = context.feed.samples.series()
+        logged = await read_lately(context.access, now_ms() / 1000 - WINDOW_SECS)
+        view = NowView(
+            moment=context.feed.moment,
+            recent=recent.after(logged),
+            history=await read_history(context.access),
+        )
         return context.renderer.respond(request, "now.html", view)
 
     return [web.get("/", show), web.get("/events", streams.serve, allow_head=False)]
-
-
-async def read_now(context: PageContext) -> NowView:
-    """Return the moment, which is at most a second old."""
-    recent = context.feed.samples.series()
-    logged = await read_lately(context.access, now_ms() / 1000 - WINDOW_SECS)
-    return NowView(
-        moment=context.feed.moment,
-        recent=recent.after(logged),
-        history=await read_history(context.access),
-    )

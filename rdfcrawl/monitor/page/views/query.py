@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
 from rdfcrawl.core.namespaces import PREFIXES
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.guarding import is_foreign
 from rdfcrawl.monitor.page.query_examples import QueryExample, make_examples
 from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS
@@ -20,9 +21,6 @@ from rdfcrawl.monitor.page.query_service import (
 )
 from rdfcrawl.monitor.page.rendering import int_parameter
 from rdfcrawl.stores.options import StoreOptions
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
 
 _TERMS: Final = "SELECT term FROM vocabulary WHERE kind = ? ORDER BY n DESC LIMIT 10"
 _TYPES: Final = {

@@ -7,18 +7,16 @@ import base64
 import hashlib
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from rdfcrawl.analysis.report.page import STYLE
 from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.guarding import is_foreign
 from rdfcrawl.monitor.page.report_service import KeptReport, ReportService, checked_site
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
 
 # The report has one style and no script; isolated as if from another site.
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()

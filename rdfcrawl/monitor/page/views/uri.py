@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
+from rdfcrawl.monitor.page.context import PageContext
 from rdfcrawl.monitor.page.uri_reading import UriReader
-
-if TYPE_CHECKING:
-    from rdfcrawl.monitor.page.context import PageContext
 
 _MOST_CONCURRENT: Final = 2  # searches of the logs
 _RECENT: Final = (
@@ -67,7 +65,12 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     async def show(request: web.Request) -> web.Response:
         text = request.query.get("u", "").strip()
         if not text:
-            view = await read_start(context)
+            recent = await context.access.indexed(_RECENT)
+            examples = await context.access.indexed(_EXAMPLES)
+            view = UriStartView(
+                recent=tuple(RecentFetch(*row) for row in recent),
+                examples=tuple(FaultyUri(*row) for row in examples),
+            )
             return context.renderer.respond(request, "uri_start.html", view)
         async with turns:
             found = await reader.read(
@@ -98,13 +101,3 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         )
 
     return [web.get("/uri", show), web.get("/uri/statements", statements)]
-
-
-async def read_start(context: PageContext) -> UriStartView:
-    """Return the content of the start page of a search."""
-    recent = await context.access.indexed(_RECENT)
-    examples = await context.access.indexed(_EXAMPLES)
-    return UriStartView(
-        recent=tuple(RecentFetch(*row) for row in recent),
-        examples=tuple(FaultyUri(*row) for row in examples),
-    )

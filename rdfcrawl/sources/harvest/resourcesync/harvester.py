@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.content import head_of
 from rdfcrawl.core.errors import Reason, SourceFault
@@ -44,12 +44,9 @@ from rdfcrawl.sources.resourcesync.discovery import (
     of_site,
     of_sitemaps,
 )
+from rdfcrawl.sources.resourcesync.documents import DocumentHeading
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import origin_of
-
-if TYPE_CHECKING:
-    from rdfcrawl.sources.resourcesync.documents import DocumentHeading
-
 
 _ABOVE: Final = frozenset({SyncCapability.DESCRIPTION, SyncCapability.CAPABILITY_LIST})
 _HEAD_BYTES: Final = 256 * 1024  # of a page that may name a source

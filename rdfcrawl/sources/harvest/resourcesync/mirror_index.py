@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.codec import decode, encode
-from rdfcrawl.core.source_tasks import SyncTask  # noqa: TC001  read by the codec
+from rdfcrawl.core.source_tasks import SyncTask
 from rdfcrawl.sources.resourcesync.mirror import (
     KnownResource,
     MirrorState,

@@ -11,11 +11,12 @@ import ssl
 import threading
 import time
 from base64 import b64encode
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from rdfcrawl.core.errors import StoreFault, UnusableStore
@@ -27,12 +28,7 @@ from rdfcrawl.stores.followers.sparql.failures import (
     is_full,
     shown_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
-
-    from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
-
+from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
 
 _PARAMETER: Final = re.compile(
     r'(?<![A-Za-z])([A-Za-z]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]++))'

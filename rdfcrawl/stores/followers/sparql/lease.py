@@ -29,15 +29,13 @@ import time
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.core.errors import RdfcrawlError, StoreFault
 from rdfcrawl.core.namespaces import RC
 from rdfcrawl.stores.followers.sparql.records import RECORDS, change
+from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.sparql.writing import JOINT, PREFIX, drop
-
-if TYPE_CHECKING:
-    from rdfcrawl.stores.followers.sparql.store import SparqlStore
 
 LEASE_SECS: Final = 30.0
 _POLL_SECS: Final = 0.5

@@ -6,16 +6,13 @@ Profiles are the differences between kinds of stores: paths, limits, logins.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from rdfcrawl.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _MIB: Final = 1024 * 1024
 

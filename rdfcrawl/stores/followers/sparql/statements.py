@@ -7,20 +7,16 @@ nodes.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.stores.followers.statements import graph_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from rdfcrawl.stores.log.documents import LogDocument
-
+from rdfcrawl.stores.log.documents import LogDocument
 
 _IRI: Final = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*').fullmatch
 

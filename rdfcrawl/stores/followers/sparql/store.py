@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from rdfcrawl.core.errors import StoreFault
@@ -19,11 +20,7 @@ from rdfcrawl.stores.followers.sparql.failures import (
     RefusedRequest,
     shown_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
+from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
 
 logger = logging.getLogger(__name__)
 

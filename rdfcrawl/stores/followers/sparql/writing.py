@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from rdfcrawl.stores.followers.sparql.client import RequestBody
+from rdfcrawl.stores.followers.sparql.options import StoreProfile
 from rdfcrawl.stores.followers.sparql.statements import (
     GraphContent,
     data_block,
     iter_parts,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rdfcrawl.stores.followers.sparql.client import RequestBody
-    from rdfcrawl.stores.followers.sparql.options import StoreProfile
-    from rdfcrawl.stores.followers.sparql.store import SparqlStore
+from rdfcrawl.stores.followers.sparql.store import SparqlStore
 
 PREFIX: Final = "urn:rdfcrawl:"
 _NEW: Final = f"{PREFIX}new:"
