@@ -187,6 +187,7 @@ class DocumentReading:
         if (
             data is None
             or document_format is None
+            or self._decision.refuted  # which is noted
             or job.graph is None
             or len(data) > min(_SMALL_BYTES, limits.literal_bytes)
         ):
