@@ -107,7 +107,7 @@ def _definitions(
 
 def _names_of_iris(keys: Collection[str], contexts: Contexts) -> frozenset[str]:
     """Return the keys of a document whose strings are IRIs in all of its contexts."""
-    names, others = {"@id", "@type"}, set()
+    names, others = {"@id", "@type"}, set[str]()
     for terms in contexts:
         for name in terms.keys() & keys:
             definition = terms[name]

@@ -1,0 +1,1 @@
+"""The operations of the frontier that run in Redis."""
