@@ -26,13 +26,13 @@ from rdfcrawl.rdf.mended_tokens import (
     GRAPH_NAME,
     KEYWORDS,
     LABEL,
+    LINE,
     LOCAL,
     LOCAL_ESCAPE,
     MARKUP,
     MAX_OPEN_CHARS,
     MORE_WORDS,
     NUMBER,
-    OPEN,
     PLAIN_SPACE,
     PREFIX_NAME,
     SCHEME,
@@ -548,10 +548,12 @@ class StatementMender:
         self._has_break = False
 
     def _take_open_token(self, begin: int) -> None:
-        end = OPEN.match(self.text, begin).end()  # type: ignore[union-attr]  # always
-        line = self.text[begin:end]
-        if self.text[end:].lstrip(b" \t")[:1] in (b";", b",", b"."):
-            self.at = end
+        """Skip the rest of a line without the mark that ends it."""
+        found = LINE.match(self.text, begin)
+        line = found[0].rstrip(b" \t") if found else b""
+        if line.endswith((b";", b",", b".")):
+            line = line[:-1].rstrip(b" \t")
+            self.at = begin + len(line)
             self._take_term(*self._bad("an open string or IRI", line), begin)
         else:
             why = f"an open string or IRI: {_shown(line)}"

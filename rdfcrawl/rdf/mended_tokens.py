@@ -58,7 +58,7 @@ START = re.compile(
     rb"^[ \t]*+(?:@(?i:prefix|base)\s|(?i:prefix\s+[\w.-]*:\s*<|base\s+<)"
     rb"|(?i:graph\s++)?"
     + _TERM
-    + rb"?\s*+\{(?!\|)\s*+(?:$|[<_:\w])|\}|"
+    + rb"?\s{0,16}+\{(?!\|)\s*+(?:$|[<_:\w])|\}|"
     + _STATEMENT
     + rb")",
     re.MULTILINE,
@@ -68,9 +68,7 @@ MARKUP = re.compile(
     rb"(?:\s[^<>]*+)?/?>(?!\s++[<\w:]++[^\n]*+[.;,]\s*+$)",
     re.MULTILINE,
 )
-# The rest of the line of an open string or IRI
-OPEN = re.compile(rb"[^\r\n]*?(?=[ \t]*+[;,.]?[ \t]*+(?:[\r\n]|\Z))")
-_AT_LINE_END = re.compile(rb"[ \t]*+[;,.]?[ \t]*+(?:[\r\n]|\Z)")
+LINE = re.compile(rb"[^\r\n]*+")
 BROKEN_STRING = re.compile(
     rb"(?P<quote>[\"'])(?P<text>(?:(?!(?P=quote))[^\\]|\\.){1,%d}?)(?P=quote)"
     rb"(?=\s*+(?:[;,\])}]|\.(?:\s|\Z)|\^\^)|@[A-Za-z])" % MAX_OPEN_CHARS,

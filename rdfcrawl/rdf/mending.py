@@ -34,10 +34,8 @@ _RUN = re.compile(
     rb"|\\[_~.!$&'()*+,;=/?#@%-])*+",
     re.DOTALL,
 )
-_LABEL = re.compile(
-    rb"(?:(?<![\w:%.\\-])(?P<label><[^<>\s]*+>|_:[^\s{]++|[\w\x80-\xff.-]*+:[^\s{]*+))?"
-    rb"\s*+\{\Z"
-)
+_LABEL_BYTES: Final = 8192  # longer names of graphs are not read
+_LABEL = re.compile(rb"(?<![\w\x80-\xff:%.\\-])[\w\x80-\xff.-]*+:")
 _SPACE = re.compile(rb"\s*+")
 
 
@@ -163,8 +161,9 @@ class MendingReader:
     ) -> tuple[int, bool]:
         if self._text[at - 1 : at] == b"}":
             return (at if is_in_graph else -1), False
-        label = _LABEL.search(self._text[begin:at])
-        is_graph = label and (not self._is_turtle or label["label"])
+        is_graph = not self._is_turtle or _label(
+            self._text[max(begin, at - _LABEL_BYTES) : at]
+        )
         return (at, True) if is_graph and not is_in_graph else (-1, is_in_graph)
 
     # Parsing
@@ -227,8 +226,7 @@ class MendingReader:
             if body[at - 1 : at] == b"}" and body[at - 2 : at - 1] != b"|":
                 graph = None
             elif body[at - 1 : at + 1] not in (b"{|", b"") and body[at - 1] == ord("{"):
-                label = _LABEL.search(body[:at])
-                graph = (label["label"] or b"") if label else b""
+                graph = _label(body[max(0, at - _LABEL_BYTES) : at])
                 self._note_graphs()
         return graph
 
@@ -360,3 +358,15 @@ def _offset(error: SyntaxError, body: bytes) -> int:
     return begin + len(
         line.decode("utf-8", "replace")[: (error.offset or 1) - 1].encode()
     )
+
+
+def _label(text: bytes) -> bytes:
+    """Return the name of the graph that a text opens with its last character, `{`."""
+    text = text[:-1].rstrip()
+    begin = max(text.rfind(each) for each in (b" ", b"\t", b"\r", b"\n", b"{")) + 1
+    text = text[begin:]
+    if text.endswith(b">"):
+        label = text[max(text.rfind(b"<"), 0) :]
+        return label if label[:1] == b"<" and label.count(b">") == 1 else b""
+    found = _LABEL.search(text)
+    return text[found.start() :] if found else b""

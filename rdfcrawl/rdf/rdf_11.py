@@ -19,7 +19,7 @@ I18N: Final = "https://www.w3.org/ns/i18n#"
 TRIPLE_TERM: Final = "with a triple term"
 """Reason for statements that are left out."""
 
-_STRING: Final = rb'"(?>[^"\\\n]++|\\.)*+"'
+_STRING: Final = rb'"(?>[^"\\\n]++|\\.)*+"?'
 _TEXT: Final = re.compile(
     rb"(" + _STRING + rb")(?:@([A-Za-z0-9]+(?:-[A-Za-z0-9]+)*)--(ltr|rtl))?"
 )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from pyoxigraph import Literal
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RDF, XML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import resolve
@@ -291,7 +292,7 @@ class RdfXmlReader:
         elif inner.kind == "triple":
             term = f"<<( {' '.join(triples[0] if triples else ())} )>>"
             if len(triples) != 1:
-                term = Bad(f"a triple term of {len(triples)} triples")
+                term = Bad(f"a triple term of {counted(len(triples), 'triple')}")
             self._emit_property(inner, term)
         elif inner.kind == "list":
             self._emit_list(inner)

@@ -186,6 +186,14 @@ def test_older_syntax_is_read_by_rdflib(body: str) -> None:
     assert not parsed.is_partial
 
 
+def test_rdflib_takes_literals_as_they_are() -> None:
+    """If rdflib reads numbers, then it does not write them in another way."""
+    integer = "http://www.w3.org/2001/XMLSchema#integer"
+    body = f'{OLD["a"]} :a :b "007"^^<{integer}> .'
+    text, _ = read(f"@prefix : <http://e/>. {body} {LAST}")
+    assert f'"007"^^<{integer}>' in text
+
+
 def test_rdflib_runs_within_bounds_alone() -> None:
     """If there are no bounds, then rdflib is not run, and nothing was yielded."""
     chunks = iter(

@@ -198,7 +198,8 @@ def read_dictionary(file: BinaryIO) -> bytes:
         return b""
     n_bytes = int.from_bytes(head[4:], "little")
     if n_bytes > _MAX_DICTIONARY_BYTES:
-        raise SourceFault(Reason.TOO_LARGE, f"a dictionary of {n_bytes} bytes")
+        size = counted(n_bytes, "byte")
+        raise SourceFault(Reason.TOO_LARGE, f"a dictionary of {size}")
     content = file.read(n_bytes)
     if not content.startswith(_ZSTD):
         return content

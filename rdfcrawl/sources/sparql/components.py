@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
 # In a triple term; a literal is passed over.
-_find_blank = re.compile(r'"(?:[^"\\]|\\.)*+"|_:[A-Za-z0-9]+').sub
+_find_blank = re.compile(r'"(?:[^"\\]|\\.)*+"?|_:[A-Za-z0-9]+').sub
 
 
 class BlankNodeComponentReader:
