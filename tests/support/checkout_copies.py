@@ -34,7 +34,7 @@ def copy_checkout(folder: Path) -> None:
         shutil.copy(ROOT / name, folder)
     line = rf'__version__ = "{VERSION}"'
     replace(
-        folder / "rdfcrawl" / "core" / "version.py", r'(?m)^__version__ = ".*"$', line
+        folder / "rdfcrawl" / "core" / "__init__.py", r'(?m)^__version__ = ".*"$', line
     )
 
 
