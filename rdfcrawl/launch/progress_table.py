@@ -25,7 +25,11 @@ from rdfcrawl.frontier.queue.bands import EpochTotals
 from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
 from rdfcrawl.frontier.queue.options import CrawlPaths
 from rdfcrawl.frontier.queue.queued_records import NOTHING_OWED, OwedUris
-from rdfcrawl.frontier.queue.worker_reports import DOCUMENTS, OwnFaults, shared_examples
+from rdfcrawl.frontier.queue.worker_reports import (
+    OWN_FAULT_DOCUMENTS,
+    OwnFaults,
+    shared_examples,
+)
 from rdfcrawl.frontier.worker.worker_state import FAULT, STATUS
 from rdfcrawl.stores.options import SEGMENTS
 
@@ -375,7 +379,7 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     n_down, down = await frontier.waited_for(_MOST_DOWN)
     epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
     examples = {}
-    if total.get(DOCUMENTS):
+    if total.get(OWN_FAULT_DOCUMENTS):
         examples = await shared_examples(frontier.redis, frontier.key)
     return CrawlSnapshot(
         taken=time.monotonic(),
