@@ -252,13 +252,13 @@ def test_plain_entities_are_read_and_dangerous_ones_refused() -> None:
     )
     assert read(short)[0] == '<http://e/a> <http://e/b> "good" .\n'
     for declaration in (
-        '<!ENTITY a "aaaa"><!ENTITY e "&a;&a;&a;">',
+        f'<!ENTITY a "{"a" * 900}"><!ENTITY e "{"&a;" * 9}">',
         '<!ENTITY e SYSTEM "file:///etc/passwd">',
         f'<!ENTITY e "{"x" * 5000}">',
     ):
         text, parsed = read(short.replace('<!ENTITY e "g">', declaration))
         assert text == ""
-        assert reasons(parsed) == {Reason.ENTITY_EXPANSION: 1}
+        assert reasons(parsed)[Reason.ENTITY_EXPANSION] == 1
 
 
 def test_deep_nesting_is_refused() -> None:
