@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 NT = statements(20_000)  # much longer than one piece
 SHORTER_NT = statements(6_000)  # longer than one
-TTL = b"(1) <http://example.org/a> 1 .\n"  # not recognizable as Turtle
+TTL = b"((1)) <http://example.org/a> 1 .\n"  # not recognizable as Turtle
 LONG_TTL = b"@prefix e: <http://example.org/> .\n" + NT
 KEPT = {"nt": NT, "ttl": LONG_TTL}
 
