@@ -121,6 +121,17 @@ _HEXTUPLE = re.compile(
     % ((_JSON_STRING,) * 3)
 )
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
+# The schema that a catalog names, or the fields of a dataset
+_DCAT_US = re.compile(
+    rb"project-open-data(?:\.cio)?\.gov[^\s\"]*/v1|resources\.data\.gov/[^\s\"]*dcat-us/v1"
+    rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
+    rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
+    rb'|"@type"\s*:\s*"dcat:Catalog".{0,2000}"dataset"\s*:\s*\[',
+    re.DOTALL,
+)
+_CONTEXT_OF_OTHERS = re.compile(
+    rb'"@context"\s*:\s*+(?!"[^"]*(?:project-open-data|dcat-us/v1)|null\b)'
+)
 _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
@@ -206,7 +217,9 @@ def _checked(
     if actual is HTML and claimed.family == "text" and _LATE_DIRECTIVE.search(head):
         return FormatDecision(claimed, decided_by)  # behind a message of the server
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
-        refuted = claimed.name if decided_by == "content-type" else ""
+        is_json_ld = actual is formats.DCAT_US and claimed is formats.JSON_LD
+        is_refuted = decided_by == "content-type" and not is_json_ld
+        refuted = claimed.name if is_refuted else ""
         return sniffed._replace(refuted=refuted)
     return FormatDecision(claimed, decided_by)
 
@@ -251,6 +264,8 @@ def _sniff(head: bytes) -> FormatDecision:
         pass
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
+    elif _is_dcat_us(head):
+        found = formats.DCAT_US
     elif not JSON_START.match(head):
         return _sniff_markup(head)
     elif _JSON_LD_KEY.search(head):
@@ -258,6 +273,13 @@ def _sniff(head: bytes) -> FormatDecision:
     elif _RDF_JSON_START.match(head):
         found = formats.RDF_JSON
     return FormatDecision(found, "content", "" if found else "JSON")
+
+
+def _is_dcat_us(head: bytes) -> bool:
+    """Return whether a document is a catalog of DCAT-US; comments may precede it."""
+    if head.lstrip()[:1] not in (b"{", b"[", b"/", b"#") or not _DCAT_US.search(head):
+        return False
+    return not _CONTEXT_OF_OTHERS.search(head)
 
 
 def _sniff_text(head: bytes) -> formats.Format | None:
