@@ -317,8 +317,13 @@ class DocumentParser:
             if marker:
                 blocks = without_formulas(blocks, marker, self.log)
             # The graphs of N3 are formulas, and are left out.
-            has_graphs = (form.has_graphs and not marker) or form.is_line_based
-            yield from self.output.chunks(blocks, has_graphs=has_graphs)
+            has_graphs = form.has_graphs and not marker
+            for block in blocks:
+                yield from self.output.chunks(
+                    (block,), has_graphs=has_graphs or attempt.is_mended
+                )
+                if self.output.is_full:
+                    break
             if attempt.error and not is_lenient:
                 self._text.drain()
         if attempt.needs_context:
