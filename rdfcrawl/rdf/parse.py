@@ -318,12 +318,7 @@ class DocumentParser:
                 blocks = without_formulas(blocks, marker, self.log)
             # The graphs of N3 are formulas, and are left out.
             has_graphs = form.has_graphs and not marker
-            for block in blocks:
-                yield from self.output.chunks(
-                    (block,), has_graphs=has_graphs or attempt.is_mended
-                )
-                if self.output.is_full:
-                    break
+            yield from self._placed(blocks, has_graphs=has_graphs)
             if attempt.error and not is_lenient:
                 self._text.drain()
         if attempt.needs_context:
@@ -336,6 +331,15 @@ class DocumentParser:
         if marker and marker.has_quantifiers:
             self.log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
             self.is_partial = True
+
+    def _placed(
+        self, blocks: Iterator[bytes], *, has_graphs: bool
+    ) -> Iterator[QuadLines]:
+        for block in blocks:
+            has_graphs = has_graphs or self._attempt.is_mended
+            yield from self.output.chunks((block,), has_graphs=has_graphs)
+            if self.output.is_full:
+                return
 
     def _reopen(self, form: Format) -> BinaryIO:
         """Reopen the text to locate errors; its faults were logged before."""
