@@ -107,7 +107,8 @@ KEYWORDS: Final = frozenset(
 )
 PREFIX_NAME = re.compile(rb"@?(?i:prefix)\s++([^\s:<>\"]*+):")
 NUMBER = re.compile(
-    rb"[+-]?(?:\d+(?:\.\d+)?|\.\d+|(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)|true|false"
+    rb"[+-]?(?:(?:\d++(?:\.\d*+)?+|\.\d++)[eE][+-]?\d++|\d++(?:\.\d++)?+|\.\d++)"
+    rb"|true|false"
 )
 _BASE_CHARS: Final = (
     r"A-Za-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
