@@ -123,14 +123,14 @@ _HEXTUPLE = re.compile(
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
 # The schema that a catalog names, or the fields of a dataset
 _DCAT_US = re.compile(
-    rb"project-open-data(?:\.cio)?\.gov[^\s\"]*/v1|resources\.data\.gov/[^\s\"]*dcat-us/v1"
+    rb"//project-open-data(?:\.cio)?\.gov/v1|//resources\.data\.gov/schemas/dcat-us/v1"
     rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
     rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
-    rb'|"@type"\s*:\s*"dcat:Catalog".{0,2000}"dataset"\s*:\s*\[',
+    rb'|"@type"\s*:\s*"dcat:Catalog".{0,500}"dataset"\s*:\s*\[',
     re.DOTALL,
 )
 _CONTEXT_OF_OTHERS = re.compile(
-    rb'"@context"\s*:\s*+(?!"[^"]*(?:project-open-data|dcat-us/v1)|null\b)'
+    rb'"@context"\s*:\s*+(?!"[^"]{0,40}(?:project-open-data|dcat-us/v1)|null\b)'
 )
 _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
