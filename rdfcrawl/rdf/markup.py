@@ -59,7 +59,7 @@ _MAX_GROWTH: Final = 16
 _MIN_GROWTH_CHARS: Final = 2**20
 
 
-class Aside(str):
+class CommentText(str):
     """A comment or processing instruction, with its delimiters."""
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class StartTag(NamedTuple):
     qualified_attributes: dict[str, str]
 
 
-class Markup:
+class MarkupScanner:
     """Scanner of a document in UTF-8; `is_cut` if it ends within an element."""
 
     def __init__(self, file: BinaryIO, log: FaultLog) -> None:
@@ -153,7 +153,7 @@ class Markup:
         if found["declared"]:
             self._declare(found["declared"])
         elif found[0][2] != "[":
-            return (Aside(found[0]),)
+            return (CommentText(found[0]),)
         return ()
 
     def _skip_tag(self) -> None:

@@ -5,7 +5,7 @@ mends (`REPAIRED`), or leaves out a statement (`BAD_TERM`) or a part of the text
 (`SYNTAX`), and reads on. It yields statements in the order of pyoxigraph, so that it
 can replace it in the middle of a document.
 
-Names are resolved by `Markup`, which also reads text that is not well-formed.
+Names are resolved by `MarkupScanner`, which also reads text that is not well-formed.
 
 Source: RDF 1.1 and 1.2 XML Syntax; old forms as in RDF Model and Syntax of 1999.
 """
@@ -25,7 +25,7 @@ from rdfcrawl.core.messages import counted
 from rdfcrawl.core.namespaces import RDF, XML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import resolve
-from rdfcrawl.rdf.markup import NO_TEXT, Markup, StartTag
+from rdfcrawl.rdf.markup import NO_TEXT, MarkupScanner, StartTag
 from rdfcrawl.rdf.trix import XmlContent
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _REMOVED: Final = frozenset({"aboutEach", "aboutEachPrefix", "bagID"})
 _RESERVED: Final = frozenset({"RDF", "li"} | _REMOVED | _SYNTAX - {"type"})
 
 
-class Bad(str):
+class UnusableTerm(str):
     """A term with which no statement can be made; its text is the reason."""
 
     __slots__ = ()
@@ -94,7 +94,7 @@ class RdfXmlReader:
         Raises:
             SourceFault: entities that grow too much, or a tag that is too long.
         """
-        markup = self._markup = Markup(file, self._log)
+        markup = self._markup = MarkupScanner(file, self._log)
         for event in markup.events():
             if type(event) is str:
                 self._text(event)
@@ -193,7 +193,7 @@ class RdfXmlReader:
 
     def _subject(self, inner: _Element, known: dict[str, str]) -> str:
         if known.get("removed") in ("aboutEach", "aboutEachPrefix"):
-            return Bad(f"rdf:{known['removed']} is not read")
+            return UnusableTerm(f"rdf:{known['removed']} is not read")
         names = [each for each in ("about", "ID", "nodeID") if each in known]
         if len(names) > 1:
             self._mend(f"both rdf:{names[0]} and rdf:{names[1]}")
@@ -251,7 +251,7 @@ class RdfXmlReader:
             node.n_members += 1
             return f"<{RDF}_{node.n_members}>"
         if name.startswith(RDF) and name[len(RDF) :] in _RESERVED | {"Description"}:
-            return Bad(f"{name} is no property")
+            return UnusableTerm(f"{name} is no property")
         return self._named(name)
 
     def _target(self, known: dict[str, str], base: str | None) -> str:
@@ -272,7 +272,7 @@ class RdfXmlReader:
             inner.kind = "triple"
             self._held.append([])
             if not self._has_version:
-                inner.predicate = Bad("rdf:parseType Triple without rdf:version")
+                inner.predicate = UnusableTerm("rdf:parseType Triple without rdf:version")
         else:  # section 7.2.20: any other value is read as Literal
             inner.kind, inner.content = "literal", XmlContent()
 
@@ -292,13 +292,13 @@ class RdfXmlReader:
         elif inner.kind == "triple":
             term = f"<<( {' '.join(triples[0] if triples else ())} )>>"
             if len(triples) != 1:
-                term = Bad(f"a triple term of {counted(len(triples), 'triple')}")
+                term = UnusableTerm(f"a triple term of {counted(len(triples), 'triple')}")
             self._emit_property(inner, term)
         elif inner.kind == "list":
             self._emit_list(inner)
         elif inner.kind == "literal":
             content = inner.content
-            text = content.value() if content else Bad("no literal, or a long one")
+            text = content.value() if content else UnusableTerm("no literal, or a long one")
             self._emit_property(inner, self._typed(text, f"<{_XML_LITERAL}>"))
         else:
             self._emit_objects(inner)
@@ -307,7 +307,7 @@ class RdfXmlReader:
 
     def _emit(self, subject: str, predicate: str, obj: str) -> None:
         for term in (subject, predicate, obj):
-            if isinstance(term, Bad):
+            if isinstance(term, UnusableTerm):
                 self._note(Reason.BAD_TERM, term)
                 return
         if self._held:
@@ -320,7 +320,7 @@ class RdfXmlReader:
         self._emit(subject, predicate, obj)
         if not inner.annotation and not inner.statement_id:
             return
-        if any(isinstance(term, Bad) for term in (subject, predicate, obj)):
+        if any(isinstance(term, UnusableTerm) for term in (subject, predicate, obj)):
             return
         if inner.annotation:
             triple = f"<<( {subject} {predicate} {obj} )>>"
@@ -336,7 +336,7 @@ class RdfXmlReader:
         text = "".join(inner.text)
         if not inner.objects:
             if inner.n_chars > self._limits.literal_bytes:
-                text = Bad("a long literal")
+                text = UnusableTerm("a long literal")
             inner.objects.append(self._literal(text, inner))
         elif text.strip(" \t\r\n"):
             self._skip(f"text besides a node: {text.strip()[:100]}")
@@ -415,7 +415,7 @@ class RdfXmlReader:
     def _named(self, name: str) -> str:
         """Return the term of a name; one without a namespace is no IRI."""
         if name in self._markup.unbound:
-            return Bad(f"{name} has no namespace")
+            return UnusableTerm(f"{name} has no namespace")
         return self._reference(name, None)
 
     def _reference(self, value: str, base: str | None) -> str:
@@ -437,7 +437,7 @@ class RdfXmlReader:
     def _base(self, value: str, outer: str | None) -> str | None:
         """Return a new base; None if unknown, so that no false IRI results."""
         found, mended = _resolved(value.partition("#")[0], outer)
-        if isinstance(found, Bad):
+        if isinstance(found, UnusableTerm):
             self._note(Reason.BAD_TERM, f"xml:base: {found}")
             return None
         if mended:
@@ -445,7 +445,7 @@ class RdfXmlReader:
         return found[1:-1]
 
     def _language(self, tag: str) -> str:
-        if isinstance(found := _language(tag), Bad):
+        if isinstance(found := _language(tag), UnusableTerm):
             return found
         if found != tag.lower():
             self._mend(f"language tag {tag[:100]}")
@@ -466,9 +466,9 @@ class RdfXmlReader:
 
 def _bad(text: str) -> str:
     """Return the reason why a text cannot be in a statement; empty if it can."""
-    if isinstance(text, Bad):
+    if isinstance(text, UnusableTerm):
         return text
-    return Bad("an entity that is not declared") if NO_TEXT in text else ""
+    return UnusableTerm("an entity that is not declared") if NO_TEXT in text else ""
 
 
 @lru_cache(maxsize=4096)
@@ -479,7 +479,7 @@ def _resolved(value: str, base: str | None) -> tuple[str, bool]:
         absolute = resolve(reference, base or "")
         return f"<{terms.mended_iri(absolute)}>", reference != value
     except ValueError as error:
-        return Bad(error), False
+        return UnusableTerm(error), False
 
 
 @lru_cache(maxsize=256)
@@ -488,7 +488,7 @@ def _language(tag: str) -> str:
     if found or not tag.strip():  # XML 1.0 section 2.12: an empty one is none
         with suppress(ValueError):
             return (found and Literal("", language=found).language) or ""
-    return Bad(f"language tag {tag[:100]}")
+    return UnusableTerm(f"language tag {tag[:100]}")
 
 
 def _is_ncname(name: str) -> bool:
