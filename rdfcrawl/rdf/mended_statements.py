@@ -96,6 +96,7 @@ class StatementMender:
         undeclared: prefix without a readable IRI from here on; `@base` for the base.
         is_outside: a directive or quad, which belongs to no open graph.
         is_cut: the text ended within the statement.
+        n_cut: the last ones of `bad`, which are due to this end.
     """
 
     text: bytes
@@ -106,6 +107,7 @@ class StatementMender:
     has_base: bool = True
     is_outside: bool = field(default=False, init=False)
     is_cut: bool = field(default=False, init=False)
+    n_cut: int = field(default=0, init=False)
     bad: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
     undeclared: str | None = field(default=None, init=False)
@@ -507,8 +509,9 @@ class StatementMender:
 
     def _end(self) -> None:
         """End the statement."""
-        if len(self._stack) > 1:
+        if len(self._stack) > 1 and not self.is_cut:
             self._repaired("an open bracket")
+        n_bad = len(self.bad)
         while len(self._stack) > 1:
             self._close()
         frame = self._stack[0]
@@ -517,6 +520,7 @@ class StatementMender:
         elif frame.state == VERB and not frame.n_verbs and not self._has_content:
             self._bad("no predicate", b"".join(self._out))
             self._out.append(BAD + b" " + BAD)
+        self.n_cut = (len(self.bad) - n_bad) * self.is_cut
         if self._out:
             self._out.append(b" .\n")
         self._is_done = True
@@ -562,13 +566,13 @@ class StatementMender:
     def _cut(self, begin: int, why: str, *, is_open: bool = False) -> None:
         """End the statement, and skip to the next line that looks like one."""
         self.skipped.append(why)
-        self._end()
         found = START.search(self.text, begin + 1)
+        self.is_cut = is_open and not found
+        self._end()
         if found:
             self.at = found.start()
         else:
             self.at = max(self.text.rfind(b"\n") + 1, begin + 1)
-            self.is_cut = is_open
 
 
 def _shown(text: bytes) -> str:

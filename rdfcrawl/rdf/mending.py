@@ -301,11 +301,12 @@ class MendingReader:
         lines, error = self._parse(text, graph, graph)
         if error is not None:
             self._note_error(Reason.SYNTAX, error.msg)
+        bad = mender.bad[: len(mender.bad) - mender.n_cut]
         if BAD in lines:
             why = "" if mender.is_cut else "in a graph without a name"
-            return self._without_bad(lines, mender.bad[0] if mender.bad else why)
-        if mender.bad:
-            self._note_error(Reason.SYNTAX, mender.bad[0])
+            return self._without_bad(lines, bad[0] if bad else why)
+        if bad:
+            self._note_error(Reason.SYNTAX, bad[0])
         return lines
 
     def _without_bad(self, lines: bytes, why: str) -> bytes:

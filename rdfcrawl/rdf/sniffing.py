@@ -134,8 +134,11 @@ _HTML_STARTS = frozenset(
     b"title link style base br hr img h1 h2 h3 p a b span section article aside main"
     b" nav header footer table ul ol dl form center font iframe noscript".split()
 )
+# `<a> <p> 'x'`, in which names of elements may be IRIs
 _RELATIVE_STATEMENT = re.compile(
-    rb"\s*<[^<>\s]*+>\s++(?:<[^<>\s]*+>|a|[\w-]*+:[\w-]*+)\s++[<\"_\[(\w]"
+    rb"%s<[^<>\s]*+>\s++(?:<[^<>\s]*+>|a|[\w-]*+:[^\s<>\"]*+)\s*+(?:[\"']|\[\s|_:"
+    rb"|(?:<[^<>\s]*+>|[\w-]*+:[^\s<>\";,]*+|[\d.+-]++|true|false)\s*+[.;,](?:\s|\Z))"
+    % _COMMENTS
 )
 # A page behind messages of the server.
 _LATE_PAGE = re.compile(
@@ -209,12 +212,17 @@ def _checked(
             if _refutes(sniffed.found, claimed, head)
             else FormatDecision(claimed, decided_by)
         )
-    if actual is HTML and claimed.family == "text" and _LATE_DIRECTIVE.search(head):
-        return FormatDecision(claimed, decided_by)  # behind a message of the server
+    if actual is HTML and claimed.family == "text" and _is_text_of_rdf(head):
+        return FormatDecision(claimed, decided_by)
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
         refuted = claimed.name if decided_by == "content-type" else ""
         return sniffed._replace(refuted=refuted)
     return FormatDecision(claimed, decided_by)
+
+
+def _is_text_of_rdf(head: bytes) -> bool:
+    """Return whether tags of HTML are terms, or a message before Turtle."""
+    return bool(_RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head))
 
 
 def _is_sure(
@@ -321,7 +329,7 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
         return FormatDecision(formats.RDF_XML, "content")
-    is_page = lower & _HTML_STARTS and b"xmlns" not in tag
+    is_page = tag and lower & _HTML_STARTS and b"xmlns" not in tag
     if is_page and not _RELATIVE_STATEMENT.match(head):
         return FormatDecision(HTML, "content")
     return FormatDecision(None, "content", "XML")
