@@ -11,24 +11,19 @@ the start of a statement.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rdfcrawl.core.errors import FaultLog, Reason
-from rdfcrawl.core.namespaces import OWL, RDF
+from rdfcrawl.core.namespaces import OWL
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.lenient import GOOD_STRING
+from rdfcrawl.rdf.mended_terms import BAD, TermMender, shown
 from rdfcrawl.rdf.mended_tokens import (
     AFTER_FORMULA,
     BROKEN_STRING,
     DIRECTIVE,
     GRAPH_NAME,
     KEYWORDS,
-    LABEL,
     LINE,
-    LOCAL,
-    LOCAL_ESCAPE,
     MARKUP,
     MAX_OPEN_CHARS,
     MORE_WORDS,
@@ -37,14 +32,12 @@ from rdfcrawl.rdf.mended_tokens import (
     PREFIX_NAME,
     SCHEME,
     START,
-    TAIL,
     THREE_TERMS,
     TOKEN,
     TWO_TERMS,
     UP_TO_DELIMITER,
 )
 
-BAD: Final = b"<tag:rdfcrawl,2024:bad-term>"
 _MAX_CLOSED: Final = 64  # brackets closed by the end of one around them
 _CLOSERS: Final = {
     b"[": b"]",
@@ -62,7 +55,6 @@ _ROLES: Final = (
     {"iri", "verb"},
     *({"iri", "blank", "literal"}, {"iri", "blank"}, {"iri", "blank", "literal"}),
 )
-_BAD_TERM: Final = (BAD, "bad")
 
 
 class MendedStatement(NamedTuple):
@@ -87,11 +79,10 @@ class _Frame:
 
 
 @dataclass(eq=False)
-class StatementMender:
+class StatementMender(TermMender):
     """Mender of the statement that begins at an offset of the text.
 
     Attributes:
-        bad: a reason for each term that is left out.
         skipped: a reason for each piece of text that is left out.
         undeclared: prefix without a readable IRI from here on; `@base` for the base.
         is_outside: a directive or quad, which belongs to no open graph.
@@ -99,16 +90,10 @@ class StatementMender:
         n_cut: the last ones of `bad`, which are due to this end.
     """
 
-    text: bytes
-    at: int
-    prefixes: Mapping[str, str]
-    log: FaultLog
     is_in_graph: bool = False
-    has_base: bool = True
     is_outside: bool = field(default=False, init=False)
     is_cut: bool = field(default=False, init=False)
     n_cut: int = field(default=0, init=False)
-    bad: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
     undeclared: str | None = field(default=None, init=False)
     _out: list[bytes] = field(default_factory=list, init=False)
@@ -170,13 +155,6 @@ class StatementMender:
     def _is_at_begin(self) -> bool:
         return not self._out and len(self._stack) == 1
 
-    def _repaired(self, what: str) -> None:
-        self.log.note(Reason.REPAIRED, what)
-
-    def _bad(self, why: str, token: bytes = b"") -> tuple[bytes, str]:
-        self.bad.append(f"{why}: {_shown(token)}" if token else why)
-        return _BAD_TERM
-
     # Terms
 
     def _take_term(self, text: bytes, role: str, begin: int) -> None:
@@ -232,78 +210,6 @@ class StatementMender:
         frame.state = OBJECT
         return True
 
-    def _iri(self, token: bytes) -> tuple[bytes, str]:
-        if not (self.has_base or SCHEME.match(token)):
-            return self._bad("relative to an unknown base", token)
-        new = terms.mended_term(token[1:-1], self.log)
-        return (new, "iri") if new else self._bad("bad IRI", token)
-
-    def _literal(self, token: bytes) -> tuple[bytes, str]:
-        tail = TAIL.match(self.text, self.at)
-        is_good = GOOD_STRING.fullmatch(token) is not None
-        if tail is None:
-            return (token, "literal") if is_good else self._bad("bad escape", token)
-        self.at = tail.end()
-        if tail["tag"] is not None:
-            text = tail["tag"].decode("latin-1")
-            tag, _, direction = text.partition("--")
-            new = terms.language_tag(tag)
-            if not new or direction not in ("", "ltr", "rtl") or text.endswith("--"):
-                return self._bad("bad language tag", tail[0])
-            if new != tag:
-                self._repaired(f"language tag {tag[:100]}")
-            end = (
-                b"@" + new.encode() + (f"--{direction}".encode() if direction else b"")
-            )
-        elif tail["type"] or tail["name"]:
-            name = tail["name"]
-            kind, role = self._name(name) if name else self._iri(tail["type"])
-            if role == "bad":
-                return _BAD_TERM
-            if role != "iri" or self._is_tagless(kind):
-                return self._bad("bad datatype", kind)
-            end = b"^^" + kind
-        else:
-            return self._bad("no datatype", token)
-        return (token + end, "literal") if is_good else self._bad("bad escape", token)
-
-    def _is_tagless(self, term: bytes) -> bool:
-        """Return whether an IRI is the datatype of literals with a language."""
-        if not term.endswith((b"angString", b"angString>")):
-            return False
-        prefix, _, local = term.decode().partition(":")
-        iri = self.prefixes.get(prefix, f"{prefix}:") + local
-        return iri.strip("<>") in (f"{RDF}langString", f"{RDF}dirLangString")
-
-    def _name(self, word: bytes) -> tuple[bytes, str]:
-        """Return the term of a word that is neither keyword nor verb."""
-        if word.startswith(b"_:"):
-            if LABEL.fullmatch(word):
-                return word, "blank"
-            self._repaired(f"blank node label {_shown(word)}")
-            label = word[2:].decode("utf-8", "replace")
-            return terms.blank(label).encode() if label else b"[]", "blank"
-        if NUMBER.fullmatch(word):
-            return word, "literal"
-        if b":" not in word:
-            return self._bad("not a term", word)
-        return self._prefixed(word)
-
-    def _prefixed(self, word: bytes) -> tuple[bytes, str]:
-        prefix, _, local = word.partition(b":")
-        namespace = self.prefixes.get(prefix.decode("utf-8", "replace"))
-        if namespace is None:
-            return self._bad("undeclared prefix", word)
-        if LOCAL.fullmatch(local):
-            return word, "iri"
-        text = LOCAL_ESCAPE.sub(r"\1", local.decode("utf-8", "replace"))
-        try:
-            new = terms.mended_iri(namespace + text)
-        except ValueError:
-            return self._bad("bad name", word)
-        self._repaired(f"characters in a name: {_shown(word)}")
-        return f"<{new}>".encode(), "iri"
-
     def _take_word(self, word: bytes, begin: int) -> None:
         state, is_outside = self._stack[-1].state, len(self._stack) == 1
         lower = word.lower()
@@ -313,7 +219,7 @@ class StatementMender:
             if lower == b"graph":
                 return
             if b":" not in word and not NUMBER.fullmatch(word):
-                self._cut(begin, f"no statement: {_shown(word)}")
+                self._cut(begin, f"no statement: {shown(word)}")
                 return
         if state == VERB and self._is_verb(word, begin):
             return
@@ -340,7 +246,7 @@ class StatementMender:
         elif is_first and b":" not in word and self._out == [BAD + b" "]:
             self._out.clear()
             self.bad.clear()
-            self._cut(begin, f"no statement: {_shown(self.text[self._begin : begin])}")
+            self._cut(begin, f"no statement: {shown(self.text[self._begin : begin])}")
         else:
             return False
         return True
@@ -361,7 +267,7 @@ class StatementMender:
             iri = terms.mended_term(found["iri"], self.log)
         if found is None or not iri:
             self.undeclared = name[1].decode("utf-8", "replace") if name else "@base"
-            self._cut(begin, f"bad directive: {_shown(self.text[begin : begin + 80])}")
+            self._cut(begin, f"bad directive: {shown(self.text[begin : begin + 80])}")
             return True
         keyword = found["keyword"].lower()
         is_prefix = keyword == b"prefix"
@@ -532,7 +438,7 @@ class StatementMender:
         begin, text = self.at, self.text
         first = text[begin : begin + 1]
         if self._is_at_begin:
-            self._cut(begin, f"no statement: {_shown(text[begin : begin + 80])}")
+            self._cut(begin, f"no statement: {shown(text[begin : begin + 80])}")
         elif text[begin : begin + 3] in (b'"""', b"'''"):
             self._cut(begin, "an open string", is_open=True)
         elif first not in b"\"'<":
@@ -560,7 +466,7 @@ class StatementMender:
             self.at = begin + len(line)
             self._take_term(*self._bad("an open string or IRI", line), begin)
         else:
-            why = f"an open string or IRI: {_shown(line)}"
+            why = f"an open string or IRI: {shown(line)}"
             self._cut(begin, why, is_open=True)
 
     def _cut(self, begin: int, why: str, *, is_open: bool = False) -> None:
@@ -573,7 +479,3 @@ class StatementMender:
             self.at = found.start()
         else:
             self.at = max(self.text.rfind(b"\n") + 1, begin + 1)
-
-
-def _shown(text: bytes) -> str:
-    return text[:100].decode("utf-8", "replace").partition("\n")[0]

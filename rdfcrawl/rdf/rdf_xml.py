@@ -272,7 +272,9 @@ class RdfXmlReader:
             inner.kind = "triple"
             self._held.append([])
             if not self._has_version:
-                inner.predicate = UnusableTerm("rdf:parseType Triple without rdf:version")
+                inner.predicate = UnusableTerm(
+                    "rdf:parseType Triple without rdf:version"
+                )
         else:  # section 7.2.20: any other value is read as Literal
             inner.kind, inner.content = "literal", XmlContent()
 
@@ -292,13 +294,19 @@ class RdfXmlReader:
         elif inner.kind == "triple":
             term = f"<<( {' '.join(triples[0] if triples else ())} )>>"
             if len(triples) != 1:
-                term = UnusableTerm(f"a triple term of {counted(len(triples), 'triple')}")
+                term = UnusableTerm(
+                    f"a triple term of {counted(len(triples), 'triple')}"
+                )
             self._emit_property(inner, term)
         elif inner.kind == "list":
             self._emit_list(inner)
         elif inner.kind == "literal":
             content = inner.content
-            text = content.value() if content else UnusableTerm("no literal, or a long one")
+            text = (
+                content.value()
+                if content
+                else UnusableTerm("no literal, or a long one")
+            )
             self._emit_property(inner, self._typed(text, f"<{_XML_LITERAL}>"))
         else:
             self._emit_objects(inner)
