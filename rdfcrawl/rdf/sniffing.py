@@ -144,11 +144,14 @@ _RELATIVE_STATEMENT = re.compile(
 _LATE_PAGE = re.compile(
     rb"[^{}\[\]\"]{1,2000}?<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE
 )
+# RFC 9264 4.1; `<a>` alone would be markup.
+_LINK_SET = re.compile(rb"\s*+<[^<>]*+>\s*+[;,]")
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
 _WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
 _WIDE_STARTS |= {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
+LINK_SET = "a link set"
 _NOTHING = FormatDecision(None, "content")
 
 
@@ -162,6 +165,8 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     """
     declared = formats.format_of_media_type(media_type)
     head = _as_ascii_superset(head)
+    if "linkset" in media_type and _LINK_SET.match(head):
+        return FormatDecision(None, "content-type", LINK_SET)
     name = file_name(url)
     # The names of most resources have no extension.
     has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
