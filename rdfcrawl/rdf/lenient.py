@@ -20,7 +20,7 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.terms import mended_iri, mended_reference, mended_token, note_mended
-from rdfcrawl.rdf.xml_screen import MARK_BYTES
+from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
-from rdfcrawl.rdf.xml_screen import MARK_BYTES
+from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog

@@ -13,11 +13,10 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from rdfcrawl.core.content import PulledStream
 from rdfcrawl.core.errors import Reason
-from rdfcrawl.rdf.xml_screen import MARK, XmlScreen
 
 if TYPE_CHECKING:
     from rdfcrawl.core.content import ByteSource
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 Screen = Callable[[bytes, bool], bytes]
 
+MARK: Final = "\ufdd0"
+MARK_BYTES: Final = MARK.encode()
 BLOCK_BYTES = 128 * 1024
 
 _BOMS = (
@@ -291,8 +292,8 @@ class Utf8Stream(PulledStream):
 class DocumentText:
     """The text of one document, of which at most `max_bytes` are read (`TOO_LARGE`).
 
-    If `is_xml`, the XML declaration counts, and dangerous XML is refused. `on_mark` is
-    called if the text has `MARK` in places that cannot be read.
+    If there is an `xml_screen`, the XML declaration counts, and each stream has a new
+    screen, before others.
     """
 
     def __init__(
@@ -300,14 +301,11 @@ class DocumentText:
         source: ByteSource,
         *,
         charset: str,
-        is_xml: bool,
         max_bytes: int,
-        on_mark: Callable[[], None] = lambda: None,
+        xml_screen: Callable[[FaultLog], Screen] | None = None,
     ) -> None:
         self.source, self._charset = source, charset
-        self._is_xml, self._max_bytes = is_xml, max_bytes
-        self._on_mark = on_mark
-        self.xml_screen: XmlScreen | None = None  # of the last stream
+        self._xml_screen, self._max_bytes = xml_screen, max_bytes
         self._passing: BinaryIO | None = None
 
     @contextmanager
@@ -347,7 +345,7 @@ class DocumentText:
         if len(data) > self._max_bytes:
             data = data[: self._max_bytes]
             log.note(Reason.TOO_LARGE, "document cut at its largest size")
-        charset, is_xml = self._charset, self._is_xml
+        charset, is_xml = self._charset, self._xml_screen is not None
         text = to_utf8(data, charset=charset, is_xml=is_xml, log=log, is_page=False)
         for each in self._all_screens(log, screens):
             text = each(text, True)  # a screen takes no keywords
@@ -356,10 +354,7 @@ class DocumentText:
     def _all_screens(
         self, log: FaultLog, screens: tuple[Screen, ...]
     ) -> tuple[Screen, ...]:
-        if not self._is_xml:
-            return screens
-        self.xml_screen = XmlScreen(log, self._on_mark)
-        return self.xml_screen.feed, *screens
+        return (self._xml_screen(log), *screens) if self._xml_screen else screens
 
     def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
         is_stream, file = self.source.is_stream, self.source.open()
@@ -368,7 +363,7 @@ class DocumentText:
         stream = Utf8Stream(
             file,
             charset=self._charset,
-            is_xml=self._is_xml,
+            is_xml=self._xml_screen is not None,
             max_bytes=self._max_bytes,
             log=log,
             screens=self._all_screens(log, screens),

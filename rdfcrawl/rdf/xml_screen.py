@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import RDF
+from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
+    from rdfcrawl.rdf.text import Screen
 
-MARK: Final = "\ufdd0"  # in place of text that cannot be read; see `rdf.text`
-MARK_BYTES: Final = MARK.encode()
 MAX_VALUE_BYTES = 1024
 MAX_ALL_VALUES_BYTES = 64 * 1024
 _MAX_DECLARATION_BYTES = 2 * MAX_VALUE_BYTES
@@ -24,30 +24,31 @@ _DECLARATION = re.compile(
     rb"(?P<external>(?:SYSTEM|PUBLIC\s+(?:\"[^\"]*\"|'[^']*'))\s+)?"
     rb"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')(?:\s+NDATA\s+[^\s>]+)?\s*>"
 )
+_IN_DTD = re.compile(rb"<!--.*?(?:-->|\Z)|<!ENTITY", re.DOTALL)
+_ESCAPED_AMP = re.compile(rb"&#(?:38|[xX]26);(?=#?\w+;)")
 _REFERENCE = re.compile(rb"&([^\s&;#<>\"']+);")
-_USUAL: Final = tuple(
-    b'parseType="%s"' % each for each in (b"Collection", b"Resource", b"Literal")
-)
-_PARSE_TYPE = re.compile(
-    rb"(?<=[\s:])parseType\s*=\s*(?:\"(?!(?:Literal|Resource|Collection|Triple)\")[^\"<>]*\""
-    rb"|'(?!(?:Literal|Resource|Collection|Triple)')[^'<>]*')"
-)
-_OLD_NAMESPACE = re.compile(
+_BAD_NAMESPACE = re.compile(
     rb"http://www\.w3\.org/(?:TR/)?(?:WD|1999/PR|PR)-rdf-syntax(?:-19990105)?#"
+    rb"|https://www\.w3\.org/1999/02/22-rdf-syntax-ns#"
+    rb"|https?://www\.w3\.org/1999/02/22-rdf-syntax-ns/?(?=[\"'])"
 )
-_IN_TAG = re.compile(rb"<[^\W\d][^<>]*\Z")
 # The RDF/XML parser takes quadratic time: 0.4 s for 8,000 levels, more than a minute
 # for 100,000.
 MAX_XML_DEPTH: Final = 4000
+_HEAD_BYTES: Final = 16 * 1024  # with the declarations
 _STEP_BYTES: Final = 16 * 1024  # between two checks of the depth
 # An unterminated construct continues in the next block; each byte is scanned once.
 _NO_ELEMENTS = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?]", re.DOTALL
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL
 )
+# An outline keeps delimiters, letters by which attributes of RDF differ, and the case.
+_KEPT: Final = b"<>/:=\"'!?\n\tbdgpuyABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LEFT_OUT: Final = bytes(set(range(256)) - set(_KEPT))
+_OUTLINE: Final = bytes.maketrans(b"\tABCDEFGHIJKLMNOPQRSTUVWXYZ", b"\n" + b"A" * 26)
 
 
 class XmlScreen:
-    """Screen of nesting depth, entities, and other values of `rdf:parseType`.
+    """Screen of nesting depth and entities.
 
     The RDF/XML parser expands internal entities, wherever the document declares them.
     Ontologies use them to shorten namespaces, so entities of a short text are replaced
@@ -87,32 +88,42 @@ class XmlScreen:
             block, self._rest = block[:start], block[start:]
         if b"\r" in block:  # XML 1.0 section 2.11
             block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if not self._is_begun and _OLD_NAMESPACE.search(block, 0, _STEP_BYTES):
-            block = self._with_new_namespace(block)
-        self._is_begun = True
-        if _ENTITY in block:
+        if not self._is_begun and _BAD_NAMESPACE.search(block, 0, _HEAD_BYTES):
+            block = self._with_right_namespace(block)
+        if b"!" in block and _ENTITY in block:
             block = self._check(block)
         if self._absent:
             self._note_references(block)
-        n_parse_types = block.count(b"parseType")
-        if n_parse_types and n_parse_types != sum(map(block.count, _USUAL)):
-            block = _with_parse_types(block)
-        markup = block
-        if b"<!" in block or b"<?" in block:
-            markup = _NO_ELEMENTS.sub(b"", block)
-        for begin in range(0, len(markup), _STEP_BYTES):
-            self._count(markup, begin, begin + _STEP_BYTES)
+        block = self._screened(block, is_last=is_last)
+        self._is_begun = True
+        return block
+
+    def _screened(self, block: bytes, *, is_last: bool) -> bytes:
+        """Check the depth; return the block, which other classes may change."""
+        del is_last
+        outline = outline_of(block)
+        if b"!" in outline and b"<!" in outline:
+            block_without = without_comments(block)
+            self._check_depth(block_without, outline_of(block_without))
+        else:
+            self._check_depth(block, outline)
         return block
 
     def _check(self, block: bytes) -> bytes:
         parts: list[bytes] = []
-        done = 0
-        while (start := block.find(_ENTITY, done)) >= 0:
+        done = at = 0
+        while found := _IN_DTD.search(block, at):
+            start, at = found.span()
+            if found[0] != _ENTITY:
+                if _ENTITY in found[0]:  # the parser would read it in a comment
+                    parts.append(block[done:start])
+                    done = at
+                continue
             match = _DECLARATION.match(block, start, start + _MAX_DECLARATION_BYTES)
             if match is None:
                 raise _refusal("it is too long, or cannot be read")
             parts += block[done:start], self._declare(match)
-            done = match.end()
+            done = at = match.end()
         parts.append(block[done:])
         return b"".join(parts)
 
@@ -127,6 +138,7 @@ class XmlScreen:
             self._on_mark()
             value = MARK_BYTES
         elif b"&" in value:
+            value = _ESCAPED_AMP.sub(b"&", value)  # XML 1.0 section 4.4.2
             value = _REFERENCE.sub(lambda x: self._values.get(x[1], x[0]), value)
         self._n_bytes += len(value)
         if len(value) > MAX_VALUE_BYTES or self._n_bytes > MAX_ALL_VALUES_BYTES:
@@ -142,32 +154,78 @@ class XmlScreen:
                 detail = f"{each.decode()} is external, a parameter or markup: not read"
                 self._log.note(Reason.ENTITY_EXPANSION, detail, n_references)
 
-    def _with_new_namespace(self, block: bytes) -> bytes:
+    def _with_right_namespace(self, block: bytes) -> bytes:
         if self._log is not None:
-            self._log.note(Reason.REPAIRED, "the namespace of a draft of RDF")
-        return _OLD_NAMESPACE.sub(RDF.encode(), block, count=1)
+            self._log.note(Reason.REPAIRED, "a wrong namespace of RDF")
+        return _BAD_NAMESPACE.sub(RDF.encode(), block, count=1)
 
-    def _count(self, markup: bytes, begin: int, end: int) -> None:
-        n_ends = markup.count(b"</", begin, end + 1)
-        n_starts = markup.count(b"<", begin, end) - n_ends
-        n_starts -= markup.count(b"/>", begin, end + 1)
-        self.depth = max(self.depth + n_starts - n_ends, 0)
-        if self.depth > MAX_XML_DEPTH:
-            detail = f"nested deeper than {MAX_XML_DEPTH} levels"
-            raise SourceFault(Reason.SYNTAX, detail)
+    def _check_depth(self, markup: bytes, outline: bytes) -> None:
+        """Count the elements of text without comments."""
+        # `<a/>` and `</a>` have the same outline.
+        counted = markup if b"</>" in outline else outline
+        for begin in range(0, len(counted), _STEP_BYTES):
+            n = n_open(counted, begin, begin + _STEP_BYTES)
+            self.depth = max(self.depth + n, 0)
+            if self.depth > MAX_XML_DEPTH:
+                detail = f"nested deeper than {MAX_XML_DEPTH} levels"
+                raise SourceFault(Reason.SYNTAX, detail)
 
 
-def _with_parse_types(block: bytes) -> bytes:
-    """Return the text with other values of `rdf:parseType` read as Literal.
+class XmlScreens:
+    """Maker of a screen for each stream of a document.
 
-    Source: RDF/XML section 7.2.20; the parser leaves their statements out.
+    Attributes:
+        is_strict: the strict parser of RDF/XML is next.
+        follows_literals: see `RdfXmlScreen`.
+        depth: of the elements that are open at the end of the last stream.
     """
 
-    def replaced(match: re.Match[bytes]) -> bytes:
-        before = block[max(0, match.start() - _MAX_DECLARATION_BYTES) : match.start()]
-        return b'parseType="Literal"' if _IN_TAG.search(before) else match[0]
+    def __init__(self, on_mark: Callable[[], None]) -> None:
+        self._on_mark = on_mark
+        self._last: XmlScreen | None = None
+        self.is_strict = self.follows_literals = False
 
-    return _PARSE_TYPE.sub(replaced, block)
+    @property
+    def depth(self) -> int:  # noqa: D102 (see the class)
+        return self._last.depth if self._last else 0
+
+    def new(self, log: FaultLog) -> Screen:
+        """Return a screen."""
+        if self.is_strict:
+            from rdfcrawl.rdf.rdf_xml_screen import RdfXmlScreen  # noqa: PLC0415
+
+            follows = self.follows_literals
+            self._last = RdfXmlScreen(log, self._on_mark, follows=follows)
+        else:
+            self._last = XmlScreen(log, self._on_mark)
+        return self._last.feed
+
+
+def outline_of(text: bytes) -> bytes:
+    """Return the delimiters of a text and few letters, which are searched faster.
+
+    Any letter in upper case is an `A`.
+    """
+    return text.translate(_OUTLINE, _LEFT_OUT)
+
+
+def without_comments(text: bytes) -> bytes:
+    """Return text without comments, CDATA and processing instructions."""
+    return _NO_ELEMENTS.sub(b"", text)
+
+
+def n_open(text: bytes, begin: int, end: int) -> int:
+    """Return how many more start tags than end tags begin in a part of a text.
+
+    Text without comments and instructions; declarations are no tags.
+    """
+    n = text.count(b"<", begin, end) - text.count(b"/>", begin, end + 1)
+    n -= 2 * text.count(b"</", begin, end + 1)
+    if text.find(b"!", begin, end) >= 0:
+        n -= text.count(b"<!", begin, end + 1)
+    if text.find(b"?", begin, end) >= 0:
+        n -= text.count(b"<?", begin, end + 1)
+    return n
 
 
 def _refusal(why: str) -> SourceFault:
