@@ -18,7 +18,8 @@ _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
 )
 _ZIP_MEDIA_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
-_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
+_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar", "zip"})
+_TYPES_WITHOUT_MAGIC = _BROTLI_MEDIA_TYPES | _ZIP_MEDIA_TYPES
 
 # First bytes of known formats that are not text.
 _MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
@@ -127,6 +128,17 @@ _HEXTUPLE = re.compile(
     % ((_JSON_STRING,) * 3)
 )
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
+# The schema that a catalog names, or the fields of a dataset
+_DCAT_US = re.compile(
+    rb"//project-open-data(?:\.cio)?\.gov/v1|//resources\.data\.gov/schemas/dcat-us/v1"
+    rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
+    rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
+    rb'|"@type"\s*:\s*"dcat:Catalog".{0,500}"dataset"\s*:\s*\[',
+    re.DOTALL,
+)
+_CONTEXT_OF_OTHERS = re.compile(
+    rb'"@context"\s*:\s*+(?!"[^"]{0,40}(?:project-open-data|dcat-us/v1)|null\b)'
+)
 _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
@@ -172,7 +184,7 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
     if declared is not None and declared is not HTML and has_no_extension:
         return _checked(declared, "content-type", head)
-    if packing := _packing_without_magic(media_type, url, head):
+    if packing := _packing_without_magic(media_type, name, head):
         return FormatDecision(None, "extension", packing, packing)
     by_name = formats.format_of_name(url)
     # Servers declare unknown types as HTML.
@@ -220,7 +232,9 @@ def _checked(
     if actual is HTML and claimed.family == "text" and _is_text_of_rdf(head):
         return FormatDecision(claimed, decided_by)
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
-        refuted = claimed.name if decided_by == "content-type" else ""
+        is_json_ld = actual is formats.DCAT_US and claimed is formats.JSON_LD
+        is_refuted = decided_by == "content-type" and not is_json_ld
+        refuted = claimed.name if is_refuted else ""
         return sniffed._replace(refuted=refuted)
     return FormatDecision(claimed, decided_by)
 
@@ -270,6 +284,8 @@ def _sniff(head: bytes) -> FormatDecision:
         pass
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
+    elif _is_dcat_us(head):
+        found = formats.DCAT_US
     elif not JSON_START.match(head):
         return _sniff_markup(head)
     elif _JSON_LD_KEY.search(head):
@@ -277,6 +293,13 @@ def _sniff(head: bytes) -> FormatDecision:
     elif _RDF_JSON_START.match(head):
         found = formats.RDF_JSON
     return FormatDecision(found, "content", "" if found else "JSON")
+
+
+def _is_dcat_us(head: bytes) -> bool:
+    """Return whether a document is a catalog of DCAT-US; comments may precede it."""
+    if head.lstrip()[:1] not in (b"{", b"[", b"/", b"#") or not _DCAT_US.search(head):
+        return False
+    return not _CONTEXT_OF_OTHERS.search(head)
 
 
 def _sniff_text(head: bytes) -> formats.Format | None:
@@ -299,11 +322,13 @@ def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
 
 
 def _packing_without_magic(
-    media_type: str, url: str, head: bytes
+    media_type: str, name: str, head: bytes
 ) -> PackingKind | None:
     """Return brotli or old tar, which only the name indicates, if the content fits."""
+    extension = name.rpartition(".")[2]
     essence = media_type.partition(";")[0].strip().lower()
-    extension = file_name(url).rpartition(".")[2]
+    if extension not in _NAMES_WITHOUT_MAGIC and essence not in _TYPES_WITHOUT_MAGIC:
+        return None
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":
         # The name may refer to a Content-Encoding that is decoded already.
         is_other = _is_text(head) or _sniff(head) != _NOTHING
@@ -356,6 +381,9 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
 
 def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
+    start = head[:2]
+    if start < b"\xef" and b"\0" not in start:  # usual
+        return head
     if head.startswith(b"\xef\xbb\xbf"):
         return head.lstrip(b"\xef\xbb\xbf")
     codec = _WIDE_STARTS.get(head[:2]) or wide_codec(head)
