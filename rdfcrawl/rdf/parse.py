@@ -151,7 +151,7 @@ class DocumentParser:
             self.format, self._found = None, formats.HTML.name
         xml_screen = None
         if self.format is not None and self.format.family == "xml":
-            from rdfcrawl.rdf.xml_screen import XmlScreens
+            from rdfcrawl.rdf.rdf_xml_screen import XmlScreens
 
             self._screens = XmlScreens(self.output.drop_marked)
             xml_screen = self._screens.new

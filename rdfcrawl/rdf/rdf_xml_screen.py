@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.core.errors import FaultLog
+    from rdfcrawl.rdf.text import Screen
 
 _START = re.compile(
     rb"<(?P<name>[^\W\d][^\s<>/=\"']*+)(?>[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>"
@@ -167,6 +168,34 @@ class RdfXmlScreen(XmlScreen):
             done = at
             if has_nodes or (depth % 2 == self._is_rdf) is not is_of_node:
                 raise MendingNeeded
+
+
+class XmlScreens:
+    """Maker of a screen for each stream of a document.
+
+    Attributes:
+        is_strict: the strict parser of RDF/XML is next.
+        follows_literals: see `RdfXmlScreen`.
+        depth: of the elements that are open at the end of the last stream.
+    """
+
+    def __init__(self, on_mark: Callable[[], None]) -> None:
+        self._on_mark = on_mark
+        self._last: XmlScreen | None = None
+        self.is_strict = self.follows_literals = False
+
+    @property
+    def depth(self) -> int:  # noqa: D102 (see the class)
+        return self._last.depth if self._last else 0
+
+    def new(self, log: FaultLog) -> Screen:
+        """Return a screen."""
+        if self.is_strict:
+            follows = self.follows_literals
+            self._last = RdfXmlScreen(log, self._on_mark, follows=follows)
+        else:
+            self._last = XmlScreen(log, self._on_mark)
+        return self._last.feed
 
 
 def _tag_around(text: bytes, at: int) -> bytes:

@@ -12,7 +12,6 @@ from rdfcrawl.rdf.text import MARK_BYTES
 
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import FaultLog
-    from rdfcrawl.rdf.text import Screen
 
 MAX_VALUE_BYTES = 1024
 MAX_ALL_VALUES_BYTES = 64 * 1024
@@ -169,36 +168,6 @@ class XmlScreen:
             if self.depth > MAX_XML_DEPTH:
                 detail = f"nested deeper than {MAX_XML_DEPTH} levels"
                 raise SourceFault(Reason.SYNTAX, detail)
-
-
-class XmlScreens:
-    """Maker of a screen for each stream of a document.
-
-    Attributes:
-        is_strict: the strict parser of RDF/XML is next.
-        follows_literals: see `RdfXmlScreen`.
-        depth: of the elements that are open at the end of the last stream.
-    """
-
-    def __init__(self, on_mark: Callable[[], None]) -> None:
-        self._on_mark = on_mark
-        self._last: XmlScreen | None = None
-        self.is_strict = self.follows_literals = False
-
-    @property
-    def depth(self) -> int:  # noqa: D102 (see the class)
-        return self._last.depth if self._last else 0
-
-    def new(self, log: FaultLog) -> Screen:
-        """Return a screen."""
-        if self.is_strict:
-            from rdfcrawl.rdf.rdf_xml_screen import RdfXmlScreen  # noqa: PLC0415
-
-            follows = self.follows_literals
-            self._last = RdfXmlScreen(log, self._on_mark, follows=follows)
-        else:
-            self._last = XmlScreen(log, self._on_mark)
-        return self._last.feed
 
 
 def outline_of(text: bytes) -> bytes:
