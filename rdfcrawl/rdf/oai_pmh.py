@@ -17,7 +17,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.namespaces import DC, DCTERMS, RDF, XML
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import is_iri, is_web_url
-from rdfcrawl.rdf.markup import NO_TEXT, Markup, StartTag
+from rdfcrawl.rdf.markup import NO_TEXT, MarkupScanner, StartTag
 from rdfcrawl.rdf.rdf_xml import RdfXmlReader
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class OaiReader:
         log: FaultLog,
         prefix: str = "oai_dc",
     ) -> None:
-        self._markup = Markup(file, log)
+        self._markup = MarkupScanner(file, log)
         self._base, self._prefix = base, prefix
         self._limits, self._log = limits, log
         self.response = OaiResponse()
@@ -257,9 +257,11 @@ class OaiReader:
         around = self._path[-1] if self._path else ""
         if "metadata" in self._path:
             self._end_metadata(name, text, around)
-        elif name == "record" or (name == "header" and around != "record"):
+            return None
+        text = text.replace(NO_TEXT, "\ufffd")
+        if name == "record" or (name == "header" and around != "record"):
             return self._take()
-        elif around == "header" and self._record is not None:
+        if around == "header" and self._record is not None:
             if name == "identifier":
                 self._record.identifier = text
             elif name == "datestamp":

@@ -17,6 +17,7 @@ from typing import Final, Literal
 from rdfcrawl.core.codec import decode, encode
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.core.last_copies import are_too_few
+from rdfcrawl.core.messages import counted
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import CustomTask, SourceTask
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
@@ -37,7 +38,7 @@ from rdfcrawl.sources.harvest.run_state import RunState
 NAME: Final = "oaipmh"
 # Prefixes of metadata in the order of preference: RDF, then Dublin Core.
 _PREFIXES: Final = (
-    *("rdf", "dcat_ap", "dcat", "dcatap", "edm", "oai_edm", "rdf_edm", "bibo", "ore"),
+    *("rdf", "dcat_ap", "dcat", "dcatap", "edm", "oai_edm", "rdf_edm", "bibo"),
     *("qdc", "oai_qdc", "dcterms", "oai_dcterms", "oai_dc", "dc"),
 )
 _find_records: Final = re.compile(rb"<(?:[\w.-]{1,40}:)?record[\s>]").findall
@@ -382,7 +383,7 @@ class OaiPmhHarvester(CustomHarvester):
             await self._store.drop(source, _KNOWN, batch.keys() - set(alive))
         n_met = await self._store.size(source, met)
         if are_too_few(n_met, n_known) or (n_known and not n_met):
-            detail = f"{n_met} of {n_known} items: none counts as deleted"
+            detail = f"{n_met} of {counted(n_known, 'item')}: none counts as deleted"
             log.note(Reason.BAD_ANSWER, detail)
             return None
         return list(dict.fromkeys(missing))  # entries of a table may be repeated
