@@ -121,6 +121,17 @@ _HEXTUPLE = re.compile(
     % ((_JSON_STRING,) * 3)
 )
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
+# Text before JSON that the mender of JSON skips, without prose and markup
+_JSON_PROLOGUE = re.compile(
+    rb"(?>\)\]\}'|[\s\0;,()0-9]++|\xc2\xa0|\xe2\x80[\x8b-\x8f\xa8\xa9]|\xe2\x81\xa0|\xef\xbb\xbf"
+    rb"|<!--(?=\s*+[{\[])|<!--.*?-->|<!\[CDATA\[|/\*.*?\*/|(?://|#)[^\r\n]*+"
+    rb"|\{\}\s*+&&|[\"']use strict[\"']"
+    rb"|(?:(?:var|let|const|export|default|return)\s++)*+(?:[\w$.]{1,100}+\s*+[=(])?+)*+"
+    rb"(?:\[\s*+)*+\{\s*+(?:[\"'/<&]|[\w$@]++\s*+:)",
+    re.DOTALL,
+)
+_NEARLY_KEY = re.compile(rb"@(?:context|id|graph|type)(?:[\"'`]|&quot;)?+\s*+:")
+_PAGE_MARK = re.compile(rb"<(?:head|title|meta|link|script\s)|\sitem(?:scope|prop)\b")
 _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
@@ -157,10 +168,19 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
         url: only its extension is used.
         head: first `HEAD_BYTES` of the body.
     """
-    declared = formats.format_of_media_type(media_type)
     head = _as_ascii_superset(head)
     if "linkset" in media_type and _LINK_SET.match(head):
         return FormatDecision(None, "content-type", LINK_SET)
+    decision = _decide(media_type, url, head)
+    if decision.format in (None, HTML) and _is_nearly_json_ld(
+        decision, head, is_claimed="json" in media_type.lower()
+    ):
+        return FormatDecision(formats.JSON_LD, "content")
+    return decision
+
+
+def _decide(media_type: str, url: str, head: bytes) -> FormatDecision:
+    declared = formats.format_of_media_type(media_type)
     name = file_name(url)
     # The names of most resources have no extension.
     has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
@@ -219,6 +239,22 @@ def _checked(
     return FormatDecision(claimed, decided_by)
 
 
+def _is_nearly_json_ld(
+    decision: FormatDecision, head: bytes, *, is_claimed: bool
+) -> bool:
+    """Return whether comments, code or, in JSON by its label, tags precede JSON-LD."""
+    if decision.packing is not None or decision.found == "JSON":
+        return False
+    if _JSON_LD_KEY.search(head):
+        begin = _JSON_PROLOGUE.match(head)
+        if begin is not None and _JSON_LD_KEY.search(head, begin.end() - 1):
+            return True
+    if not is_claimed:
+        return False
+    key = _NEARLY_KEY.search(head)
+    return key is not None and not _PAGE_MARK.search(head[: key.start()].lower())
+
+
 def _is_text_of_rdf(head: bytes) -> bool:
     """Return whether tags of HTML are terms, or a message before Turtle."""
     return bool(_RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head))
@@ -250,6 +286,8 @@ def _refutes(found: str, claimed: formats.Format, head: bytes) -> bool:
     if found == "XML":  # rdf:RDF is optional in RDF/XML; `<a>` may be an IRI
         if claimed.family == "xml":
             return _xml_root(head)[0] in _OTHER_ROOTS
+        if claimed.family == "json":  # comments may be long
+            return _XML_ROOT.match(head) is not None
         return claimed.family != "html" and _XML_START.match(head) is not None
     return bool(found) or _is_binary(head)
 

@@ -134,8 +134,17 @@ _MICROFORMATS = re.compile(
 # Scripts of RDF formats, except JSON-LD.
 _SCRIPT = re.compile(
     rb"<script(?=[\s/])[^<]{0,1000}?type\s*+=\s*+[\"']?\s*+(?:application|text)/"
-    rb"(?:x-)?(?:turtle|rdf\+|trig|n-|n3|trix)"
+    rb"(?:x-)?(?:turtle|rdf|tri[gx]|n-?[tq3])"
 )
+
+
+# Parts of media types of JSON-LD, and of others that are meant to be it.
+_JSON_LD_TYPES: Final = (b"ld+json", b"/json+ld", b"/json-ld", b"/jsonld", b"/ld-json")
+
+
+def names_json_ld(lower: bytes, start: int = 0) -> bool:
+    """Return whether a page may have a script of JSON-LD, from a position on."""
+    return any(lower.find(name, start) >= 0 for name in _JSON_LD_TYPES)
 
 
 def scan(lower: bytes) -> frozenset[Extractor]:
@@ -148,7 +157,7 @@ def scan(lower: bytes) -> frozenset[Extractor]:
     """
     has_property = b"property" in lower
     found = {
-        Extractor.JSON_LD: b"ld+json" in lower,
+        Extractor.JSON_LD: names_json_ld(lower),
         Extractor.MICRODATA: b"itemscope" in lower,
         Extractor.OPEN_GRAPH: has_property and _OPEN_GRAPH.search(lower),
         Extractor.DUBLIN_CORE: _DUBLIN_CORE.search(lower),

@@ -13,6 +13,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rdfcrawl.core.errors import Fault, FaultLog, Reason, SourceFault
 from rdfcrawl.core.formats import HEAD_BYTES
+from rdfcrawl.rdf.html.extractors import names_json_ld
 from rdfcrawl.rdf.html.weight import SCRIPT, TAG, VOID, check_weight, is_heavy
 from rdfcrawl.rdf.iris import escape_url, resolve
 from rdfcrawl.rdf.sniffing import JSON_START
@@ -145,7 +146,7 @@ class ParsedPage:
         """Whether `head_tree` has all JSON-LD scripts."""
         if not self.head_bytes or self.is_head_heavy:
             return False
-        if self.lower.find(b"ld+json", self.head_bytes) >= 0:
+        if names_json_ld(self.lower, self.head_bytes):
             return False
         # A frame set removes the body, with any scripts moved there.
         scripts = self.head_tree.css("script[type]")
@@ -223,7 +224,9 @@ class ParsedPage:
 
 # Markup of XML, in which any tag may be that of an empty element.
 _EMPTY_TAG = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|" + TAG.pattern, re.DOTALL
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
+    rb"|<script\b[^<>]*+(?<!/)>.*?(?:</script|\Z)|" + TAG.pattern,
+    re.DOTALL,
 )
 
 
