@@ -232,7 +232,8 @@ class DocumentParser:
         module, _, name = form.reader.rpartition(".")
         read = getattr(import_module(module), name)
         with self._text.open_stream(self.log) as text:
-            statements = read(text, limits=self.limits, log=self.log)
+            own = {"base": self.base} if form.has_base else {}
+            statements = read(text, limits=self.limits, log=self.log, **own)
             yield from self.output.chunks(
                 iter_checked(statements, self.log), has_graphs=form.has_graphs
             )

@@ -132,6 +132,17 @@ _JSON_PROLOGUE = re.compile(
 )
 _NEARLY_KEY = re.compile(rb"@(?:context|id|graph|type)(?:[\"'`]|&quot;)?+\s*+:")
 _PAGE_MARK = re.compile(rb"<(?:head|title|meta|link|script\s)|\sitem(?:scope|prop)\b")
+# The schema that a catalog names, or the fields of a dataset
+_DCAT_US = re.compile(
+    rb"//project-open-data(?:\.cio)?\.gov/v1|//resources\.data\.gov/schemas/dcat-us/v1"
+    rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
+    rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
+    rb'|"@type"\s*:\s*"dcat:Catalog".{0,500}"dataset"\s*:\s*\[',
+    re.DOTALL,
+)
+_CONTEXT_OF_OTHERS = re.compile(
+    rb'"@context"\s*:\s*+(?!"[^"]{0,40}(?:project-open-data|dcat-us/v1)|null\b)'
+)
 _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
@@ -234,7 +245,9 @@ def _checked(
     if actual is HTML and claimed.family == "text" and _is_text_of_rdf(head):
         return FormatDecision(claimed, decided_by)
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
-        refuted = claimed.name if decided_by == "content-type" else ""
+        is_json_ld = actual is formats.DCAT_US and claimed is formats.JSON_LD
+        is_refuted = decided_by == "content-type" and not is_json_ld
+        refuted = claimed.name if is_refuted else ""
         return sniffed._replace(refuted=refuted)
     return FormatDecision(claimed, decided_by)
 
@@ -302,6 +315,8 @@ def _sniff(head: bytes) -> FormatDecision:
         pass
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
+    elif _is_dcat_us(head):
+        found = formats.DCAT_US
     elif not JSON_START.match(head):
         return _sniff_markup(head)
     elif _JSON_LD_KEY.search(head):
@@ -309,6 +324,13 @@ def _sniff(head: bytes) -> FormatDecision:
     elif _RDF_JSON_START.match(head):
         found = formats.RDF_JSON
     return FormatDecision(found, "content", "" if found else "JSON")
+
+
+def _is_dcat_us(head: bytes) -> bool:
+    """Return whether a document is a catalog of DCAT-US; comments may precede it."""
+    if head.lstrip()[:1] not in (b"{", b"[", b"/", b"#") or not _DCAT_US.search(head):
+        return False
+    return not _CONTEXT_OF_OTHERS.search(head)
 
 
 def _sniff_text(head: bytes) -> formats.Format | None:
