@@ -8,11 +8,22 @@ then by the first bytes.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from rdfcrawl.core import formats
-from rdfcrawl.core.formats import HTML, TURTLE, FormatDecision, PackingKind, file_name
+from rdfcrawl.core.formats import (
+    HEAD_BYTES,
+    HTML,
+    TURTLE,
+    FormatDecision,
+    PackingKind,
+    file_name,
+)
 from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf.text import wide_codec
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.content import ByteSource
 
 _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
@@ -148,7 +159,9 @@ _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
 _HTML_STARTS = frozenset(
     b"title link style base br hr img h1 h2 h3 p a b span section article aside main"
-    b" nav header footer table ul ol dl form center font iframe noscript".split()
+    b" nav header footer table ul ol dl form center font iframe noscript i em strong"
+    b" small blockquote address details figure picture video audio pre button input"
+    b" select textarea label template fieldset big tt u marquee".split()
 )
 # `<a> <p> 'x'`, in which names of elements may be IRIs
 _RELATIVE_STATEMENT = re.compile(
@@ -165,7 +178,14 @@ _LINK_SET = re.compile(rb"\s*+<[^<>]*+>\s*+[;,]")
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
 _WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
-_WIDE_STARTS |= {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
+_WIDE_MARKUP = re.compile(rb"(<\0)[^\0]\0|\0<\0[^\0]")
+_STARTS_OF_TEXT = b"<{[@#"
+# A comment that may be longer than the first bytes
+_BEGINS_COMMENT = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml\b[^<>]*+>\s*+)?"
+    rb"(?:<!(?i:doctype)\b[^<>\[]*+>\s*+)?(?:<!-|/\*)"
+)
+_MAX_COMMENT_BYTES = 256 * 1024
 
 LINK_SET = "a link set"
 _NOTHING = FormatDecision(None, "content")
@@ -188,6 +208,19 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     ):
         return FormatDecision(formats.JSON_LD, "content")
     return decision
+
+
+def head_of(source: ByteSource) -> bytes:
+    """Return the first bytes for `decide`, behind a comment that is longer."""
+    head = source.head()
+    begin = _BEGINS_COMMENT.match(head)
+    if begin is None or source.data is None:
+        return head
+    mark = b"*/" if begin[0].endswith(b"*") else b"-->"
+    if head.find(mark, begin.end()) >= 0:
+        return head
+    end = source.data.find(mark, begin.end(), _MAX_COMMENT_BYTES) + len(mark)
+    return source.data[end : end + HEAD_BYTES] if end >= len(mark) else head
 
 
 def _decide(media_type: str, url: str, head: bytes) -> FormatDecision:
@@ -412,8 +445,17 @@ def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
     if head.startswith(b"\xef\xbb\xbf"):
         return head.lstrip(b"\xef\xbb\xbf")
-    codec = _WIDE_STARTS.get(head[:2]) or wide_codec(head)
-    return head[: len(head) & ~1].decode(codec, "replace").encode() if codec else head
+    codec = _WIDE_STARTS.get(head[:2], "")
+    if not codec and b"\0" in head[:2]:
+        markup = _WIDE_MARKUP.match(head)
+        codec = "utf-16-le" if markup and markup[1] else "utf-16-be" if markup else ""
+    codec = codec or wide_codec(head)
+    if codec:
+        return head[: len(head) & ~1].decode(codec, "replace").encode()
+    if head[:1] == b"\0":
+        text = head.lstrip(b"\0")
+        return text if text[:1] and text[0] in _STARTS_OF_TEXT else head
+    return head
 
 
 def _is_text(head: bytes) -> bool:
