@@ -11,9 +11,15 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rdfcrawl.core.errors import Fault, FaultLog, SourceFault
 from rdfcrawl.core.formats import HEAD_BYTES
-from rdfcrawl.rdf.html.charset import page_to_utf8
 from rdfcrawl.rdf.html.extractors import names_json_ld
-from rdfcrawl.rdf.html.weight import SCRIPT, TAG, VOID, check_weight, is_heavy
+from rdfcrawl.rdf.html.prescan import (
+    SCRIPT,
+    TAG,
+    VOID,
+    check_weight,
+    is_heavy,
+    page_to_utf8,
+)
 from rdfcrawl.rdf.iris import escape_url, resolve
 from rdfcrawl.rdf.sniffing import JSON_START
 from rdfcrawl.rdf.terms import language_tag
