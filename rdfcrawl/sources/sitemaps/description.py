@@ -51,7 +51,7 @@ def dataset_iri(dataset: SitemapDataset, sitemap: str) -> str:
     if dataset.uri and not is_crawls(dataset.uri):
         return dataset.uri
     places = (*dataset.dumps, *dataset.endpoints, *dataset.fragments)
-    urls = [each.url for each in (*dataset.prefixes, *places)]
+    urls = [*(x.url for x in dataset.prefixes), *(x.url for x in places)]
     first = urls[0] if urls else str(dataset.position)
     digest = blake2b(f"{sitemap}\n{first}".encode(), digest_size=16).hexdigest()
     return _OWN_NAME + digest
