@@ -107,7 +107,7 @@ class ForkedCommand:
     def _look(self, secs: float | None) -> int | None:
         if self.returncode is not None:
             return self.returncode
-        poll = select.poll()  # `select` refuses descriptors above 1023
+        poll = select.poll()  # descriptors may be beyond those of `select.select`
         poll.register(self._status_fd, select.POLLIN)
         if poll.poll(None if secs is None else secs * 1000):
             self.returncode = self._next_number()
