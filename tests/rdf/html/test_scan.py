@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.html import weight
 from rdfcrawl.rdf.html.extractors import Extractor, scan
-from rdfcrawl.rdf.html.page import ParsedPage, declared_charset
+from rdfcrawl.rdf.html.page import ParsedPage
 from rdfcrawl.rdf.html.page_links import has_links_in_body
-from rdfcrawl.rdf.html.weight import MAX_DEPTH, check_weight, is_heavy
+from rdfcrawl.rdf.html.prescan import (
+    MAX_DEPTH,
+    check_weight,
+    declared_charset,
+    is_heavy,
+)
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 
