@@ -18,7 +18,8 @@ _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
 )
 _ZIP_MEDIA_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
-_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
+_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar", "zip"})
+_TYPES_WITHOUT_MAGIC = _BROTLI_MEDIA_TYPES | _ZIP_MEDIA_TYPES
 
 # First bytes of known formats that are not text.
 _MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
@@ -101,7 +102,13 @@ _XML_ROOT = re.compile(
     rb"<(?:!(?i:doctype)\s++([\w:.-]++)|([\w:.-]++)(?=\s|/?>|$))",
     re.DOTALL,
 )
-_XML_ELEMENT = re.compile(rb"<([A-Za-z_][\w:.-]*+)[^<>]*+")
+# From the name of a DOCTYPE to the first element, not to markup of entities or comments
+_XML_ELEMENT = re.compile(
+    rb"(?>[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+"
+    rb"(?:\[(?>[^\]\"'<]++|<!--.*?-->|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
+    rb"(?>[^<]++|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.-]*+)[^<>]*+",
+    re.DOTALL,
+)
 _NODE_ATTRIBUTE = re.compile(rb"\s[\w.-]++:(?:about|ID|nodeID)\s*+=")
 # Roots of other vocabularies, in which an RDF/XML parser would still find statements;
 # `Ontology` is OWL/XML.
@@ -177,7 +184,7 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
     if declared is not None and declared is not HTML and has_no_extension:
         return _checked(declared, "content-type", head)
-    if packing := _packing_without_magic(media_type, url, head):
+    if packing := _packing_without_magic(media_type, name, head):
         return FormatDecision(None, "extension", packing, packing)
     by_name = formats.format_of_name(url)
     # Servers declare unknown types as HTML.
@@ -315,11 +322,13 @@ def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
 
 
 def _packing_without_magic(
-    media_type: str, url: str, head: bytes
+    media_type: str, name: str, head: bytes
 ) -> PackingKind | None:
     """Return brotli or old tar, which only the name indicates, if the content fits."""
+    extension = name.rpartition(".")[2]
     essence = media_type.partition(";")[0].strip().lower()
-    extension = file_name(url).rpartition(".")[2]
+    if extension not in _NAMES_WITHOUT_MAGIC and essence not in _TYPES_WITHOUT_MAGIC:
+        return None
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":
         # The name may refer to a Content-Encoding that is decoded already.
         is_other = _is_text(head) or _sniff(head) != _NOTHING
@@ -364,14 +373,17 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
     match = _XML_ROOT.match(head)
     if match is None:
         return b"", b""
-    element = _XML_ELEMENT.search(
-        head, match.end(1) if match[1] else match.start(2) - 1
-    )
-    return (element[1], element[0]) if element else (match[1] or match[2], b"")
+    element = _XML_ELEMENT.match(head, match.end(1) if match[1] else match.start(2) - 1)
+    if element is None:
+        return match[1] or match[2], b""
+    return element[1], element[0][element.start(1) - element.start() :]
 
 
 def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
+    start = head[:2]
+    if start < b"\xef" and b"\0" not in start:  # usual
+        return head
     if head.startswith(b"\xef\xbb\xbf"):
         return head.lstrip(b"\xef\xbb\xbf")
     codec = _WIDE_STARTS.get(head[:2]) or wide_codec(head)

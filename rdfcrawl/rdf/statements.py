@@ -56,6 +56,8 @@ class StatementReader:
     error: str = field(default="", init=False)  # first message of the parser
     # the last lines, if an error ended reading: the last term may be a part of one
     held: bytes = field(default=b"", init=False)
+    # mended lines of N-Triples may name graphs
+    is_mended: bool = field(default=False, init=False)
     _n_errors: int = field(default=0, init=False)
 
     def read(
@@ -127,6 +129,7 @@ class StatementReader:
         for number, line, error in checking.iter_refused(block, self._format, out):
             repaired = checking.mended(line, self._log, self._format)
             if repaired:
+                self.is_mended = True
                 out.write(_without_written(repaired, out))
             else:
                 self._note_error(error, n_before + count_lines() + number)
