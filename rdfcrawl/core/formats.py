@@ -41,7 +41,12 @@ class Format:
 
 N_TRIPLES = Format(
     name="N-Triples",
-    media_types=("application/n-triples", "text/x-ntriples", "text/ntriples"),
+    media_types=(
+        "application/n-triples",
+        "text/x-ntriples",
+        "text/ntriples",
+        "text/n-triples",
+    ),
     extensions=("nt", "ntriples"),
     parser=RdfFormat.N_TRIPLES,
     is_line_based=True,
@@ -49,7 +54,7 @@ N_TRIPLES = Format(
 )
 N_QUADS = Format(
     name="N-Quads",
-    media_types=("application/n-quads", "text/x-nquads", "text/nquads"),
+    media_types=("application/n-quads", "text/x-nquads", "text/nquads", "text/n-quads"),
     extensions=("nq", "nquads"),
     parser=RdfFormat.N_QUADS,
     is_line_based=True,
@@ -67,7 +72,7 @@ TURTLE = Format(
 # statements into the default graph.
 TRIG = Format(
     name="TriG",
-    media_types=("application/trig", "application/x-trig"),
+    media_types=("application/trig", "application/x-trig", "text/trig"),
     extensions=("trig",),
     parser=RdfFormat.TRIG,
     has_graphs=True,
@@ -81,7 +86,12 @@ N3 = Format(
 )
 RDF_XML = Format(
     name="RDF/XML",
-    media_types=("application/rdf+xml", "text/rdf+xml", "application/owl+xml"),
+    media_types=(
+        "application/rdf+xml",
+        "text/rdf+xml",
+        "application/owl+xml",
+        "text/rdf",
+    ),
     extensions=("rdf", "owl", "rdfs"),
     parser=RdfFormat.RDF_XML,
     family="xml",
@@ -158,6 +168,9 @@ class PackingKind(StrEnum):
     ZSTD = "zstd"
     BROTLI = "brotli"
     LZ4 = "lz4"
+    LZMA = "lzma"
+    LZIP = "lzip"
+    COMPRESS = "compress"
     ZIP = "zip"
     TAR = "tar"
     SEVEN_ZIP = "7z"
@@ -167,6 +180,10 @@ _SHORT_FOR_TAR = {
     "tgz": PackingKind.GZIP,
     "tbz2": PackingKind.BZIP2,
     "tbz": PackingKind.BZIP2,
+    "tb2": PackingKind.BZIP2,
+    "tlz": PackingKind.LZIP,
+    "tlz4": PackingKind.LZ4,
+    "taz": PackingKind.COMPRESS,
     "txz": PackingKind.XZ,
     "tzst": PackingKind.ZSTD,
 }
@@ -177,6 +194,9 @@ _PACKING_BY_EXTENSION = {
     "zst": PackingKind.ZSTD,
     "br": PackingKind.BROTLI,
     "lz4": PackingKind.LZ4,
+    "lzma": PackingKind.LZMA,
+    "lz": PackingKind.LZIP,
+    "z": PackingKind.COMPRESS,
     "zip": PackingKind.ZIP,
     "tar": PackingKind.TAR,
     "7z": PackingKind.SEVEN_ZIP,

@@ -49,7 +49,7 @@ _COMMAS: Final = ",;\uff0c"
 _NUMBER = re.compile(r"([+-]?)(\d*)(\.\d*)?((?:[eE][+-]?\d+)?)")
 _FRACTION = re.compile(r",\d++(?=\s*+[,}\n])")  # after a comma in place of a point
 _PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}|\{%[^{}\"]*+%\}")
-_ENTITY = re.compile(r"&(?:quot|#0*34|#x0*22);", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:amp;){0,3}+(?:quot|#0*34|#x0*22);", re.IGNORECASE)
 _CONCATENATION = re.compile(r"\s*+\+\s*+(?=[\"'])")
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.)|\Z)", re.DOTALL
@@ -109,7 +109,10 @@ def mended_json(
         found.values.clear()
         found.repairs["HTML entities"] += 1
         options = replace(options, unescapes=False)
-        _Reader(html.unescape(text), found, options).read_all()
+        text = html.unescape(text)
+        while '"' not in text and _ENTITY.search(text):  # escaped several times
+            text = html.unescape(text)
+        _Reader(text, found, options).read_all()
     return found
 
 
