@@ -60,6 +60,9 @@ _DEFAULT = re.compile(rb"<!ATTLIST\s[^<>]*[\"']")  # of an attribute
 _ASIDE = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL
 )
+_MARKUP_ASIDE = re.compile(
+    rb"<!(?:--[^<>]*+(?:<|(?<!--)>)|\[CDATA\[[^<>]*+(?:<|(?<!\]\])>))"
+)
 _BEFORE_TEXT: Final = tuple(
     re.compile(end + rb"\s*+(?:[^\s<]|</)") for end in (b"-->", rb"\]\]>", rb"\?>")
 )
@@ -122,11 +125,12 @@ class RdfXmlScreen(XmlScreen):
             splits_text = False
             if any(each.search(block) for each in _BEFORE_TEXT):
                 markup, splits_text = _without_asides(block)
-            else:
+            elif _MARKUP_ASIDE.search(block):
                 markup = without_comments(block)
             if splits_text or (b"<!AAAAAAA" in outline and _DEFAULT.search(markup)):
                 raise MendingNeeded
-            outline = outline_of(markup)
+            if markup is not block:
+                outline = outline_of(markup)
         if (
             (b"bgAA=" in outline and b"bagID" in markup)
             or _TYPED_NODE.search(outline)
