@@ -53,8 +53,8 @@ _DATATYPE: Final = f'datatype="{RDF}XMLLiteral"'.encode()
 _RESOURCE_OF_CLASS = re.compile(rb":[A-Z][\w.-]*+\s[\w.-]+:resource=")
 _RESOURCE_OF_DEFAULT = re.compile(rb"<[A-Z][\w.-]*+\s[\w.-]+:resource=")
 # In outlines: a node below rdf:datatype, and a line break in the value of an attribute.
-_TYPED_NODE = re.compile(rb"dyp=\"[^\"]*\"[^<>]*><[^/!?]")
-_BREAK = re.compile(rb"\n[^<>\"=]*\"(?:/?>|\n|[^<>\"=/\n]*=\")")
+_TYPED_NODE = re.compile(rb"dyp=\"[^\"<>]{0,300}+\"[^<>]{0,300}+><[^/!?]")
+_BREAK = re.compile(rb"\n[^<>\"=\n]*\"(?:/?>|\n|[^<>\"=/\n]*=\")")
 _BREAK_IN_VALUE = re.compile(rb"=\s*(?:\"[^\"<\n\t]*[\n\t]|'[^'<\n\t]*[\n\t])")
 _DEFAULT = re.compile(rb"<!ATTLIST\s[^<>]*[\"']")  # of an attribute
 _ASIDE = re.compile(
