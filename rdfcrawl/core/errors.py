@@ -364,6 +364,9 @@ class HeldBack(RdfcrawlError):
 _MAX_REFUSED: Final = 1000  # URLs of a document; the log of decisions takes as many
 
 
+MAX_APART: Final = 100  # of a document; further ones are counted by reason
+
+
 class FaultLog:
     """The faults of a document by reason: their number, and the first detail."""
 
@@ -394,8 +397,10 @@ class FaultLog:
         apart: bool = False,
         part: str = "",
     ) -> None:
-        """Count a fault; with `apart`, there is one fault per detail."""
+        """Count a fault; with `apart`, there is one per detail, up to `MAX_APART`."""
         key = (reason, detail if apart else "")
+        if len(self._faults) >= MAX_APART and key not in self._faults:
+            key = (reason, "")
         known = self._faults.get(key)
         if known is None:
             self._faults[key] = Fault(reason, one_line(detail), count, part)

@@ -25,13 +25,14 @@ class Format:
     """One way to publish RDF."""
 
     name: str  # as in its specification
-    media_types: tuple[str, ...]  # accepted ones, the registered one first
+    media_types: tuple[str, ...]  # accepted ones, the registered one first; or none
     extensions: tuple[str, ...]  # of file names, without the dot, the usual one first
     family: Family = "text"  # which sniffing always detects
     parser: RdfFormat | None = None  # of pyoxigraph; None for other readers
     # Dotted name of our reader, imported on first use. It takes a file in UTF-8,
     # `limits` and `log`, and yields statements.
     reader: str = ""
+    has_base: bool = False  # the reader also takes `base`, the URL of the document
     is_line_based: bool = False  # one statement per line: any line can be dropped
     # Reading can continue after an invalid statement without inventing statements.
     is_resumable: bool = False
@@ -120,6 +121,14 @@ HEXTUPLES = Format(
     family="json",
     has_graphs=True,
 )
+DCAT_US = Format(  # known by its content only
+    name="DCAT-US",
+    media_types=(),
+    extensions=(),
+    reader="rdfcrawl.rdf.data_json.read_data_json",
+    has_base=True,
+    family="json",
+)
 HDT = Format(
     name="HDT",
     media_types=("application/vnd.hdt", "application/x-hdt"),
@@ -136,7 +145,7 @@ HTML = Format(
 
 FORMATS = (
     *(N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, RDF_XML, JSON_LD),
-    *(TRIX, RDF_JSON, HEXTUPLES, HDT, HTML),
+    *(TRIX, RDF_JSON, HEXTUPLES, DCAT_US, HDT, HTML),
 )
 
 

@@ -35,6 +35,8 @@ _KINDS: Final = {
     "literal": "literal",
     "typed-literal": "literal",
 }
+_NEEDED: Final = frozenset({"type", "value"})
+_OF_TEXT: Final = _NEEDED | {"lang", "datatype"}
 
 
 def _no_number(_: str) -> None:
@@ -203,13 +205,15 @@ def _object(pairs: Any, log: FaultLog) -> str:
     """Return the term of one object; raise `ValueError` if the object is invalid."""
     if not isinstance(pairs, tuple):
         raise ValueError("not a JSON object")  # noqa: TRY004  # the document's fault
-    keys = {
-        _ALIASES.get(name, name): value
-        for name, value in pairs
-        if name == "value" or value not in (None, "")
-    }
-    if len({name for name, _ in pairs}) < len(pairs):
+    keys = written = dict(pairs)
+    if len(written) < len(pairs):
         raise ValueError("a duplicate key")
+    if len(written) > len(_NEEDED):
+        keys = {
+            _ALIASES.get(name, name): value
+            for name, value in pairs
+            if name == "value" or value not in (None, "")
+        }
     kind, value = _KINDS.get(str(keys.get("type"))), keys.get("value")
     if not isinstance(value, str) or kind is None:
         raise ValueError("type must be uri, literal or bnode, and value a string")
@@ -217,12 +221,8 @@ def _object(pairs: Any, log: FaultLog) -> str:
     if not isinstance(language, str) or not isinstance(datatype, str):
         raise ValueError("language or datatype is not a string")  # noqa: TRY004
     is_text = kind == "literal"
-    is_used = {"type", "value", *(("lang", "datatype") if is_text else ())}
-    if (
-        (*keys.items(),) != pairs
-        or kind != keys["type"]
-        or not is_used.issuperset(keys)
-    ):
+    used = _OF_TEXT if is_text else _NEEDED
+    if keys != written or kind != keys["type"] or not used.issuperset(keys):
         log.note(Reason.REPAIRED, "empty or superfluous members of an object")
     if not is_text:
         return terms.iri(value) if kind == "uri" else terms.blank(_label(value, log))

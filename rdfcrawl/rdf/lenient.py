@@ -113,6 +113,27 @@ _BROKEN = re.compile(
     rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]", re.DOTALL
 )
 _ESCAPES = re.compile(rb"(" + _GOOD + rb")|\\", re.DOTALL)
+# Escapes of JSON: two halves of a character, and a slash
+_JSON_ESCAPES = re.compile(
+    rb"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|\\(/)|\\.",
+    re.DOTALL,
+)
+
+
+def without_json_escapes(token: bytes) -> bytes:
+    r"""Return a string with escapes of JSON replaced.
+
+    >>> without_json_escapes(rb'"\uD83D\uDE00 \/"').decode()
+    '"😀 /"'
+    """
+
+    def character(found: re.Match[bytes]) -> bytes:
+        if not found[1]:
+            return found[3] or found[0]
+        halves = bytes.fromhex((found[1] + found[2]).decode())
+        return halves.decode("utf-16-be").encode()
+
+    return _JSON_ESCAPES.sub(character, token)
 
 
 class RepairScreen:

@@ -11,6 +11,7 @@ the start of a statement.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -18,12 +19,16 @@ from typing import Final, NamedTuple
 from rdfcrawl.core.errors import FaultLog, Reason
 from rdfcrawl.core.namespaces import OWL, RDF
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.lenient import GOOD_STRING
+from rdfcrawl.rdf.lenient import GOOD_STRING, without_json_escapes
 from rdfcrawl.rdf.mended_tokens import (
     AFTER_FORMULA,
+    BEGIN,
     BROKEN_STRING,
+    CLEAR_STATEMENT,
     DIRECTIVE,
+    FRAGMENT,
     GRAPH_NAME,
+    IRI_END,
     KEYWORDS,
     LABEL,
     LINE,
@@ -32,8 +37,11 @@ from rdfcrawl.rdf.mended_tokens import (
     MARKUP,
     MAX_OPEN_CHARS,
     MORE_WORDS,
+    NO_SCHEME,
     NUMBER,
+    PATH,
     PLAIN_SPACE,
+    PREFIX,
     PREFIX_NAME,
     SCHEME,
     START,
@@ -42,6 +50,7 @@ from rdfcrawl.rdf.mended_tokens import (
     TOKEN,
     TWO_TERMS,
     UP_TO_DELIMITER,
+    VERSION,
 )
 
 BAD: Final = b"<tag:rdfcrawl,2024:bad-term>"
@@ -94,8 +103,10 @@ class StatementMender:
         bad: a reason for each term that is left out.
         skipped: a reason for each piece of text that is left out.
         undeclared: prefix without a readable IRI from here on; `@base` for the base.
+        declared: prefix that strict text cannot declare, and its IRI.
         is_outside: a directive or quad, which belongs to no open graph.
         is_cut: the text ended within the statement.
+        n_cut: the last ones of `bad`, which are due to this end.
     """
 
     text: bytes
@@ -106,14 +117,17 @@ class StatementMender:
     has_base: bool = True
     is_outside: bool = field(default=False, init=False)
     is_cut: bool = field(default=False, init=False)
+    n_cut: int = field(default=0, init=False)
     bad: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
     undeclared: str | None = field(default=None, init=False)
+    declared: tuple[str, str] | None = field(default=None, init=False)
     _out: list[bytes] = field(default_factory=list, init=False)
     _graph: bytes | None = field(default=None, init=False)
     _is_done: bool = field(default=False, init=False)
     _has_break: bool = field(default=False, init=False)  # before the token
     _end_of_word: int = field(default=0, init=False)
+    _end_of_term: int = field(default=-1, init=False)
     _names_reifier: bool = field(default=False, init=False)
     _has_content: bool = field(default=False, init=False)  # of `[ ]` as subject
 
@@ -157,7 +171,7 @@ class StatementMender:
             self._end_of_word = self.at
             self._take_word(token, begin)
         elif kind == "string":
-            self._take_term(*self._literal(token), begin)
+            self._take_term(*self._literal(self._with_quotes(token)), begin)
         elif self._is_at_begin and MARKUP.match(self.text, begin):
             self._cut(begin, "markup")
         else:
@@ -183,12 +197,49 @@ class StatementMender:
             self._out.append(text + b" ")
             self._names_reifier = False
             return
-        if frame.state == AFTER and not self._makes_room(begin):
+        if self._begins_statement(frame, begin):
+            return
+        if frame.state == AFTER and not self._makes_room(begin, role):
             return
         if role not in _ROLES[frame.state] and text != BAD:
+            is_object = self.text[(at := self._next()) : at + 1] in b";,."
+            if frame.state == VERB and is_object and not frame.n_verbs:
+                self._spoil(begin, is_glued=False)  # it is a predicate
             text, _ = self._bad(f"not a {_NOUNS[frame.state]}", text)
         self._out.append(text + b" ")
+        self._end_of_term = self.at
         self._advance()
+
+    def _begins_statement(self, frame: _Frame, begin: int) -> bool:
+        """End the statement before a term that clearly begins the next one."""
+        is_possible = self._has_break and len(self._stack) == 1 and self._out
+        if (
+            not is_possible
+            or frame.state not in (VERB, OBJECT)
+            or not CLEAR_STATEMENT.match(self.text, begin)
+        ):
+            return False
+        self._repaired("no dot before a statement")
+        self.at = begin
+        self._end()
+        return True
+
+    def _spoil(self, begin: int, *, is_glued: bool = True) -> None:
+        """Make the last term bad, if it is next to a token."""
+        if self._end_of_term < 0:
+            return
+        between = self.text[self._end_of_term : begin]
+        goes_on = not between and self.text[begin - 1 : begin] != b">"
+        if goes_on or not (is_glued or between.strip()):
+            self._out[-1] = BAD + b" "
+
+    def _ends_literal(self) -> bool:
+        return self._out[-1][:1] in b"\"'+-.0123456789"
+
+    def _follows_term(self) -> bool:
+        """Return whether the mark just read is next to a term."""
+        between = self.text[max(self._end_of_term, 0) : self.at - 1]
+        return self._end_of_term >= 0 and not between.strip()
 
     def _advance(self) -> None:
         self._names_reifier = False
@@ -198,7 +249,7 @@ class StatementMender:
         if frame.state < AFTER:
             frame.state += 1
 
-    def _makes_room(self, begin: int) -> bool:
+    def _makes_room(self, begin: int, role: str) -> bool:
         """Return whether a term may follow an object, after a mended delimiter."""
         frame = self._stack[-1]
         is_outside = len(self._stack) == 1
@@ -224,46 +275,80 @@ class StatementMender:
             self.is_outside = self._is_done = True
             return False
         self._bad("no delimiter before it", self.text[begin : self.at])
-        if self.text[begin - 1 : begin] in b"\"'":  # quotation marks within a string
-            self._out[-1] = BAD + b" "
+        # An IRI before a literal is a predicate.
+        self._spoil(begin, is_glued=role != "literal" or self._ends_literal())
         self._out.append(b"; " + BAD + b" ")
         frame.state = OBJECT
         return True
 
     def _iri(self, token: bytes) -> tuple[bytes, str]:
-        if not (self.has_base or SCHEME.match(token)):
-            return self._bad("relative to an unknown base", token)
+        if token.startswith(b"<<"):
+            self._repaired("a second bracket around an IRI")
+            token = b"<" + token.strip(b"<>") + b">"
+        if not SCHEME.match(token) and (not self.has_base or NO_SCHEME.match(token, 1)):
+            why = "no scheme" if self.has_base else "relative to an unknown base"
+            return self._bad(why, token)
         new = terms.mended_term(token[1:-1], self.log)
         return (new, "iri") if new else self._bad("bad IRI", token)
+
+    def _with_quotes(self, token: bytes) -> bytes:
+        """Return a long string with the quotation marks that follow its end."""
+        quote = token[:1]
+        n_quotes = 0
+        while token.startswith(3 * quote) and n_quotes < 2:
+            if self.text[self.at : self.at + 1] != quote:
+                break
+            self.at += 1
+            n_quotes += 1
+        if n_quotes:
+            self._repaired("quotation marks at the end of a long string")
+        return token[:-3] + n_quotes * (b"\\" + quote) + token[-3:]
 
     def _literal(self, token: bytes) -> tuple[bytes, str]:
         tail = TAIL.match(self.text, self.at)
         is_good = GOOD_STRING.fullmatch(token) is not None
+        if not is_good and GOOD_STRING.fullmatch(new := without_json_escapes(token)):
+            self._repaired(f"escapes of JSON: {_shown(token)}")
+            token, is_good = new, True
         if tail is None:
             return (token, "literal") if is_good else self._bad("bad escape", token)
         self.at = tail.end()
+        suffix = self._suffix(tail, token)
+        if not suffix:
+            return _BAD_TERM
+        return (
+            (token + suffix, "literal") if is_good else self._bad("bad escape", token)
+        )
+
+    def _suffix(self, tail: re.Match[bytes], token: bytes) -> bytes:
+        """Return the language or datatype of a literal; empty if bad."""
         if tail["tag"] is not None:
-            text = tail["tag"].decode("latin-1")
-            tag, _, direction = text.partition("--")
-            new = terms.language_tag(tag)
-            if not new or direction not in ("", "ltr", "rtl") or text.endswith("--"):
-                return self._bad("bad language tag", tail[0])
-            if new != tag:
-                self._repaired(f"language tag {tag[:100]}")
-            end = (
-                b"@" + new.encode() + (f"--{direction}".encode() if direction else b"")
-            )
-        elif tail["type"] or tail["name"]:
-            name = tail["name"]
-            kind, role = self._name(name) if name else self._iri(tail["type"])
-            if role == "bad":
-                return _BAD_TERM
-            if role != "iri" or self._is_tagless(kind):
-                return self._bad("bad datatype", kind)
-            end = b"^^" + kind
-        else:
-            return self._bad("no datatype", token)
-        return (token + end, "literal") if is_good else self._bad("bad escape", token)
+            return self._language(tail)
+        if not (tail["type"] or tail["name"]):
+            self._bad("no datatype", token)
+            return b""
+        name = tail["name"]
+        kind, role = self._name(name) if name else self._iri(tail["type"])
+        if role == "bad":
+            return b""
+        if role != "iri" or self._is_tagless(kind):
+            self._bad("bad datatype", kind)
+            return b""
+        return b"^^" + kind
+
+    def _language(self, tail: re.Match[bytes]) -> bytes:
+        text = tail["tag"].decode("latin-1")
+        tag, _, direction = text.partition("--")
+        new = terms.language_tag(tag)
+        if not new or direction not in ("", "ltr", "rtl"):
+            self._bad("bad language tag", tail[0])
+            return b""
+        new += f"--{direction}" if direction else ""
+        if new != text:
+            self._repaired(f"language tag {text[:100]}")
+        if tail["extra"]:
+            self._repaired("a datatype after a language")
+        return f"@{new}".encode()
 
     def _is_tagless(self, term: bytes) -> bool:
         """Return whether an IRI is the datatype of literals with a language."""
@@ -276,10 +361,11 @@ class StatementMender:
     def _name(self, word: bytes) -> tuple[bytes, str]:
         """Return the term of a word that is neither keyword nor verb."""
         if word.startswith(b"_:"):
-            if LABEL.fullmatch(word):
+            label = word.decode("utf-8", "replace")
+            if LABEL.fullmatch(label):
                 return word, "blank"
             self._repaired(f"blank node label {_shown(word)}")
-            label = word[2:].decode("utf-8", "replace")
+            label = label[2:]
             return terms.blank(label).encode() if label else b"[]", "blank"
         if NUMBER.fullmatch(word):
             return word, "literal"
@@ -288,18 +374,21 @@ class StatementMender:
         return self._prefixed(word)
 
     def _prefixed(self, word: bytes) -> tuple[bytes, str]:
-        prefix, _, local = word.partition(b":")
-        namespace = self.prefixes.get(prefix.decode("utf-8", "replace"))
+        prefix, _, local = word.decode("utf-8", "replace").partition(":")
+        namespace = self.prefixes.get(prefix)
         if namespace is None:
             return self._bad("undeclared prefix", word)
-        if LOCAL.fullmatch(local):
+        if PATH.search(local):
+            return self._bad("a path of N3", word)
+        is_good = LOCAL.fullmatch(local) is not None
+        if is_good and PREFIX.fullmatch(prefix):
             return word, "iri"
-        text = LOCAL_ESCAPE.sub(r"\1", local.decode("utf-8", "replace"))
         try:
-            new = terms.mended_iri(namespace + text)
+            new = terms.mended_iri(namespace + LOCAL_ESCAPE.sub(r"\1", local))
         except ValueError:
             return self._bad("bad name", word)
-        self._repaired(f"characters in a name: {_shown(word)}")
+        if not is_good:
+            self._repaired(f"characters in a name: {_shown(word)}")
         return f"<{new}>".encode(), "iri"
 
     def _take_word(self, word: bytes, begin: int) -> None:
@@ -315,6 +404,9 @@ class StatementMender:
                 return
         if state == VERB and self._is_verb(word, begin):
             return
+        if state == SUBJECT and (fragment := FRAGMENT.match(self.text, self.at)):
+            self.at = fragment.end()
+            word += fragment[0]
         new = MORE_WORDS.get(word)
         if new and state in (OBJECT, ITEM):
             self._repaired(f"{word.decode()} as a Boolean")
@@ -325,8 +417,7 @@ class StatementMender:
         """Read `a` or `=`, or skip text in place of a predicate."""
         is_first = len(self._stack) == 1 and not self._stack[0].n_verbs
         if word == b"=":
-            after = PLAIN_SPACE.match(self.text, self.at)
-            if is_first and self.text[after.end() :][:1] == b"{":  # type: ignore[union-attr]
+            if is_first and self.text[(at := self._next()) : at + 1] == b"{":
                 self._repaired("= before a graph")
                 return True
             self._repaired("= of N3")
@@ -338,6 +429,7 @@ class StatementMender:
         elif is_first and b":" not in word and self._out == [BAD + b" "]:
             self._out.clear()
             self.bad.clear()
+            self._stack[0].state = SUBJECT
             self._cut(begin, f"no statement: {_shown(self.text[self._begin : begin])}")
         else:
             return False
@@ -346,12 +438,17 @@ class StatementMender:
     def _is_directive(self, begin: int) -> bool:
         """Read a directive, or end the statement before one."""
         found = DIRECTIVE.match(self.text, begin)
+        version = VERSION.match(self.text, begin)
         if not self._is_at_begin:
-            if found is None and self.text[begin : begin + 1] != b"@":
+            if not (found or version) and self.text[begin : begin + 1] != b"@":
                 return False
             self._repaired("a missing dot")
             self.at = begin
             self._end()
+            return True
+        if version:
+            self._repaired("the dot of a directive")
+            self._end_directive(version.end())
             return True
         name = PREFIX_NAME.match(self.text, begin)
         iri = b""
@@ -361,19 +458,33 @@ class StatementMender:
             self.undeclared = name[1].decode("utf-8", "replace") if name else "@base"
             self._cut(begin, f"bad directive: {_shown(self.text[begin : begin + 80])}")
             return True
+        self._declare(found, iri, has_colon=name is not None)
+        self._end_directive(found.end())
+        return True
+
+    def _end_directive(self, end: int) -> None:
+        self.at = end
+        self.is_outside = self._is_done = True
+
+    def _declare(self, found: re.Match[bytes], iri: bytes, *, has_colon: bool) -> None:
         keyword = found["keyword"].lower()
-        is_prefix = keyword == b"prefix"
-        named = found["name"] + b":" if is_prefix else b""
         if bool(found["at"]) is not bool(found["dot"]) or found["dot"] == b";":
             self._repaired("the dot of a directive")
         elif found["at"] and found["keyword"] != keyword:
             self._repaired(f"@{found['keyword'].decode()}")
-        elif is_prefix and name is None:
+        elif keyword == b"prefix" and not has_colon:
             self._repaired("a directive without colon")
-        self._out.append(b"@%s %s %s .\n" % (keyword, named, iri))
-        self.at = found.end()
-        self.is_outside = self._is_done = True
-        return True
+        prefix = found["name"].decode("utf-8", "replace")
+        if keyword == b"base":
+            self._out.append(b"@base %s .\n" % iri)
+        elif PREFIX.fullmatch(prefix):
+            self._out.append(b"@prefix %s: %s .\n" % (found["name"], iri))
+        elif SCHEME.match(iri) and prefix != "_":
+            self._repaired(f"prefix {prefix}")
+            self.declared = prefix, iri[1:-1].decode()
+        else:
+            self.undeclared = prefix
+            self.skipped.append(f"bad prefix: {prefix}")
 
     # Punctuation
 
@@ -385,16 +496,7 @@ class StatementMender:
             return
         self._names_reifier = False
         if mark == b".":
-            space = PLAIN_SPACE.match(self.text, self.at)
-            after = self.text[space.end() : space.end() + 4]  # type: ignore[union-attr]
-            closer = self._stack[-1].closer
-            if closer and after.startswith(closer):
-                self._repaired("a dot in brackets")
-                return
-            if self._is_at_begin:
-                self._repaired("a superfluous dot")
-            else:
-                self._end()
+            self._take_dot()
             return
         self._leave_lists(mark)
         frame = self._stack[-1]
@@ -404,8 +506,30 @@ class StatementMender:
         elif frame.state == OBJECT and mark == b";":
             self._out.append(self._bad("no object")[0] + b" ; ")
             frame.state = VERB
+        elif self._is_at_begin and not BEGIN.match(self.text, self._next()):
+            n_terms = 1 if mark == b";" else 2
+            self._out += n_terms * [self._bad("no subject")[0] + b" "]
+            frame.state = VERB if mark == b";" else OBJECT
+        elif mark == b"," and self._follows_term() and frame.state in (VERB, OBJECT):
+            self._out[-1] = self._bad(f"several {_NOUNS[frame.state - 1]}s")[0] + b" "
         elif not (frame.state == VERB and frame.n_verbs and mark == b";"):
             self._repaired(f"a superfluous {mark.decode()}")
+
+    def _take_dot(self) -> None:
+        after = self.text[(at := self._next()) : at + 4]
+        frame = self._stack[-1]
+        if frame.closer and after.startswith(frame.closer):
+            self._repaired("a dot in brackets")
+        elif self._is_at_begin or (
+            frame.state == AFTER and after.startswith((b";", b","))
+        ):
+            self._repaired("a superfluous dot")
+        else:
+            self._end()
+
+    def _next(self) -> int:
+        """Return the offset of the next token."""
+        return PLAIN_SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
 
     def _leave_lists(self, mark: bytes) -> None:
         """Close lists and triple terms that hold no semicolon."""
@@ -422,9 +546,10 @@ class StatementMender:
             if frame.state != AFTER:
                 self._repaired("a superfluous {|")
                 return
-        elif frame.state == AFTER and not self._makes_room(begin):
+        elif frame.state == AFTER and not self._makes_room(begin, ""):
             return
         elif frame.state == VERB:
+            self._spoil(begin)
             self._out.append(self._bad("not a predicate", bracket)[0] + b" ")
             self._advance()
         self._has_content &= not is_outside
@@ -486,9 +611,16 @@ class StatementMender:
             self.at = begin
             self._end()
 
+    def _drop_comma(self, frame: _Frame) -> None:
+        if frame.state == OBJECT and self._out[-1] == b", " and not self.is_cut:
+            self._repaired("a superfluous ,")
+            self._out.pop()
+            frame.state = AFTER
+
     def _close(self) -> None:
         """Close the innermost bracket."""
         frame = self._stack.pop()
+        self._drop_comma(frame)
         n_missing = 0
         if frame.closer in (b">>", b")>>"):
             n_missing = AFTER - frame.state
@@ -507,16 +639,19 @@ class StatementMender:
 
     def _end(self) -> None:
         """End the statement."""
-        if len(self._stack) > 1:
+        if len(self._stack) > 1 and not self.is_cut:
             self._repaired("an open bracket")
+        n_bad = len(self.bad)
         while len(self._stack) > 1:
             self._close()
         frame = self._stack[0]
+        self._drop_comma(frame)
         if frame.state == OBJECT:
             self._out.append(self._bad("no object")[0])
         elif frame.state == VERB and not frame.n_verbs and not self._has_content:
             self._bad("no predicate", b"".join(self._out))
             self._out.append(BAD + b" " + BAD)
+        self.n_cut = (len(self.bad) - n_bad) * self.is_cut
         if self._out:
             self._out.append(b" .\n")
         self._is_done = True
@@ -548,28 +683,32 @@ class StatementMender:
         self._has_break = False
 
     def _take_open_token(self, begin: int) -> None:
-        """Skip the rest of a line without the mark that ends it."""
+        """Skip the rest of a line without the mark that ends it, or an open IRI."""
         found = LINE.match(self.text, begin)
         line = found[0].rstrip(b" \t") if found else b""
-        if line.endswith((b";", b",", b".")):
+        is_iri = line.startswith(b"<")
+        if is_iri and (open_iri := IRI_END.match(self.text, begin)):
+            line = open_iri[0]
+        elif line.endswith((b";", b",", b".")):
             line = line[:-1].rstrip(b" \t")
-            self.at = begin + len(line)
-            self._take_term(*self._bad("an open string or IRI", line), begin)
         else:
             why = f"an open string or IRI: {_shown(line)}"
             self._cut(begin, why, is_open=True)
+            return
+        self.at = begin + len(line)
+        self._take_term(*self._bad("an open string or IRI", line), begin)
 
     def _cut(self, begin: int, why: str, *, is_open: bool = False) -> None:
         """End the statement, and skip to the next line that looks like one."""
         self.skipped.append(why)
-        self._end()
         found = START.search(self.text, begin + 1)
+        self.is_cut = is_open and not found
+        self._end()
         if found:
             self.at = found.start()
         else:
             self.at = max(self.text.rfind(b"\n") + 1, begin + 1)
-            self.is_cut = is_open
 
 
 def _shown(text: bytes) -> str:
-    return text[:100].decode("utf-8", "replace").partition("\n")[0]
+    return text[:100].decode("utf-8", "replace").strip().partition("\n")[0]

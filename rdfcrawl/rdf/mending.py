@@ -11,6 +11,7 @@ import io
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.core import formats
@@ -37,6 +38,7 @@ _RUN = re.compile(
 _LABEL_BYTES: Final = 8192  # longer names of graphs are not read
 _LABEL = re.compile(rb"(?<![\w\x80-\xff:%.\\-])[\w\x80-\xff.-]*+:")
 _SPACE = re.compile(rb"\s*+")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class MendingReader:
@@ -59,6 +61,7 @@ class MendingReader:
         self._limits, self._log = limits, log
         self._base: str | None = base  # None: unknown, after a bad directive
         self._prefixes: dict[str, str] = {}
+        self._odd_prefixes: dict[str, str] = {}  # names that are no prefixes
         self._preamble = b""
         self._graph: bytes | None = None  # label of the current graph
         self._is_turtle = form is formats.TURTLE
@@ -241,7 +244,10 @@ class MendingReader:
             self._log.note(Reason.REPAIRED, "graphs in Turtle, read as TriG")
 
     def _move_to(self, end: int) -> None:
+        n_returns = self._text.count(b"\r", self._at, end)
         self._line += self._text.count(b"\n", self._at, end)
+        if n_returns:
+            self._line += n_returns - self._text.count(b"\r\n", self._at, end)
         self._at = end
 
     # Mending
@@ -256,10 +262,12 @@ class MendingReader:
             detail = f"line {self._line}: {fault.detail}"
             self._log.note(fault.reason, detail, fault.count)
         is_noted = found.all() or mender.bad or mender.skipped or mender.is_cut
-        if not is_noted and graph != BAD:
-            self._log.note(Reason.REPAIRED, f"line {self._line}: {self._error}")
+        if mender.declared:
+            self._odd_prefixes.update([mender.declared])
         self._forget(mender.undeclared)
-        lines = self._good_lines(mender, text) if text else b""
+        lines, is_good = self._good_lines(mender, text) if text else (b"", True)
+        if is_good and not is_noted and graph != BAD:
+            self._log.note(Reason.REPAIRED, f"line {self._line}: {self._error}")
         for why in mender.skipped:
             self._note_error(Reason.SYNTAX, why)
         if self._is_last and end >= len(self._text) and mender.is_cut:
@@ -278,7 +286,7 @@ class MendingReader:
                 pass
             found = FaultLog()
             mender = StatementMender(
-                *(self._text, self._at, self._prefixes, found),
+                *(self._text, self._at, self._odd_prefixes | self._prefixes, found),
                 is_in_graph=self._graph is not None,
                 has_base=self._base is not None,
             )
@@ -293,20 +301,23 @@ class MendingReader:
         if undeclared == "@base":
             self._base = None
         elif undeclared is not None:
+            self._odd_prefixes.pop(undeclared, None)
             known = self._prefixes.items()
             self._set_prefixes({k: iri for k, iri in known if k != undeclared})
 
-    def _good_lines(self, mender: StatementMender, text: bytes) -> bytes:
+    def _good_lines(self, mender: StatementMender, text: bytes) -> tuple[bytes, bool]:
+        """Return the statements without bad terms, and whether all could be read."""
         graph = None if mender.is_outside else self._graph
         lines, error = self._parse(text, graph, graph)
         if error is not None:
             self._note_error(Reason.SYNTAX, error.msg)
+        bad = mender.bad[: len(mender.bad) - mender.n_cut]
         if BAD in lines:
             why = "" if mender.is_cut else "in a graph without a name"
-            return self._without_bad(lines, mender.bad[0] if mender.bad else why)
-        if mender.bad:
-            self._note_error(Reason.SYNTAX, mender.bad[0])
-        return lines
+            lines = self._without_bad(lines, bad[0] if bad else why)
+        elif bad:
+            self._note_error(Reason.SYNTAX, bad[0])
+        return lines, error is None
 
     def _without_bad(self, lines: bytes, why: str) -> bytes:
         all_lines = lines.splitlines(keepends=True)
@@ -351,10 +362,9 @@ def _without_comments(text: bytes) -> bytes:
 def _offset(error: SyntaxError, body: bytes) -> int:
     """Return the offset of an error in the text after the line of the prefixes."""
     number = (error.lineno or 1) - 2
-    begin = 0
-    for _ in range(number):
-        begin = body.find(b"\n", begin) + 1
-    line = body[begin : body.find(b"\n", begin) + 1 or len(body)]
+    ends = [0, *(found.end() for found in islice(_LINE_END.finditer(body), number + 1))]
+    begin = ends[min(number, len(ends) - 1)]
+    line = body[begin : ends[number + 1] if number + 1 < len(ends) else len(body)]
     return begin + len(
         line.decode("utf-8", "replace")[: (error.offset or 1) - 1].encode()
     )

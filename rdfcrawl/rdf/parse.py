@@ -232,7 +232,8 @@ class DocumentParser:
         module, _, name = form.reader.rpartition(".")
         read = getattr(import_module(module), name)
         with self._text.open_stream(self.log) as text:
-            statements = read(text, limits=self.limits, log=self.log)
+            own = {"base": self.base} if form.has_base else {}
+            statements = read(text, limits=self.limits, log=self.log, **own)
             yield from self.output.chunks(
                 iter_checked(statements, self.log), has_graphs=form.has_graphs
             )
@@ -317,8 +318,8 @@ class DocumentParser:
             if marker:
                 blocks = without_formulas(blocks, marker, self.log)
             # The graphs of N3 are formulas, and are left out.
-            has_graphs = (form.has_graphs and not marker) or form.is_line_based
-            yield from self.output.chunks(blocks, has_graphs=has_graphs)
+            has_graphs = form.has_graphs and not marker
+            yield from self._placed(blocks, has_graphs=has_graphs)
             if attempt.error and not is_lenient:
                 self._text.drain()
         if attempt.needs_context:
@@ -331,6 +332,15 @@ class DocumentParser:
         if marker and marker.has_quantifiers:
             self.log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
             self.is_partial = True
+
+    def _placed(
+        self, blocks: Iterator[bytes], *, has_graphs: bool
+    ) -> Iterator[QuadLines]:
+        for block in blocks:
+            has_graphs = has_graphs or self._attempt.is_mended
+            yield from self.output.chunks((block,), has_graphs=has_graphs)
+            if self.output.is_full:
+                return
 
     def _reopen(self, form: Format) -> BinaryIO:
         """Reopen the text to locate errors; its faults were logged before."""

@@ -18,7 +18,8 @@ _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
 )
 _ZIP_MEDIA_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
-_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
+_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar", "zip"})
+_TYPES_WITHOUT_MAGIC = _BROTLI_MEDIA_TYPES | _ZIP_MEDIA_TYPES
 
 # First bytes of known formats that are not text.
 _MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
@@ -121,6 +122,17 @@ _HEXTUPLE = re.compile(
     % ((_JSON_STRING,) * 3)
 )
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
+# The schema that a catalog names, or the fields of a dataset
+_DCAT_US = re.compile(
+    rb"//project-open-data(?:\.cio)?\.gov/v1|//resources\.data\.gov/schemas/dcat-us/v1"
+    rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
+    rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
+    rb'|"@type"\s*:\s*"dcat:Catalog".{0,500}"dataset"\s*:\s*\[',
+    re.DOTALL,
+)
+_CONTEXT_OF_OTHERS = re.compile(
+    rb'"@context"\s*:\s*+(?!"[^"]{0,40}(?:project-open-data|dcat-us/v1)|null\b)'
+)
 _RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
@@ -128,18 +140,24 @@ _HTML_STARTS = frozenset(
     b"title link style base br hr img h1 h2 h3 p a b span section article aside main"
     b" nav header footer table ul ol dl form center font iframe noscript".split()
 )
+# `<a> <p> 'x'`, in which names of elements may be IRIs
 _RELATIVE_STATEMENT = re.compile(
-    rb"\s*<[^<>\s]*+>\s++(?:<[^<>\s]*+>|a|[\w-]*+:[\w-]*+)\s++[<\"_\[(\w]"
+    rb"%s<[^<>\s]*+>\s++(?:<[^<>\s]*+>|a|[\w-]*+:[^\s<>\"]*+)\s*+(?:[\"']|\[\s|_:"
+    rb"|(?:<[^<>\s]*+>|[\w-]*+:[^\s<>\";,]*+|[\d.+-]++|true|false)\s*+[.;,](?:\s|\Z))"
+    % _COMMENTS
 )
 # A page behind messages of the server.
 _LATE_PAGE = re.compile(
     rb"[^{}\[\]\"]{1,2000}?<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE
 )
+# RFC 9264 4.1; `<a>` alone would be markup.
+_LINK_SET = re.compile(rb"\s*+<[^<>]*+>\s*+[;,]")
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 
 _WIDE_STARTS = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
 _WIDE_STARTS |= {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
+LINK_SET = "a link set"
 _NOTHING = FormatDecision(None, "content")
 
 
@@ -153,12 +171,14 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     """
     declared = formats.format_of_media_type(media_type)
     head = _as_ascii_superset(head)
+    if "linkset" in media_type and _LINK_SET.match(head):
+        return FormatDecision(None, "content-type", LINK_SET)
     name = file_name(url)
     # The names of most resources have no extension.
     has_no_extension = "." not in name and name not in _NAMES_WITHOUT_MAGIC
     if declared is not None and declared is not HTML and has_no_extension:
         return _checked(declared, "content-type", head)
-    if packing := _packing_without_magic(media_type, url, head):
+    if packing := _packing_without_magic(media_type, name, head):
         return FormatDecision(None, "extension", packing, packing)
     by_name = formats.format_of_name(url)
     # Servers declare unknown types as HTML.
@@ -203,12 +223,19 @@ def _checked(
             if _refutes(sniffed.found, claimed, head)
             else FormatDecision(claimed, decided_by)
         )
-    if actual is HTML and claimed.family == "text" and _LATE_DIRECTIVE.search(head):
-        return FormatDecision(claimed, decided_by)  # behind a message of the server
+    if actual is HTML and claimed.family == "text" and _is_text_of_rdf(head):
+        return FormatDecision(claimed, decided_by)
     if actual.family != claimed.family or _is_sure(actual, claimed, decided_by, head):
-        refuted = claimed.name if decided_by == "content-type" else ""
+        is_json_ld = actual is formats.DCAT_US and claimed is formats.JSON_LD
+        is_refuted = decided_by == "content-type" and not is_json_ld
+        refuted = claimed.name if is_refuted else ""
         return sniffed._replace(refuted=refuted)
     return FormatDecision(claimed, decided_by)
+
+
+def _is_text_of_rdf(head: bytes) -> bool:
+    """Return whether tags of HTML are terms, or a message before Turtle."""
+    return bool(_RELATIVE_STATEMENT.match(head) or _LATE_DIRECTIVE.search(head))
 
 
 def _is_sure(
@@ -251,6 +278,8 @@ def _sniff(head: bytes) -> FormatDecision:
         pass
     elif _HEXTUPLE.match(head):
         found = formats.HEXTUPLES
+    elif _is_dcat_us(head):
+        found = formats.DCAT_US
     elif not JSON_START.match(head):
         return _sniff_markup(head)
     elif _JSON_LD_KEY.search(head):
@@ -258,6 +287,13 @@ def _sniff(head: bytes) -> FormatDecision:
     elif _RDF_JSON_START.match(head):
         found = formats.RDF_JSON
     return FormatDecision(found, "content", "" if found else "JSON")
+
+
+def _is_dcat_us(head: bytes) -> bool:
+    """Return whether a document is a catalog of DCAT-US; comments may precede it."""
+    if head.lstrip()[:1] not in (b"{", b"[", b"/", b"#") or not _DCAT_US.search(head):
+        return False
+    return not _CONTEXT_OF_OTHERS.search(head)
 
 
 def _sniff_text(head: bytes) -> formats.Format | None:
@@ -280,11 +316,13 @@ def _by_magic(what: str | PackingKind | formats.Format) -> FormatDecision:
 
 
 def _packing_without_magic(
-    media_type: str, url: str, head: bytes
+    media_type: str, name: str, head: bytes
 ) -> PackingKind | None:
     """Return brotli or old tar, which only the name indicates, if the content fits."""
+    extension = name.rpartition(".")[2]
     essence = media_type.partition(";")[0].strip().lower()
-    extension = file_name(url).rpartition(".")[2]
+    if extension not in _NAMES_WITHOUT_MAGIC and essence not in _TYPES_WITHOUT_MAGIC:
+        return None
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":
         # The name may refer to a Content-Encoding that is decoded already.
         is_other = _is_text(head) or _sniff(head) != _NOTHING
@@ -315,7 +353,7 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
         return FormatDecision(formats.RDF_XML, "content")
-    is_page = lower & _HTML_STARTS and b"xmlns" not in tag
+    is_page = tag and lower & _HTML_STARTS and b"xmlns" not in tag
     if is_page and not _RELATIVE_STATEMENT.match(head):
         return FormatDecision(HTML, "content")
     return FormatDecision(None, "content", "XML")
@@ -337,6 +375,9 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
 
 def _as_ascii_superset(head: bytes) -> bytes:
     """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
+    start = head[:2]
+    if start < b"\xef" and b"\0" not in start:  # usual
+        return head
     if head.startswith(b"\xef\xbb\xbf"):
         return head.lstrip(b"\xef\xbb\xbf")
     codec = _WIDE_STARTS.get(head[:2]) or wide_codec(head)

@@ -62,6 +62,8 @@ class StatementReader:
     held: bytes = field(default=b"", init=False)
     # statements so far, including left out ones; slightly too high at the end
     n_read: int = field(default=0, init=False)
+    # mended lines of N-Triples may name graphs
+    is_mended: bool = field(default=False, init=False)
     _n_errors: int = field(default=0, init=False)
 
     def read(
@@ -133,6 +135,7 @@ class StatementReader:
         for number, line, error in checking.iter_refused(block, self._format, out):
             repaired = checking.mended(line, self._log, self._format)
             if repaired:
+                self.is_mended = True
                 out.write(_without_written(repaired, out))
             else:
                 self._note_error(error, n_before + count_lines() + number)

@@ -96,8 +96,10 @@ def detect_encoding(
 
 def wide_codec(head: bytes) -> str:
     """Return the codec of text in UTF-16 without a mark that begins in ASCII, or ""."""
+    if b"\0" not in head[:2]:
+        return ""
     first, second = head[:16:2], head[1:16:2]
-    if len(second) < _LEAST_WIDE or b"\0" not in head[:2]:
+    if len(second) < _LEAST_WIDE:
         return ""
     if not any(second) and all(first):
         return "utf-16-le"

@@ -165,9 +165,9 @@ class CrawlArguments:
         parse_harvest, frozenset({Kind.CKAN, Kind.SPARQL})
     )
     """which kinds of sources are harvested when the crawl comes upon them: `sitemap`,
-    `resourcesync`, `ckan`, `sparql`, and `void` for `/.well-known/void`, which is
-    requested once for each site; separated by commas; `all` or `none`. A source that
-    an argument names is harvested in any case"""
+    `resourcesync`, `ckan`, `sparql`, `void` for `/.well-known/void` and `dcat-us` for
+    `/data.json`, which are requested once for each site; separated by commas; `all` or
+    `none`. A source that an argument names is harvested in any case"""
     trust: HostNames = argument(parse_trust, NO_HOSTS)
     """hosts that sources may speak for without [their
     consent](../explanation/sources.md#consent): `example.org`, or `example.org:8080`

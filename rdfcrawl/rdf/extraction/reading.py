@@ -533,7 +533,6 @@ def _is_mislabelled(media_type: str, page: ParsedPage) -> bool:
     essence = media_type.partition(";")[0].strip().lower()
     declared = formats.format_of_media_type(essence)
     is_usual = essence.endswith("xml") and declared is None
-    is_usual |= essence.startswith("application/linkset")
     if declared is formats.HTML or is_usual or essence in _OF_PAGES or page.is_json:
         return False
     return bool(scan(page.lower))

@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.namespaces import JSON_LD
 from rdfcrawl.rdf.jsonld.contexts import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_text
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.errors import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
 
@@ -67,23 +68,8 @@ def extract_json_ld(
     blocks. `log` takes one `REPAIRED` for each kind of damage.
 
     Raises:
-        NeedsSandbox: before anything was yielded.
+        NeedsSandbox: a context is not available here.
     """
-    if environment.is_bounded:
-        yield from _iter_statements(page, environment, log)
-        return
-    # All or nothing: after `NeedsSandbox` another process starts over.
-    own_log = FaultLog()
-    blocks = list(_iter_statements(page, environment, own_log))
-    for fault in own_log.all():
-        is_apart = fault.reason is Reason.REPAIRED
-        log.note(fault.reason, fault.detail, fault.count, apart=is_apart)
-    yield from blocks
-
-
-def _iter_statements(
-    page: ParsedPage, environment: ReaderContext, log: FaultLog
-) -> Iterator[bytes]:
     for number, (text, profile) in enumerate(iter_blocks(page)):
         if number == MAX_BLOCKS:
             log.note(Reason.TOO_LARGE, f"more than {MAX_BLOCKS} blocks of JSON-LD")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from rdfcrawl.core.formats import Link
 
 
-_TEMPLATE = re.compile(rb"<(/?)template\b", re.IGNORECASE)
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
 _NO_BASES: Final = ("data:", "javascript:")
 
@@ -74,7 +75,7 @@ class ParsedPage:
 
     def without_templates(self) -> ParsedPage:
         """Return the page with the content of its `template` elements as markup."""
-        data = _TEMPLATE.sub(rb"<\1div", self.utf8)
+        data = _MARKUP.sub(_without_template, self.utf8)
         page = ParsedPage(
             data, url=self.url, media_type=self.media_type, charset="utf-8"
         )
@@ -234,6 +235,18 @@ def _with_end_tag(tag: re.Match[bytes]) -> bytes:
     return b"<%b%b></%b>" % (tag[2], tag[3].removesuffix(b"/"), tag[2])
 
 
+# Tags, and content without tags.
+_MARKUP = re.compile(SCRIPT.pattern + rb"|" + TAG.pattern, re.DOTALL | re.IGNORECASE)
+
+
+def _without_template(found: re.Match[bytes]) -> bytes:
+    """Return a tag of `template` as one of `div`, and other markup as it is."""
+    _, slash, name, *_ = found.groups()
+    if name is None or name.lower() != b"template":
+        return found[0]
+    return b"<%bdiv%b" % (slash, found[0][found.end(3) - found.start() :])
+
+
 _MAX_TAGS: Final = 1000  # of a head; if it has more, the full page is parsed
 _END = re.compile(rb"<(?:/head|body)[\s/>]")
 _COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
@@ -311,12 +324,13 @@ _WIDE: Final = ("utf-16", "utf-32")
 _CHARSET_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
 _CHARSET = re.compile(
-    rb"""(?:^|[\s/"';])charset\s*+=\s*+["']?\s*+([^\s"'/>;]+)""", re.IGNORECASE
+    rb"""(?:^|[\s/"';])charset\s*+=\s*+["']?\s*+([^\s"'/>;]{1,40})""", re.IGNORECASE
 )
 # The text of a description may have an equals sign, too.
 _NAMED_META = re.compile(rb"(?:^|[\s\"'])(?:name|property)\s*+=", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)["']""")
 
+_MAX_LABELS: Final = 20  # looked up in one page
 _NOT_ASCII: Final = bytes(range(128, 256))
 _OF_ASCII: Final = frozenset({"", "utf-8", "cp1252"})
 # Short text in one of these may be valid UTF-8.
@@ -435,16 +449,18 @@ def declared_charset(
     if is_xml and label:
         return label
     text = SCRIPT.sub(b"", data) if is_late else _CHARSET_COMMENT.sub(b"", head)
-    unknown = ""
-    for meta in _META.finditer(text):
-        found = _CHARSET.search(meta[1])
-        if found is None or _NAMED_META.search(meta[1]):
-            continue
-        name = _label(found[1])
+    for name in islice(_labels(text), _MAX_LABELS):
         if _is_known(_codec(name)):
             return _narrow(name)
-        unknown = unknown or name
-    return _narrow(label or unknown)
+        label = label or name
+    return _narrow(label)
+
+
+def _labels(text: bytes) -> Iterator[str]:
+    for meta in _META.finditer(text):
+        found = _CHARSET.search(meta[1])
+        if found is not None and not _NAMED_META.search(meta[1]):
+            yield _label(found[1])
 
 
 def _is_known(codec: str) -> bool:

@@ -37,24 +37,19 @@ def extract_scripts(
     An unreadable script does not affect the others; its faults name its line.
 
     Raises:
-        NeedsSandbox: before anything was yielded.
+        NeedsSandbox: a script is not read here.
         SourceFault: see `ParsedPage.tree`.
     """
-    blocks: list[bytes] = []
-    own_log, lines = FaultLog(), _Lines(page.utf8)
+    lines = _Lines(page.utf8)
     for number, (form, text) in enumerate(_scripts(page)):
         if number == MAX_SCRIPTS:
-            own_log.note(Reason.TOO_LARGE, f"more than {MAX_SCRIPTS} scripts")
-            break
-        found = FaultLog()
-        blocks += _read(page, form, text, environment, limits, found, number)
-        place = lines.place_of(text) if found.all() else ""
+            log.note(Reason.TOO_LARGE, f"more than {MAX_SCRIPTS} scripts")
+            return
+        found, place = FaultLog(), lines.place_of(text)
+        yield from _read(page, form, text, environment, limits, found, number)
         for fault in found.all():
             detail = f"{form.name} in the script{place}: {fault.detail}"
-            own_log.note(fault.reason, detail, fault.count, apart=True)
-    for fault in own_log.all():
-        log.note(fault.reason, fault.detail, fault.count, apart=True)
-    yield from blocks
+            log.note(fault.reason, detail, fault.count, apart=True)
 
 
 def _scripts(page: ParsedPage) -> Iterator[tuple[formats.Format, str]]:
@@ -91,15 +86,17 @@ class _Lines:
         self._position, self._line = 0, 1
 
     def place_of(self, text: str) -> str:
-        """Return the place of a script; empty if it is not found."""
-        first = text.strip().partition("\n")[0].rstrip("\r").encode("utf-8", "replace")
-        found = self._data.find(first, self._position)
+        """Return the place of the next script; empty if it is not found."""
+        written = text.strip().encode("utf-8", "replace")
+        found = self._data.find(written, self._position)
         if found < 0:
             self._data = b""  # nor are later ones searched
             return ""
         self._line += self._data.count(b"\n", self._position, found)
-        self._position = found
-        return f" at line {self._line}"
+        place = f" at line {self._line}"
+        self._line += written.count(b"\n")
+        self._position = found + len(written)
+        return place
 
 
 def _read(
@@ -110,8 +107,8 @@ def _read(
     limits: ParseLimits,
     log: FaultLog,
     number: int,
-) -> list[bytes]:
-    """Return the statements of one script; the page places their graphs."""
+) -> Iterator[bytes]:
+    """Yield the statements of one script; the page places their graphs."""
     output = QuadOutput(
         url=page.url,
         graph=None,
@@ -120,15 +117,13 @@ def _read(
         limits=limits,
         log=log,
     )
-    return list(
-        DocumentParser(
-            ByteSource(text.strip().encode("utf-8", "replace")),
-            formats.FormatDecision(form, "content-type"),
-            charset="utf-8",
-            base=page.base,
-            limits=limits,
-            environment=environment,
-            log=log,
-            output=output,
-        )
+    yield from DocumentParser(
+        ByteSource(text.strip().encode("utf-8", "replace")),
+        formats.FormatDecision(form, "content-type"),
+        charset="utf-8",
+        base=page.base,
+        limits=limits,
+        environment=environment,
+        log=log,
+        output=output,
     )

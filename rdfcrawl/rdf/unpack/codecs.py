@@ -8,7 +8,7 @@ from __future__ import annotations
 import bz2
 import lzma
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -141,9 +141,9 @@ class _CarefulCodec:
     """Wrapper of a codec that yields the output up to an error.
 
     On an error, the libraries discard the output of the latest input, which may be a
-    complete short document. So the last bytes, which may be a checksum, are passed one
-    by one, and a stream with an early error is decoded again in short parts. A later
-    error loses the latest output.
+    complete short document. So a stream with an early error is decoded again in short
+    parts. Later, the last bytes, which may be a checksum, are passed one by one, and
+    another error loses the latest output.
     """
 
     def __init__(self, make: Callable[[], StreamCodec]) -> None:
@@ -162,25 +162,38 @@ class _CarefulCodec:
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         self._n_in += len(data)
+        is_early = self._n_in <= _KEPT_BYTES
+        parts: Iterable[bytes] = (data,)
+        if not is_early:
+            parts = data[:-_TRAILER_BYTES], *_parts(data[-_TRAILER_BYTES:], 1)
         try:
-            for part in (data[:-_TRAILER_BYTES], *_parts(data[-_TRAILER_BYTES:], 1)):
+            for part in parts:
                 for piece in self._codec.pieces(part):
                     self._n_out += len(piece)
                     yield piece
         except BrokenStream as error:
-            if self._n_in <= _KEPT_BYTES and not error.needs_memory:
+            if is_early and not error.needs_memory:
                 yield from self._retry(data)
             raise
-        if self._n_in <= _KEPT_BYTES:
+        if is_early:
             self._kept.append(data)
         else:
             self._kept.clear()
 
     def _retry(self, data: bytes) -> Iterator[bytes]:
         """Yield the output between the last piece and the error."""
+        n_good = 0
+        with suppress(BrokenStream):
+            codec = self._make()
+            for part in chain(self._kept, _parts(data, _TRAILER_BYTES)):
+                for _ in codec.pieces(part):
+                    pass
+                n_good += len(part)
+        n_good -= sum(map(len, self._kept))
+        last = data[n_good : n_good + _TRAILER_BYTES]
         codec, n_known = self._make(), self._n_out
         with suppress(BrokenStream):
-            for part in chain(self._kept, _parts(data, _TRAILER_BYTES)):
+            for part in chain(self._kept, (data[:n_good],), _parts(last, 1)):
                 for piece in codec.pieces(part):
                     if len(piece) > n_known:
                         yield piece[n_known:]

@@ -256,12 +256,12 @@ class _BadHeader(SourceFault):
 def _is_valid(header: bytes) -> bool:
     """Return whether the checksum of a header is right."""
     blank = header[:148] + b" " * 8 + header[156:]
-    # Some old writers summed signed bytes.
-    signed = sum(blank) - 256 * sum(octet > 127 for octet in blank)
     try:
-        return _number(header[148:156], 8) in (sum(blank), signed)
+        excess = sum(blank) - _number(header[148:156], 8)
     except _BadHeader:
         return False
+    # Some old writers summed signed bytes.
+    return not excess or excess == 256 * sum(octet > 127 for octet in blank)
 
 
 def _fields(places: bytes) -> list[bytes]:

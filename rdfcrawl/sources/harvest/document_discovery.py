@@ -18,7 +18,7 @@ from rdfcrawl.core.tasks import CollectionPage, RefreshedPage, RevisitedPage
 from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
-from rdfcrawl.frontier.arguments.parsers import VOID
+from rdfcrawl.frontier.arguments.parsers import DCAT_US, VOID
 from rdfcrawl.frontier.arguments.seeds import iter_seeds
 from rdfcrawl.sources.access import AccessMethod
 from rdfcrawl.sources.ckan import portal
@@ -122,7 +122,7 @@ class DocumentDiscovery:
                 discoveries.append(
                     await self._noted(await self._sources.find(document))
                 )
-            if self._sites.wants_any or document.record.url.endswith(PATH):
+            if self._sites.wants_any or document.record.url.endswith(_PATHS):
                 discoveries.append(await self._noted(self._sites.find(document)))
             if scan.has_any or isinstance(task, RevisitedPage):
                 discoveries.append(await self._described(document, scan))
@@ -253,29 +253,32 @@ def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
 
 
 PATH: Final = "/.well-known/void"
+_CATALOGS: Final = {VOID: PATH, DCAT_US: "/data.json"}  # by word of `harvest`
+_PATHS: Final = tuple(_CATALOGS.values())
 _EXCUSED: Final = Discovery(is_excused=True)
 _NOT_THERE: Final = frozenset({401, 403, 404, 406, 410})
 _MAX_SITES: Final = 100_000  # in memory
 
 
 class SiteOffers:
-    """Requests the sitemaps and VoID of each discovered site, once.
+    """Requests the sitemaps, VoID and `data.json` of each discovered site, once.
 
     The frontier drops repeated records. Sources: VoID (W3C Note 2011) section 7.2
-    (`/.well-known/void`); RFC 8615.
+    (`/.well-known/void`); RFC 8615; Project Open Data Metadata Schema 1.1.
     """
 
     def __init__(self, context: HarvestContext) -> None:
         self._run = context.run
-        self._wants_void = VOID in context.arguments.harvest
-        self._wants_sitemaps = Kind.SITEMAP in context.arguments.harvest
-        self.wants_any = self._wants_void or self._wants_sitemaps
+        wanted = context.arguments.harvest
+        self._paths = [path for word, path in _CATALOGS.items() if word in wanted]
+        self._wants_sitemaps = Kind.SITEMAP in wanted
+        self.wants_any = bool(self._paths) or self._wants_sitemaps
         self._known: set[str] = set()
 
     def find(self, document: Document) -> Discovery:
         """Return the records for the site of a document, if the site is new."""
         url, status = document.record.url, document.response.status
-        if url.endswith(PATH) and origin_of(url) + PATH == url:
+        if url.endswith(_PATHS) and url.removeprefix(origin_of(url)) in _PATHS:
             return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
         return self._of_site(document.record) if status else NOTHING_FOUND
 
@@ -286,7 +289,7 @@ class SiteOffers:
         task = read_task(record)
         if not (task.is_named and task.payload == RobotsTask()):
             return NOTHING_FOUND
-        void = _void(record, record.depth, self._run)
+        void = _catalog(PATH, record, record.depth, self._run)
         return found(replace(void, is_part_of_source=True))
 
     def _of_site(self, record: Record) -> Discovery:
@@ -296,20 +299,19 @@ class SiteOffers:
         if len(self._known) >= _MAX_SITES:
             self._known.clear()
         self._known.add(origin)
-        follow_ups = []
-        if self._wants_void:
-            follow_ups.append(_void(record, record.depth + 1, self._run))
+        depth = record.depth + 1
+        follow_ups = [_catalog(x, record, depth, self._run) for x in self._paths]
         if self._wants_sitemaps:
             from rdfcrawl.sources.harvest.sitemap import root_of
 
             root = root_of(origin, self._run, is_named=False)
-            root = replace(root, depth=record.depth + 1, parent=record.url)
+            root = replace(root, depth=depth, parent=record.url)
             follow_ups.append(FollowUp(root))
         return found(*follow_ups)
 
 
-def _void(record: Record, depth: int, run: int) -> FollowUp:
-    url, task = origin_of(record.url) + PATH, RevisitedPage(run)
+def _catalog(path: str, record: Record, depth: int, run: int) -> FollowUp:
+    url, task = origin_of(record.url) + path, RevisitedPage(run)
     page = Record(url, Kind.PAGE, depth, record.url, task=task)
     return FollowUp(page, change=f"run {run}" if run else "")
 
