@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 
+_MAX_SHOWN: Final = 200  # bytes of a statement in a fault
+_place = re.compile(r"^Parser error at line \d+(?: between columns \d+ and \d+)?: ")
 _UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is skipped
 
@@ -267,7 +269,8 @@ def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
         if repaired:
             out.write(repaired)
         else:
-            log.note(Reason.BAD_TERM, error.msg)
+            text = line[:_MAX_SHOWN].decode("utf-8", "replace").strip()
+            log.note(Reason.BAD_TERM, f"{_place.sub('', str(error.msg))}: {text}")
     return out.getvalue()
 
 

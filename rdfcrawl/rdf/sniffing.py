@@ -110,6 +110,7 @@ _OTHER_ROOTS = frozenset(
     {b"feed", b"rss", b"svg", b"svg:svg", b"sparql", b"x:xmpmeta", b"Ontology"}
 )
 _XML_START = re.compile(rb"\s*<(?:\?xml\s|!(?i:doctype)\s|!--|[\w:.-]+\s+xmlns\b)")
+_COMMENT_BEFORE_JSON = re.compile(rb"\s*+(?>(?><!--.*?-->)\s*+)++[\[{]", re.DOTALL)
 JSON_START = re.compile(rb'\s*(?:\{\s*"|\[\s*\{|\{\s*\}\s*$|\[\s*\]\s*$)')
 _RDF_JSON_START = re.compile(
     rb'\s*\{\s*"[^"\s]*"\s*:\s*\{\s*"[A-Za-z][^"\s]*"\s*:\s*\[\s*\{'
@@ -215,6 +216,8 @@ def _checked(
         and head[_TAR_MAGIC[0]] != _TAR_MAGIC[1]
     ):
         return FormatDecision(claimed, decided_by)  # text, as in `_sniff`
+    if claimed is formats.JSON_LD and _COMMENT_BEFORE_JSON.match(head):
+        return FormatDecision(claimed, decided_by)
     sniffed = _sniff(head)
     actual = sniffed.format
     if actual is None:

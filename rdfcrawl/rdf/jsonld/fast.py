@@ -66,10 +66,11 @@ _GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
 _ABSENT: Final = object()
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 # Statements of the lenient parser, which escapes nothing in IRIs
-_IRI: Final = rb"<[^<>\"\\\n]*+>"
+_IRI: Final = rb"<(?!@)[^<>\"\\\n]*+>"
 _NODE: Final = rb"(?:%s|_:[^ \n]++)" % _IRI
 _VALUE: Final = rb'(?:%s|"(?:[^"\\\n]|\\.)*+"(?:@[^"<>\n]*?|\^\^%s)?)' % (_NODE, _IRI)
 _lines = re.compile(rb"(?:%s %s %s(?: %s)? \.\n)*+" % (_NODE, _IRI, _VALUE, _NODE))
+_without_language = re.compile(rb'(?<!\\)"@(?= (?:(?:<[^<>"\s]*+>|_:\S++) )?\.\n)').subn
 # The standard leaves out a relative property; contexts map others to blank nodes.
 _is_unmapped = re.compile(rb"%s <(?:_:|[^<>:]*+>)" % _NODE).match
 # Longer words may be keywords of the same beginning: they are looked at again.
@@ -163,6 +164,9 @@ def _checked(block: bytes, log: FaultLog, *, is_late: bool = False) -> bytes:
         return lines
     if not is_late and _lines.fullmatch(block) is None:
         raise NotFastError
+    block, n_empty = _without_language(b'"', block)
+    if n_empty:
+        log.note(Reason.REPAIRED, "empty language tag", n_empty, apart=True)
     return check(block, log, mends=True)
 
 

@@ -22,7 +22,7 @@ _BODIES: Final = {
 KEY = re.compile(r"[\w$@-]+(?::[\w$@.-]+(?=\s*:))*+")
 # The next member of an object, or the end of a truncated one
 MEMBER = re.compile(
-    r""""(?:[^"\\]|\\.)*+(?:"\s*+[:="{\[]|\Z)|'(?:[^'\\]|\\.)*+(?:'\s*+[:=]|\Z)"""
+    r""""(?:[^"\\]|\\.)*+(?:"\s*+[:="{\[]|\Z)|"[\w$@-]++:\s*+["{\[\d]|'(?:[^'\\]|\\.)*+(?:'\s*+[:=]|\Z)"""
     rf"""|[{_CURLY}][^{_CURLY}]*+[{_CURLY}]\s*+[:=\uff1a]|[\w$@-]++\s*+:|[,;}}\]/<#]|\{{\s*+["}}]|:\s*+["{{\[]|\Z""",
     re.DOTALL,
 )
@@ -52,6 +52,7 @@ _BEFORE_MEMBER = re.compile(r"[\s}\]]*,[\s{]*\Z")
 _MAX_BEFORE: Final = 64
 _NEXT_LINE = re.compile(r'\n\s*+(?:[{}\[\]]|"[^"\n]*+"\s*+:)')
 _OPENING = re.compile(r"[{\[]\s*+[\"{\[}\]:\d-]")
+_OPEN_KEY = re.compile(r"([\w$@-]++)\s*+:\s*+")
 _KEY_TEXT = re.compile(r"[\w@:./$-]{1,100}")
 
 
@@ -127,6 +128,10 @@ class TokenReader:
                     self._repaired("open strings")
                     self._at = end
                     return self._unescaped("".join((*parts, text[begin:end])))
+                if is_key and (open_key := _OPEN_KEY.fullmatch(text, begin, at)):
+                    self._repaired("open strings")
+                    self._at = open_key.end(1)
+                    return open_key[1]
                 n_inside += 1
                 at = line = at + 1
                 continue

@@ -39,6 +39,7 @@ _IGNORED = re.compile(
 )
 _COLON = re.compile(r"[:\uff1a]|=>?")
 _PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}|\{%[^{}\"]*+%\}")
+_ESCAPED = re.compile(r'\s*+[\[{][\s\[{]*+\\"(?:[^"\\]|\\[^"])*+\\"\s*+:')
 _ENTITY = re.compile(r"&(?:quot|#0*34|#x0*22);", re.IGNORECASE)
 # Of the strict parser; each takes the time to count the lines before.
 _MAX_FAILURES: Final = 64
@@ -65,6 +66,10 @@ def mended_json(
     if text.startswith("\ufeff"):
         found.repairs["byte order mark"] += 1
         text = text.lstrip("\ufeff")
+    if _ESCAPED.match(text):
+        with suppress(ValueError):
+            text = str(json.loads(f'"{text}"', strict=False))
+            found.repairs["escaped quotation marks"] += 1
     try:
         _Reader(text, found, options).read_all()
     except _EntityFound:
@@ -225,6 +230,10 @@ class _Reader(TokenReader):
                 self._repaired("missing brackets")
                 self._pop()
             return
+        if self._text[self._at] == "{" and not top.value:
+            self._repaired("wrong brackets")
+            self._at += 1
+            return
         top.key = _LOST
         self._lost("no key")
 
@@ -251,7 +260,9 @@ class _Reader(TokenReader):
             return 0 if is_inside else 1
         if not any(isinstance(each.value, kind) for each in stack[-2:-1]):
             return 0
-        return 0 if not self._fits(2) and self._fits(0) else 2
+        before = self._text[max(self._at - _MAX_BRACKETS, 0) : self._at - 1].rstrip()
+        is_doubled = before.endswith(self._text[self._at - 1])
+        return 0 if (is_doubled or not self._fits(2)) and self._fits(0) else 2
 
     def _outer(self) -> Any:
         return self._stack[-2].value if len(self._stack) > 1 else None

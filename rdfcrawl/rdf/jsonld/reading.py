@@ -109,6 +109,13 @@ def read_json_ld_text(
         values, source = found.values, ""
     else:
         values, source = [value], text
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            log.note(Reason.REPAIRED, "JSON-LD: JSON in a string", apart=True)
+            inner = replace(options, scope=f"{options.scope}string")
+            yield from read_json_ld_text(
+                value, options=inner, environment=environment, log=log, loader=loader
+            )
+            return
     for number, value in enumerate(values):
         if number:
             scoped = replace(options, scope=f"{options.scope}value{number}")
@@ -132,8 +139,11 @@ def has_json_lines(head: bytes, *, is_whole: bool) -> bool:
     first, end, rest = head.lstrip().partition(b"\n")
     if not end or not rest.lstrip(_AROUND_LINES).startswith((b"{", b"[")):
         return False
-    if not first.startswith((b"{", b"[")) or first.rstrip()[-1:] not in b"}]":
+    if not first.startswith((b"{", b"[")):
         return False
+    if first.rstrip()[-1:] not in b"}]":  # a line that is not well-formed
+        second = rest.lstrip(_AROUND_LINES).partition(b"\n")[0]
+        return first[:1] == b"{" and len(first) > len(b"{\r") and _is_json(second)
     lines = [first, *rest.split(b"\n")[: _LINES_TRIED if is_whole else 1]]
     return any(_is_json(line) for line in lines)
 
@@ -207,7 +217,10 @@ def read_json_ld_value(  # keywords
         loader: of the contexts, if shared with other values.
     """
     if not isinstance(value, dict | list):
-        return  # section 5.1.2, step 4: free-floating scalars are dropped
+        # section 5.1.2, step 4: free-floating scalars are dropped
+        if value is not None:
+            log.note(Reason.SYNTAX, "JSON-LD: neither an object nor an array")
+        return
     found = walk(value)
     if text and _may_have_duplicates(text, found.n_keys) and _has_duplicates(text):
         if len(text) > _MENDED_HERE:
