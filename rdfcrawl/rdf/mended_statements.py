@@ -12,14 +12,12 @@ the start of a statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rdfcrawl.core.errors import FaultLog, Reason
-from rdfcrawl.core.namespaces import OWL, RDF
+from rdfcrawl.core.namespaces import OWL
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.lenient import GOOD_STRING, without_json_escapes
+from rdfcrawl.rdf.mended_terms import BAD, TermMender, shown
 from rdfcrawl.rdf.mended_tokens import (
     AFTER_FORMULA,
     BEGIN,
@@ -30,22 +28,16 @@ from rdfcrawl.rdf.mended_tokens import (
     GRAPH_NAME,
     IRI_END,
     KEYWORDS,
-    LABEL,
     LINE,
-    LOCAL,
-    LOCAL_ESCAPE,
     MARKUP,
     MAX_OPEN_CHARS,
     MORE_WORDS,
-    NO_SCHEME,
     NUMBER,
-    PATH,
     PLAIN_SPACE,
     PREFIX,
     PREFIX_NAME,
     SCHEME,
     START,
-    TAIL,
     THREE_TERMS,
     TOKEN,
     TWO_TERMS,
@@ -53,7 +45,6 @@ from rdfcrawl.rdf.mended_tokens import (
     VERSION,
 )
 
-BAD: Final = b"<tag:rdfcrawl,2024:bad-term>"
 _MAX_CLOSED: Final = 64  # brackets closed by the end of one around them
 _CLOSERS: Final = {
     b"[": b"]",
@@ -71,7 +62,6 @@ _ROLES: Final = (
     {"iri", "verb"},
     *({"iri", "blank", "literal"}, {"iri", "blank"}, {"iri", "blank", "literal"}),
 )
-_BAD_TERM: Final = (BAD, "bad")
 
 
 class MendedStatement(NamedTuple):
@@ -96,11 +86,10 @@ class _Frame:
 
 
 @dataclass(eq=False)
-class StatementMender:
+class StatementMender(TermMender):
     """Mender of the statement that begins at an offset of the text.
 
     Attributes:
-        bad: a reason for each term that is left out.
         skipped: a reason for each piece of text that is left out.
         undeclared: prefix without a readable IRI from here on; `@base` for the base.
         declared: prefix that strict text cannot declare, and its IRI.
@@ -109,16 +98,10 @@ class StatementMender:
         n_cut: the last ones of `bad`, which are due to this end.
     """
 
-    text: bytes
-    at: int
-    prefixes: Mapping[str, str]
-    log: FaultLog
     is_in_graph: bool = False
-    has_base: bool = True
     is_outside: bool = field(default=False, init=False)
     is_cut: bool = field(default=False, init=False)
     n_cut: int = field(default=0, init=False)
-    bad: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
     undeclared: str | None = field(default=None, init=False)
     declared: tuple[str, str] | None = field(default=None, init=False)
@@ -181,13 +164,6 @@ class StatementMender:
     @property
     def _is_at_begin(self) -> bool:
         return not self._out and len(self._stack) == 1
-
-    def _repaired(self, what: str) -> None:
-        self.log.note(Reason.REPAIRED, what)
-
-    def _bad(self, why: str, token: bytes = b"") -> tuple[bytes, str]:
-        self.bad.append(f"{why}: {_shown(token)}" if token else why)
-        return _BAD_TERM
 
     # Terms
 
@@ -281,116 +257,6 @@ class StatementMender:
         frame.state = OBJECT
         return True
 
-    def _iri(self, token: bytes) -> tuple[bytes, str]:
-        if token.startswith(b"<<"):
-            self._repaired("a second bracket around an IRI")
-            token = b"<" + token.strip(b"<>") + b">"
-        if not SCHEME.match(token) and (not self.has_base or NO_SCHEME.match(token, 1)):
-            why = "no scheme" if self.has_base else "relative to an unknown base"
-            return self._bad(why, token)
-        new = terms.mended_term(token[1:-1], self.log)
-        return (new, "iri") if new else self._bad("bad IRI", token)
-
-    def _with_quotes(self, token: bytes) -> bytes:
-        """Return a long string with the quotation marks that follow its end."""
-        quote = token[:1]
-        n_quotes = 0
-        while token.startswith(3 * quote) and n_quotes < 2:
-            if self.text[self.at : self.at + 1] != quote:
-                break
-            self.at += 1
-            n_quotes += 1
-        if n_quotes:
-            self._repaired("quotation marks at the end of a long string")
-        return token[:-3] + n_quotes * (b"\\" + quote) + token[-3:]
-
-    def _literal(self, token: bytes) -> tuple[bytes, str]:
-        tail = TAIL.match(self.text, self.at)
-        is_good = GOOD_STRING.fullmatch(token) is not None
-        if not is_good and GOOD_STRING.fullmatch(new := without_json_escapes(token)):
-            self._repaired(f"escapes of JSON: {_shown(token)}")
-            token, is_good = new, True
-        if tail is None:
-            return (token, "literal") if is_good else self._bad("bad escape", token)
-        self.at = tail.end()
-        suffix = self._suffix(tail, token)
-        if not suffix:
-            return _BAD_TERM
-        return (
-            (token + suffix, "literal") if is_good else self._bad("bad escape", token)
-        )
-
-    def _suffix(self, tail: re.Match[bytes], token: bytes) -> bytes:
-        """Return the language or datatype of a literal; empty if bad."""
-        if tail["tag"] is not None:
-            return self._language(tail)
-        if not (tail["type"] or tail["name"]):
-            self._bad("no datatype", token)
-            return b""
-        name = tail["name"]
-        kind, role = self._name(name) if name else self._iri(tail["type"])
-        if role == "bad":
-            return b""
-        if role != "iri" or self._is_tagless(kind):
-            self._bad("bad datatype", kind)
-            return b""
-        return b"^^" + kind
-
-    def _language(self, tail: re.Match[bytes]) -> bytes:
-        text = tail["tag"].decode("latin-1")
-        tag, _, direction = text.partition("--")
-        new = terms.language_tag(tag)
-        if not new or direction not in ("", "ltr", "rtl"):
-            self._bad("bad language tag", tail[0])
-            return b""
-        new += f"--{direction}" if direction else ""
-        if new != text:
-            self._repaired(f"language tag {text[:100]}")
-        if tail["extra"]:
-            self._repaired("a datatype after a language")
-        return f"@{new}".encode()
-
-    def _is_tagless(self, term: bytes) -> bool:
-        """Return whether an IRI is the datatype of literals with a language."""
-        if not term.endswith((b"angString", b"angString>")):
-            return False
-        prefix, _, local = term.decode().partition(":")
-        iri = self.prefixes.get(prefix, f"{prefix}:") + local
-        return iri.strip("<>") in (f"{RDF}langString", f"{RDF}dirLangString")
-
-    def _name(self, word: bytes) -> tuple[bytes, str]:
-        """Return the term of a word that is neither keyword nor verb."""
-        if word.startswith(b"_:"):
-            label = word.decode("utf-8", "replace")
-            if LABEL.fullmatch(label):
-                return word, "blank"
-            self._repaired(f"blank node label {_shown(word)}")
-            label = label[2:]
-            return terms.blank(label).encode() if label else b"[]", "blank"
-        if NUMBER.fullmatch(word):
-            return word, "literal"
-        if b":" not in word:
-            return self._bad("not a term", word)
-        return self._prefixed(word)
-
-    def _prefixed(self, word: bytes) -> tuple[bytes, str]:
-        prefix, _, local = word.decode("utf-8", "replace").partition(":")
-        namespace = self.prefixes.get(prefix)
-        if namespace is None:
-            return self._bad("undeclared prefix", word)
-        if PATH.search(local):
-            return self._bad("a path of N3", word)
-        is_good = LOCAL.fullmatch(local) is not None
-        if is_good and PREFIX.fullmatch(prefix):
-            return word, "iri"
-        try:
-            new = terms.mended_iri(namespace + LOCAL_ESCAPE.sub(r"\1", local))
-        except ValueError:
-            return self._bad("bad name", word)
-        if not is_good:
-            self._repaired(f"characters in a name: {_shown(word)}")
-        return f"<{new}>".encode(), "iri"
-
     def _take_word(self, word: bytes, begin: int) -> None:
         state, is_outside = self._stack[-1].state, len(self._stack) == 1
         lower = word.lower()
@@ -400,7 +266,7 @@ class StatementMender:
             if lower == b"graph":
                 return
             if b":" not in word and not NUMBER.fullmatch(word):
-                self._cut(begin, f"no statement: {_shown(word)}")
+                self._cut(begin, f"no statement: {shown(word)}")
                 return
         if state == VERB and self._is_verb(word, begin):
             return
@@ -430,7 +296,7 @@ class StatementMender:
             self._out.clear()
             self.bad.clear()
             self._stack[0].state = SUBJECT
-            self._cut(begin, f"no statement: {_shown(self.text[self._begin : begin])}")
+            self._cut(begin, f"no statement: {shown(self.text[self._begin : begin])}")
         else:
             return False
         return True
@@ -456,7 +322,7 @@ class StatementMender:
             iri = terms.mended_term(found["iri"], self.log)
         if found is None or not iri:
             self.undeclared = name[1].decode("utf-8", "replace") if name else "@base"
-            self._cut(begin, f"bad directive: {_shown(self.text[begin : begin + 80])}")
+            self._cut(begin, f"bad directive: {shown(self.text[begin : begin + 80])}")
             return True
         self._declare(found, iri, has_colon=name is not None)
         self._end_directive(found.end())
@@ -663,7 +529,7 @@ class StatementMender:
         begin, text = self.at, self.text
         first = text[begin : begin + 1]
         if self._is_at_begin:
-            self._cut(begin, f"no statement: {_shown(text[begin : begin + 80])}")
+            self._cut(begin, f"no statement: {shown(text[begin : begin + 80])}")
         elif text[begin : begin + 3] in (b'"""', b"'''"):
             self._cut(begin, "an open string", is_open=True)
         elif first not in b"\"'<":
@@ -692,7 +558,7 @@ class StatementMender:
         elif line.endswith((b";", b",", b".")):
             line = line[:-1].rstrip(b" \t")
         else:
-            why = f"an open string or IRI: {_shown(line)}"
+            why = f"an open string or IRI: {shown(line)}"
             self._cut(begin, why, is_open=True)
             return
         self.at = begin + len(line)
@@ -708,7 +574,3 @@ class StatementMender:
             self.at = found.start()
         else:
             self.at = max(self.text.rfind(b"\n") + 1, begin + 1)
-
-
-def _shown(text: bytes) -> str:
-    return text[:100].decode("utf-8", "replace").strip().partition("\n")[0]

@@ -18,7 +18,8 @@ from rdfcrawl.core import formats
 from rdfcrawl.core.errors import FaultLog, Reason, SourceFault
 from rdfcrawl.rdf import checking, nesting
 from rdfcrawl.rdf.lenient import MAX_TOKEN_BYTES, STRINGS
-from rdfcrawl.rdf.mended_statements import BAD, MendedStatement, StatementMender
+from rdfcrawl.rdf.mended_statements import MendedStatement, StatementMender
+from rdfcrawl.rdf.mended_terms import BAD
 from rdfcrawl.rdf.text import BLOCK_BYTES
 
 if TYPE_CHECKING:

@@ -149,12 +149,17 @@ class DocumentParser:
         self._found = self.decision.found
         if self.format is formats.HTML:
             self.format, self._found = None, formats.HTML.name
+        xml_screen = None
+        if self.format is not None and self.format.family == "xml":
+            from rdfcrawl.rdf.rdf_xml_screen import XmlScreens
+
+            self._screens = XmlScreens(self.output.drop_marked)
+            xml_screen = self._screens.new
         self._text = DocumentText(
             self.source,
             charset=self.charset,
-            is_xml=self.format is not None and self.format.family == "xml",
             max_bytes=self.limits.doc_bytes,
-            on_mark=self.output.drop_marked,
+            xml_screen=xml_screen,
         )
 
     @property
@@ -388,30 +393,42 @@ class DocumentParser:
 
     def _read_xml(self, form: Format) -> Iterator[QuadLines]:
         """Yield the output of the strict parser, after an error of the mending one."""
+        from rdfcrawl.rdf.rdf_xml_screen import LiteralsNeeded, MendingNeeded
+
         self._before, self._begin = self.log.snapshot(), self.output.mark()
         held: list[QuadLines] = []
         n_bytes = 0
         is_bad = is_lost = False
+        self._screens.is_strict = True
         try:
-            for chunk in self._read_text(form, ends_at_error=True):
-                n_bytes += len(chunk)
-                held.append(chunk)
-                if n_bytes > _MAX_HELD_XML_BYTES:
-                    yield from held
+            while True:
+                try:
+                    for chunk in self._read_text(form, ends_at_error=True):
+                        n_bytes += len(chunk)
+                        held.append(chunk)
+                        if n_bytes > _MAX_HELD_XML_BYTES:
+                            yield from held
+                            held.clear()
+                    break
+                except LiteralsNeeded:
+                    self._screens.follows_literals = True
+                    self._go_back(is_replay=n_bytes > _MAX_HELD_XML_BYTES)
                     held.clear()
             # The parser takes a document without its end for complete.
-            screen = self._text.xml_screen
-            is_bad = bool(self._attempt.error or (screen and screen.depth))
+            is_bad = bool(self._attempt.error or self._screens.depth)
             if is_bad:
                 is_lost = True  # too long to be spooled
                 self._reopen(form).close()
                 is_lost = False
+        except MendingNeeded:
+            is_bad = True
         except (OSError, SourceFault):
             yield from held
             if not is_lost:
                 raise
             yield from self.output.chunks((self._attempt.held,))
             return
+        self._screens.is_strict = False
         if not is_bad:
             yield from held
             return

@@ -102,7 +102,13 @@ _XML_ROOT = re.compile(
     rb"<(?:!(?i:doctype)\s++([\w:.-]++)|([\w:.-]++)(?=\s|/?>|$))",
     re.DOTALL,
 )
-_XML_ELEMENT = re.compile(rb"<([A-Za-z_][\w:.-]*+)[^<>]*+")
+# From the name of a DOCTYPE to the first element, not to markup of entities or comments
+_XML_ELEMENT = re.compile(
+    rb"(?>[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+"
+    rb"(?:\[(?>[^\]\"'<]++|<!--.*?-->|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
+    rb"(?>[^<]++|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.-]*+)[^<>]*+",
+    re.DOTALL,
+)
 _NODE_ATTRIBUTE = re.compile(rb"\s[\w.-]++:(?:about|ID|nodeID)\s*+=")
 # Roots of other vocabularies, in which an RDF/XML parser would still find statements;
 # `Ontology` is OWL/XML.
@@ -370,10 +376,10 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
     match = _XML_ROOT.match(head)
     if match is None:
         return b"", b""
-    element = _XML_ELEMENT.search(
-        head, match.end(1) if match[1] else match.start(2) - 1
-    )
-    return (element[1], element[0]) if element else (match[1] or match[2], b"")
+    element = _XML_ELEMENT.match(head, match.end(1) if match[1] else match.start(2) - 1)
+    if element is None:
+        return match[1] or match[2], b""
+    return element[1], element[0][element.start(1) - element.start() :]
 
 
 def _as_ascii_superset(head: bytes) -> bytes:
