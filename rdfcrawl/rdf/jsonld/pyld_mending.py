@@ -158,7 +158,7 @@ class MendingProcessor(Processor):
                     if "@value" in element and key in ("@value", "@type"):
                         raise
                     element[key] = self._good_part(
-                        element[key], lambda part, key=key: expand({key: part}, {})
+                        element[key], _of_key(key, lambda part: expand(part, {}))
                     )
                     if element[key] is None:
                         del element[key]
@@ -176,9 +176,7 @@ class MendingProcessor(Processor):
                 return [part for part in parts if part is not None] or None
             if isinstance(value, dict) and value.keys().isdisjoint(_NODE_KEYS):
                 members = {
-                    key: self._good_part(
-                        part, lambda part, key=key: expand({key: part})
-                    )
+                    key: self._good_part(part, _of_key(key, expand))
                     for key, part in value.items()
                     if part is not None
                 }
@@ -390,6 +388,10 @@ class MendingProcessor(Processor):
         active_ctx["mappings"].pop(term, None)
         if previous is not None:
             active_ctx["mappings"][term] = previous
+
+
+def _of_key(key: str, expand: Callable[[Any], None]) -> Callable[[Any], None]:
+    return lambda value: expand({key: value})
 
 
 def _types_in(value: Any) -> list[Any]:
