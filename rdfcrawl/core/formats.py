@@ -158,6 +158,9 @@ class PackingKind(StrEnum):
     ZSTD = "zstd"
     BROTLI = "brotli"
     LZ4 = "lz4"
+    LZMA = "lzma"
+    LZIP = "lzip"
+    COMPRESS = "compress"
     ZIP = "zip"
     TAR = "tar"
     SEVEN_ZIP = "7z"
@@ -167,6 +170,10 @@ _SHORT_FOR_TAR = {
     "tgz": PackingKind.GZIP,
     "tbz2": PackingKind.BZIP2,
     "tbz": PackingKind.BZIP2,
+    "tb2": PackingKind.BZIP2,
+    "tlz": PackingKind.LZIP,
+    "tlz4": PackingKind.LZ4,
+    "taz": PackingKind.COMPRESS,
     "txz": PackingKind.XZ,
     "tzst": PackingKind.ZSTD,
 }
@@ -177,6 +184,9 @@ _PACKING_BY_EXTENSION = {
     "zst": PackingKind.ZSTD,
     "br": PackingKind.BROTLI,
     "lz4": PackingKind.LZ4,
+    "lzma": PackingKind.LZMA,
+    "lz": PackingKind.LZIP,
+    "z": PackingKind.COMPRESS,
     "zip": PackingKind.ZIP,
     "tar": PackingKind.TAR,
     "7z": PackingKind.SEVEN_ZIP,

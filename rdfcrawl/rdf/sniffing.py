@@ -31,6 +31,9 @@ _MAGIC: tuple[tuple[bytes, str | PackingKind | formats.Format], ...] = (
     # RFC 8878 3.1.2: skippable frames, which pzstd writes first
     *((bytes((0x50 + i, 0x2A, 0x4D, 0x18)), PackingKind.ZSTD) for i in range(16)),
     (b"\x04\x22\x4d\x18", PackingKind.LZ4),
+    (b"\x5d\0\0", PackingKind.LZMA),  # usual properties, and a usual dictionary
+    (b"LZIP\1", PackingKind.LZIP),
+    (b"\x1f\x9d", PackingKind.COMPRESS),
     (b"PK\x03\x04", PackingKind.ZIP),
     (b"PK\x05\x06", PackingKind.ZIP),  # empty
     (b"7z\xbc\xaf\x27\x1c", PackingKind.SEVEN_ZIP),
@@ -336,13 +339,15 @@ def _packing_without_magic(
         # The name may refer to a Content-Encoding that is decoded already.
         is_other = _is_text(head) or _sniff(head) != _NOTHING
         return None if is_other else PackingKind.BROTLI
-    if extension == "tar" and b"\0" in head[:100] and _sniff(head) == _NOTHING:
+    is_tar = b"\0" in head[:100] or b"\0ustar" in head  # behind other bytes
+    if extension == "tar" and is_tar and _sniff(head) == _NOTHING:
         return PackingKind.TAR
     # A program or other bytes may precede a zip.
     is_zip = extension == "zip" or essence in _ZIP_MEDIA_TYPES
-    if is_zip and b"PK\3\4" in head and not head.startswith(_MAGIC_STARTS):
-        return PackingKind.ZIP
-    return None
+    if not is_zip or head.startswith(_MAGIC_STARTS):
+        return None
+    is_before = b"PK\3\4" in head or head.startswith((b"#!", b"MZ"))
+    return PackingKind.ZIP if is_before else None
 
 
 def _sniff_markup(head: bytes) -> FormatDecision:

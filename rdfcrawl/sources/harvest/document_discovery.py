@@ -14,7 +14,7 @@ from rdfcrawl.core.errors import Reason
 from rdfcrawl.core.formats import HTML, Relation
 from rdfcrawl.core.records import Document, FollowUp, Kind, Record
 from rdfcrawl.core.source_tasks import RobotsTask, SourceTask
-from rdfcrawl.core.tasks import CollectionPage, RefreshedPage, RevisitedPage
+from rdfcrawl.core.tasks import CollectionPage, DumpPart, RefreshedPage, RevisitedPage
 from rdfcrawl.core.visits import decode_record, encode_record
 from rdfcrawl.downloader.client import HttpRequest
 from rdfcrawl.downloader.redirects import validators_for
@@ -143,6 +143,8 @@ class DocumentDiscovery:
         discovery, task = NOTHING_FOUND, document.record.task
         if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
             discovery = await self._context.datasets.instead_of_file(document, lack)
+        elif isinstance(task, DumpPart) and _is_taken(document):
+            discovery = await self._context.datasets.copies_of(document, task)
         if isinstance(task, RefreshedPage):
             return discovery + _left_behind(document, task)
         if left := await self._fetches.left_by(document):
@@ -228,6 +230,11 @@ class DocumentDiscovery:
     def _named_endpoints(self) -> frozenset[str]:
         named = islice(iter_seeds(self._endpoints), _MAX_ENDPOINTS)
         return frozenset(x for x in named if isinstance(x, str))
+
+
+def _is_taken(document: Document) -> bool:
+    """Return whether the statements of a dump are stored, of this run or the last."""
+    return document.status == 304 or document.n_quads > 0
 
 
 def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:

@@ -57,6 +57,7 @@ class PageFetches:
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._noted: dict[str, tuple[PageFetch, int]] = {}  # URL -> fetch and status
+        self._forgotten: set[str] = set()
 
     async def request_for(self, record: Record) -> HttpRequest | None:
         """Return a conditional request for a page of an earlier run; None for others.
@@ -127,6 +128,12 @@ class PageFetches:
             )
             fetch = replace(fetch, etag=etag, last_modified=last_modified)
         self._noted[url] = fetch, status
+        self._forgotten.discard(url)
+
+    def forget(self, url: str) -> None:
+        """Forget the fetches of a withdrawn document, at the next flush."""
+        self._noted.pop(url, None)
+        self._forgotten.add(url)
 
     async def flush(self) -> None:
         """Store the noted fetches."""
@@ -139,6 +146,9 @@ class PageFetches:
             sites.setdefault(site_of(url), {})[_key(url)] = encode(merged)
         for site, entries in sites.items():
             await self._store.put_up_to(site, _FETCHES, entries, MAX_PAGES)
+        forgotten, self._forgotten = self._forgotten, set()
+        for url in forgotten:
+            await self._store.drop(site_of(url), _FETCHES, [_key(url)])
 
 
 def shortfall_of(document: Document) -> str:
