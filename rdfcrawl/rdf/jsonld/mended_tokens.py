@@ -50,7 +50,7 @@ NEXT_MEMBER = re.compile(r'"([^"\\\n]*+)"\s*+:\s*+(?=["{\[\dtfn-])')
 # Text before a member if the string before it has no end, and the next line then
 _BEFORE_MEMBER = re.compile(r"[\s}\]]*,[\s{]*\Z")
 _MAX_BEFORE: Final = 64
-_NEXT_LINE = re.compile(r'\n\s*+(?:[{}\[\]]|"[^"\n]*+"\s*+:)')
+_NEXT_LINE = re.compile(r'\n[^\S\n]*+(?:[{}\[\]]|"[^"\n]*+"\s*+:)')
 _OPENING = re.compile(r"[{\[]\s*+[\"{\[}\]:\d-]")
 _OPEN_KEY = re.compile(r"([\w$@-]++)\s*+:\s*+")
 _KEY_TEXT = re.compile(r"[\w@:./$-]{1,100}")

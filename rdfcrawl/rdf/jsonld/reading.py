@@ -217,10 +217,7 @@ def read_json_ld_value(  # keywords
         loader: of the contexts, if shared with other values.
     """
     if not isinstance(value, dict | list):
-        # section 5.1.2, step 4: free-floating scalars are dropped
-        if value is not None:
-            log.note(Reason.SYNTAX, "JSON-LD: neither an object nor an array")
-        return
+        return  # section 5.1.2, step 4: free-floating scalars are dropped
     found = walk(value)
     if text and _may_have_duplicates(text, found.n_keys) and _has_duplicates(text):
         if len(text) > _MENDED_HERE:
