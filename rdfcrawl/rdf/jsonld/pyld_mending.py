@@ -24,6 +24,7 @@ _ERRORS: Final = (
     *(jsonld.JsonLdError, ArithmeticError, AttributeError),
     *(LookupError, TypeError, ValueError),
 )
+_MAX_PLACE: Final = 200  # characters in a fault
 _MAX_TRIES: Final = 8  # for one definition of a term
 _IRI_TYPES: Final = ("@id", "@vocab")
 _OF_VALUES: Final = frozenset(
@@ -77,6 +78,7 @@ class MendingProcessor(Processor):
         super().__init__(loader.log)
         self._loader = loader
         self._mended: dict[str, str] = {}  # IRIs
+        self._place = ""  # of the node that is expanded
 
     def _note(self, error: Exception | str, *, is_lost: bool = False) -> None:
         if self._loader.failure is not None:  # the context is missing, not wrong
@@ -85,7 +87,7 @@ class MendingProcessor(Processor):
             raise error
         detail = error if isinstance(error, str) else code_of(error)
         if is_lost:
-            self.log.note(Reason.SYNTAX, f"JSON-LD: {detail}")
+            self.log.note(Reason.SYNTAX, f"JSON-LD: {detail}{self._place}")
         else:
             self.log.note(Reason.REPAIRED, f"JSON-LD: {detail}", apart=True)
 
@@ -109,6 +111,11 @@ class MendingProcessor(Processor):
         if isinstance(element, dict) and isinstance(element.get("@value"), list):
             self._note("several values in one object")
             element = [{**element, "@value": each} for each in element["@value"]]
+        outer = self._place
+        if isinstance(element, dict):
+            name = element.get("@id", element.get("id"))
+            place = name if isinstance(name, str) else f"{active_property}{outer}"
+            self._place = f" in {place[:_MAX_PLACE]}"
         try:
             return super()._expand(active_ctx, active_property, element, *args, **kw)
         except _ERRORS as error:
@@ -116,6 +123,8 @@ class MendingProcessor(Processor):
                 raise
             self._note(error, is_lost=True)
             return None
+        finally:
+            self._place = outer
 
     def _prepare_nested_context(
         self, active_ctx: Any, element: Any, options: Any
