@@ -105,15 +105,14 @@ class ForkedCommand:
         self.send_signal(signal.SIGKILL)
 
     def _look(self, secs: float | None) -> int | None:
-        if self.returncode is None and self._has_number(secs):
+        if self.returncode is not None:
+            return self.returncode
+        poll = select.poll()  # descriptors may be beyond those of `select.select`
+        poll.register(self._status_fd, select.POLLIN)
+        if poll.poll(None if secs is None else secs * 1000):
             self.returncode = self._next_number()
             os.close(self._status_fd)
         return self.returncode
-
-    def _has_number(self, secs: float | None) -> bool:
-        poll = select.poll()  # `select` fails if a test has many open files
-        poll.register(self._status_fd, select.POLLIN)
-        return bool(poll.poll(None if secs is None else secs * 1000))
 
     def _next_number(self) -> int:
         number: int = _NUMBER.unpack(os.read(self._status_fd, _NUMBER.size))[0]

@@ -135,8 +135,17 @@ _MICROFORMATS = re.compile(
 _SCRIPT = re.compile(
     rb"<script(?=[\s/])(?:[^<>\"']|\"[^\"<]{0,300}+\"|'[^'<]{0,300}+'){1,300}?type"
     rb"\s*+=\s*+[\"']?\s*+(?:application|text)/"
-    rb"(?:x-)?(?:turtle|rdf\+|trig|n-|n3|trix)"
+    rb"(?:x-)?(?:turtle|rdf|tri[gx]|n-?[tq3])"
 )
+
+
+# Parts of media types of JSON-LD, and of others that are meant to be it.
+_JSON_LD_TYPES: Final = (b"ld+json", b"/json+ld", b"/json-ld", b"/jsonld", b"/ld-json")
+
+
+def names_json_ld(lower: bytes, start: int = 0) -> bool:
+    """Return whether a page may have a script of JSON-LD, from a position on."""
+    return any(lower.find(name, start) >= 0 for name in _JSON_LD_TYPES)
 
 
 def scan(lower: bytes) -> frozenset[Extractor]:
@@ -149,7 +158,7 @@ def scan(lower: bytes) -> frozenset[Extractor]:
     """
     has_property, has_script = b"property" in lower, b"<script" in lower
     found = {
-        Extractor.JSON_LD: has_script and b"ld+json" in lower,
+        Extractor.JSON_LD: has_script and names_json_ld(lower),
         Extractor.MICRODATA: b"itemscope" in lower,
         Extractor.OPEN_GRAPH: has_property and _OPEN_GRAPH.search(lower),
         Extractor.DUBLIN_CORE: _DUBLIN_CORE.search(lower),

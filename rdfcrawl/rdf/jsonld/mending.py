@@ -40,7 +40,7 @@ _IGNORED = re.compile(
 _COLON = re.compile(r"[:\uff1a]|=>?")
 _PLACEHOLDER = re.compile(r"\{\{[^{}\"]*+\}\}|\{%[^{}\"]*+%\}")
 _ESCAPED = re.compile(r'\s*+[\[{][\s\[{]*+\\"(?:[^"\\]|\\[^"])*+\\"\s*+:')
-_ENTITY = re.compile(r"&(?:quot|#0*34|#x0*22);", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:amp;){0,3}+(?:quot|#0*34|#x0*22);", re.IGNORECASE)
 # Of the strict parser; each takes the time to count the lines before.
 _MAX_FAILURES: Final = 64
 _MERGED: Final = frozenset({"@graph", "@included", "@type"})
@@ -76,7 +76,10 @@ def mended_json(
         found.values.clear()
         found.repairs["HTML entities"] += 1
         options = replace(options, unescapes=False)
-        _Reader(html.unescape(text), found, options).read_all()
+        text = html.unescape(text)
+        while '"' not in text and _ENTITY.search(text):  # escaped several times
+            text = html.unescape(text)
+        _Reader(text, found, options).read_all()
     return found
 
 
