@@ -78,7 +78,7 @@ def read_data_json(
     The catalog is named by its `@id`, or else `base`; a dataset by its `@id`, or else
     by an `identifier` that is an IRI of the Web; other objects are blank nodes. Unknown
     fields are properties of DCAT, as in the context of the schema. Values that do not
-    fit their field become literals (`BAD_TERM`). JSON that is not well-formed is mended
+    fit their field become literals (`REPAIRED`). JSON that is not well-formed is mended
     like that of JSON-LD.
 
     Raises:
@@ -238,7 +238,7 @@ class _CatalogWriter:
         if isinstance(value, str) and name in _NAMED and value.strip():
             value = {_NAMED[name]: value}
         if name == "distribution" and not isinstance(value, dict):
-            self._fault(Reason.BAD_TERM, f"distribution: no object: {value!r:.200}")
+            self._log.note(Reason.REPAIRED, f"distribution: no object: {value!r:.200}")
             if isinstance(value, str) and _WEB(value.strip()):
                 value = {"accessURL": value}
         if isinstance(value, dict):
@@ -287,7 +287,7 @@ class _CatalogWriter:
         if name in self._of_iris or (name in _IRIS_OR_TEXTS and _WEB(text)):
             if iri := self._iri(text):
                 return iri
-            self._fault(Reason.BAD_TERM, f"{name}: {text[:200]}")
+            self._log.note(Reason.REPAIRED, f"{name}: no URL: {text[:200]}")
             return text and terms.literal(value)
         return terms.literal(value)
 

@@ -119,7 +119,7 @@ _XML_ROOT = re.compile(
 # From the name of a DOCTYPE to the first element, not to markup of entities or comments
 _XML_ELEMENT = re.compile(
     rb"(?>[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+"
-    rb"(?:\[(?>[^\]\"'<]++|<!--.*?-->|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
+    rb"(?:\[(?>[^\]\"'<]++|<!--(?>.*?-->|.*+)|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
     rb"(?>[^<]++|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.-]*+)[^<>]*+",
     re.DOTALL,
 )
