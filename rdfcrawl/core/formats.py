@@ -139,6 +139,14 @@ DCAT_US = Format(  # known by its content only
     has_base=True,
     family="json",
 )
+OAI_PMH = Format(  # known by its content only
+    name="OAI-PMH",
+    media_types=(),
+    extensions=(),
+    reader="rdfcrawl.rdf.oai_pmh.read_oai_pmh",
+    has_base=True,
+    family="xml",
+)
 HDT = Format(
     name="HDT",
     media_types=("application/vnd.hdt", "application/x-hdt"),
@@ -155,7 +163,7 @@ HTML = Format(
 
 FORMATS = (
     *(N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, RDF_XML, JSON_LD),
-    *(TRIX, RDF_JSON, HEXTUPLES, DCAT_US, HDT, HTML),
+    *(TRIX, RDF_JSON, HEXTUPLES, DCAT_US, OAI_PMH, HDT, HTML),
 )
 
 

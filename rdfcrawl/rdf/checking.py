@@ -150,6 +150,8 @@ def _without_strings(lines: bytes) -> bytes:
     return lines.replace(_TYPED, _PLAIN)
 
 
+_NO_RDF: Final = "not allowed in regular RDF"  # about terms of N3
+
 GATHER_BYTES = 128 * 1024  # N-Quads collected per block
 FIRST_BATCH = 64  # statements; a batch grows while its lines are short
 LARGEST_BATCH = 1024
@@ -159,20 +161,17 @@ def new_parser(
     source: bytes | BinaryIO,
     document_format: Format,
     base: str | None,
-    *,
-    is_lenient: bool = False,
 ) -> QuadParser:
     """Return pyoxigraph's parser of a format; an invalid base is mended.
 
-    `source` is UTF-8 without byte order mark. If `is_lenient`, IRIs and language tags
-    are not checked: check them before writing them.
+    `source` is UTF-8 without byte order mark.
     """
     kind = document_format.parser
     try:
-        return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
+        return pyoxigraph.parse(source, kind, base_iri=base)
     except ValueError:  # the base is not an IRI
         base = check_iri(base or "")
-        return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
+        return pyoxigraph.parse(source, kind, base_iri=base)
 
 
 def next_batch(batch: int, n_bytes: int) -> int:
@@ -199,6 +198,14 @@ def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault
             return SourceFault(Reason.PARSE_CRASH, str(error))
         raise
     return None
+
+
+def reason_of_n3(error: Exception | None) -> Reason | None:
+    """Return the reason if a statement is valid N3, but no RDF; the parser goes on."""
+    text = str(error)
+    if _NO_RDF not in text:
+        return None
+    return Reason.N3_FORMULA if "variable" in text else Reason.BAD_TERM
 
 
 def iter_refused(

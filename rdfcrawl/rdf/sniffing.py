@@ -165,6 +165,7 @@ _CONTEXT_OF_OTHERS = re.compile(
     rb'"@context"\s*:\s*+(?!"[^"]{0,40}(?:project-open-data|dcat-us/v1)|null\b)'
 )
 _RDF_NAMESPACE = RDF.encode()
+_OWN_ROOTS = {b"trix": formats.TRIX, b"oai-pmh": formats.OAI_PMH}
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 # Other elements at the beginning of a page, unless they are IRIs in Turtle.
 _HTML_STARTS = frozenset(
@@ -429,8 +430,8 @@ def _sniff_markup(head: bytes) -> FormatDecision:
     lower = {name.lower() for name in names}
     if lower & _HTML_ROOTS:
         return FormatDecision(HTML, "content")
-    if b"trix" in lower:
-        return FormatDecision(formats.TRIX, "content")
+    if lower & _OWN_ROOTS.keys():
+        return FormatDecision(_OWN_ROOTS[min(lower & _OWN_ROOTS.keys())], "content")
     # rdf:RDF is optional in RDF/XML; other XML may contain it further inside.
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
