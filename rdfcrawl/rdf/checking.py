@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 
+_MAX_SHOWN: Final = 200  # bytes of a statement in a fault
+_place = re.compile(r"^Parser error at line \d+(?: between columns \d+ and \d+)?: ")
 _UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is skipped
 
@@ -38,8 +40,8 @@ _MAX_MISSES: Final = 64  # mismatches in a row before the rest of a block is ski
 _CHARS: Final = rb"[A-Za-z0-9._~!$&'()*+,;=:@/?\-\x80-\xbf\xc3-\xed]*+"
 _MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")*+"
 _IRI: Final = (
-    rb"<[A-Za-z][A-Za-z0-9+.-]*+:"
-    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//))%s%s(?:#%s%s)?+>"
+    rb"<(?:https?://[A-Za-z0-9.-]++(?=[/?#>])|[A-Za-z][A-Za-z0-9+.-]*+:"
+    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//)))%s%s(?:#%s%s)?+>"
     % (_CHARS, _MORE, _CHARS, _MORE)
 )
 _BLANK: Final = rb"_:[A-Za-z0-9_][A-Za-z0-9_-]*+"
@@ -274,7 +276,8 @@ def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
         if repaired:
             out.write(repaired)
         else:
-            log.note(Reason.BAD_TERM, error.msg)
+            text = line[:_MAX_SHOWN].decode("utf-8", "replace").strip()
+            log.note(Reason.BAD_TERM, f"{_place.sub('', str(error.msg))}: {text}")
     return out.getvalue()
 
 

@@ -139,7 +139,9 @@ class StatementMender(TermMender):
 
     def _end_of_text(self) -> None:
         self.is_cut = bool(self._out)
-        if self.is_cut and self._end_of_word == len(self.text) - 1:
+        end = max(self._end_of_word, self._end_of_term)
+        is_term = end == len(self.text) - 1 and self.text[end - 1 : end] != b">"
+        if self.is_cut and is_term:
             self._out[-1] = BAD  # it may be truncated
         self._end()
 
@@ -524,6 +526,8 @@ class StatementMender(TermMender):
         frame = self._stack.pop()
         self._drop_comma(frame)
         n_missing = 0
+        if frame.closer == b")" and self.is_cut:
+            self._out.append(BAD + b" ")
         if frame.closer in (b">>", b")>>"):
             n_missing = AFTER - frame.state
         elif frame.state == OBJECT:

@@ -150,7 +150,7 @@ class DocumentParser:
         if self.format is not None and self.format.family == "xml":
             from rdfcrawl.rdf.rdf_xml_screen import XmlScreens
 
-            self._screens = XmlScreens(self.output.drop_marked)
+            self._screens = XmlScreens(self.base, self.output.drop_marked)
             xml_screen = self._screens.new
         self._text = DocumentText(
             self.source,

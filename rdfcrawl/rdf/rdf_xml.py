@@ -201,7 +201,8 @@ class RdfXmlReader:
         subject = self._subject(inner, known)
         inner.subject = subject
         name = inner.name
-        self._skip_attributes(inner, known.keys() & _OF_PROPERTIES)
+        if known.keys() & _OF_PROPERTIES:
+            self._skip_attributes(inner, known.keys() & _OF_PROPERTIES)
         if name.startswith(RDF) and name[len(RDF) :] in _RESERVED:
             self._skip(f"{name} is no class")
         elif name != f"{RDF}Description":
@@ -254,7 +255,8 @@ class RdfXmlReader:
             inner.annotation = self._label(known["annotationNodeID"])
         if "datatype" in known:
             inner.datatype = self._reference(known["datatype"], base)
-        self._skip_attributes(inner, known.keys() & {"about"})
+        if "about" in known:
+            self._skip_attributes(inner, ("about",))
         if "parseType" in known:
             besides = known.keys() & {"resource", "nodeID", "datatype", "type"}
             self._skip_attributes(inner, besides, others)

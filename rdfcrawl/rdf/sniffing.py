@@ -119,7 +119,7 @@ _XML_ROOT = re.compile(
 # From the name of a DOCTYPE to the first element, not to markup of entities or comments
 _XML_ELEMENT = re.compile(
     rb"(?>[^\[<>\"']++|\"[^\"]*+\"|'[^']*+')*+"
-    rb"(?:\[(?>[^\]\"'<]++|<!--.*?-->|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
+    rb"(?:\[(?>[^\]\"'<]++|<!--(?>.*?-->|.*+)|\"[^\"]*+\"|'[^']*+'|<)*+\])?+"
     rb"(?>[^<]++|<!--.*?-->|<\?.*?\?>)*+<([A-Za-z_][\w:.-]*+)[^<>]*+",
     re.DOTALL,
 )
@@ -158,7 +158,7 @@ _DCAT_US = re.compile(
     rb"//project-open-data(?:\.cio)?\.gov/v1|//resources\.data\.gov/schemas/dcat-us/v1"
     rb'|"accessLevel"\s*:\s*"(?i:(?:restricted )?public|non-public|private)"'
     rb'|"(?:bureauCode|programCode)"\s*:\s*[\["]'
-    rb'|"@type"\s*:\s*"dcat:Catalog".{0,500}"dataset"\s*:\s*\[',
+    rb'|"@type"\s*:\s*"(?:dcat:)?Catalog".{0,2000}"dataset"\s*:\s*\[',
     re.DOTALL,
 )
 _CONTEXT_OF_OTHERS = re.compile(

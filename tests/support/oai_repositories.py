@@ -40,6 +40,7 @@ class Repository:
     Attributes:
         deleted: support for deleted records: `no`, `transient` or `persistent`.
         day: datestamps are days.
+        says_times: its description says that they are times.
         page: records of a page.
         busy: numbers of the list requests that are 503, from 1.
         expired: numbers of the list requests whose token has expired, from 1.
@@ -50,6 +51,7 @@ class Repository:
     items: dict[str, Item] = field(default_factory=dict)
     deleted: str = "persistent"
     day: bool = True
+    says_times: bool = False
     page: int = 3
     now: str = "2026-01-01T00:00:00Z"
     prefixes: tuple[str, ...] = ("oai_dc",)
@@ -140,7 +142,8 @@ class Repository:
 
     def _identify(self, _: dict[str, str]) -> str:
         stamps = [each.stamp for each in self.items.values()]
-        form = "YYYY-MM-DD" if self.day else "YYYY-MM-DDThh:mm:ssZ"
+        is_day = self.day and not self.says_times
+        form = "YYYY-MM-DD" if is_day else "YYYY-MM-DDThh:mm:ssZ"
         return (
             f"<repositoryName>Test</repositoryName><baseURL>{self.base}</baseURL>"
             "<protocolVersion>2.0</protocolVersion>"

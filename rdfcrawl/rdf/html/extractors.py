@@ -139,13 +139,17 @@ _SCRIPT = re.compile(
 )
 
 
-# Parts of media types of JSON-LD, and of others that are meant to be it.
-_JSON_LD_TYPES: Final = (b"ld+json", b"/json+ld", b"/json-ld", b"/jsonld", b"/ld-json")
+# Media types that are meant to be that of JSON-LD
+_NEARLY_JSON_LD = re.compile(
+    rb"<script(?=[\s/])[^<>]{0,1000}?/(?:json\+ld|json-?ld|ld-json)"
+)
 
 
 def names_json_ld(lower: bytes, start: int = 0) -> bool:
     """Return whether a page may have a script of JSON-LD, from a position on."""
-    return any(lower.find(name, start) >= 0 for name in _JSON_LD_TYPES)
+    if lower.find(b"ld+json", start) >= 0:
+        return True
+    return _NEARLY_JSON_LD.search(lower, start) is not None
 
 
 def scan(lower: bytes) -> frozenset[Extractor]:

@@ -200,7 +200,7 @@ _NAMED_META = re.compile(
 )
 _XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)["']""")
 
-_JAPANESE: Final = b"\x1b$"  # shifts to it in ISO-2022-JP, which is in ASCII
+_ESCAPE: Final = b"\x1b"  # shifts to it in ISO-2022-JP, which is in ASCII
 _MAX_LABELS: Final = 20  # looked up in one page
 _NOT_ASCII: Final = bytes(range(128, 256))
 _OF_ASCII: Final = frozenset({"", "utf-8", "cp1252"})
@@ -262,7 +262,7 @@ def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> b
         codec = ""
     codec = codec or _codec(declared_charset(data, is_xml=is_xml))
     if codec in _OF_ASCII and data.isascii():
-        is_shifted = _JAPANESE in data and not charset
+        is_shifted = _ESCAPE in data and not charset
         late = declared_charset(data, is_late=True) if is_shifted else ""
         if late != "iso-2022-jp":
             return data

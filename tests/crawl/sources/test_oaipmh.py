@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
 
 _numbers = count(1)
 
@@ -190,6 +191,37 @@ def test_seed_that_is_a_repository_is_harvested(commands: Commands) -> None:
         repository.put(Item("9", "2026-02-01", "new"))
         result = commands.crawl(seeds, folder=folder)
         assert titles(result) == wanted | expected(repository, "9")
+
+
+def test_refused_time_lists_everything(commands: Commands) -> None:
+    """If a repository refuses `from`, then all of its records are listed."""
+    with served(says_times=True, now="2025-06-01T00:00:00Z") as repository:
+        folder = commands.folder()
+        harvest(commands, repository, folder)
+        repository.forget()
+        repository.put(Item("9", "2025-05-01", "new"))
+        result = harvest(commands, repository, folder)
+        assert [each.get("from") for each in repository.lists()][:2] == [
+            "2025-05-31T23:00:00Z",
+            None,
+        ]
+        assert titles(result) == expected(repository, "12345679")
+
+
+def test_link_to_a_repository_is_harvested_if_wanted(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a crawl comes upon a repository, then `harvest` decides on its records."""
+    with served(page=2) as repository:
+        site = loopback(host="127.94.42.1")
+        url = f"{repository.base}?verb=ListRecords&metadataPrefix=oai_dc"
+        body = f"<{site.url('/')}> <urn:x:see> <{url}> .\n".encode()
+        site.pages["/"] = loopback.response(body, "application/n-triples")
+        result = commands.crawl([site.url("/")])
+        assert set(titles(result)) == {url}
+        assert len(repository.lists()) == 1
+        result = commands.crawl([site.url("/")], arguments={"harvest": "oaipmh"})
+        assert expected(repository, "1234567").items() <= titles(result).items()
 
 
 def test_kill_loses_no_record(commands: Commands) -> None:
